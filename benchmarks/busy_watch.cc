@@ -1,5 +1,6 @@
 #include "benchmarks/busy_watch.h"
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,12 +10,28 @@
 #include "src/base/say.h"
 
 namespace trireme {
+namespace {
+
+// What threads that have ended took; the kernel forgets it with the thread.
+std::atomic<double> ended_ran = 0;
+std::atomic<double> ended_waited = 0;
+
+}  // namespace
+
+void count_ending_thread() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  double ran = 0;
+  double waited = 0;
+  if (file >> ran >> waited) {
+    ended_ran += 1e-9 * ran;
+    ended_waited += 1e-9 * waited;
+  }
+}
 
 BusyWatch::BusyWatch() : begin_(now()) {}
 
-// Threads that have ended are not counted, but those that measure live as long as the process.
 BusyWatch::Times BusyWatch::now() {
-  Times times;
+  Times times{ended_ran, ended_waited};
   std::error_code gone;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
     std::ifstream file(task.path() / "schedstat");
@@ -46,18 +63,8 @@ std::string busy_warning(double waiting_part) {
       100 * waiting_part);
 }
 
-void run_watched(AppContext& context, const std::function<void()>& benchmark) {
-  const BusyWatch watch;
-  benchmark();
-  double part = watch.waiting_part();
-  if (context.has_session()) {
-    Communicator& world = context.session().world();
-    part = all_reduce_value(world, part, ReduceOp::max);
-    if (world.rank() != 0) {
-      return;
-    }
-  }
-  if (const std::string warning = busy_warning(part); !warning.empty()) {
+void warn_if_busy(double waiting_part) {
+  if (const std::string warning = busy_warning(waiting_part); !warning.empty()) {
     std::fflush(stdout);  // print the results before the warning about them
     say(warning);
   }

@@ -4,11 +4,7 @@
 // a core (proc(5), /proc/PID/schedstat). Construct it before the measurement; use it in one thread.
 #pragma once
 
-#include <functional>
 #include <string>
-
-#include "mpi/communicator.h"
-#include "src/app/command/app_context.h"
 
 namespace trireme {
 
@@ -34,8 +30,11 @@ class BusyWatch {
 inline constexpr double kBusyPart = 0.1;
 std::string busy_warning(double waiting_part);
 
-// Runs the benchmark and warns on standard error, for the rank that waited longest, if the machine
-// was busy. Collective if there is a session.
-void run_watched(AppContext& context, const std::function<void()>& benchmark);
+// Counts the calling thread, which is about to end, for every BusyWatch. Without it, a thread that
+// ends before the measurement does is not counted.
+void count_ending_thread();
+
+// Prints the warning on standard error if there is one, after what standard output holds.
+void warn_if_busy(double waiting_part);
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -83,8 +84,8 @@ std::string parameters_text(const Json& params) {
   for (const auto& [key, value] : params.items()) {
     std::string name = key;
     std::replace(name.begin(), name.end(), '_', ' ');
-    const std::string word =
-        fmt::format(" {} {},", name, value.is_string() ? value.get<std::string>() : value.dump());
+    const std::string word = fmt::format(
+        " {} {},", name, value.is_string() ? printable(value.get<std::string>()) : value.dump());
     if (line.size() > 1 && line.size() + word.size() > kColumns) {
       text += line + "\n";
       line = " ";

@@ -18,7 +18,7 @@ class MemoryRate {
   double measure(Communicator& comm);
 
  private:
-  Pool pool_{Device{}};
+  Pool pool_{Device::cpu()};
   Buffer a_, b_, c_;
 };
 

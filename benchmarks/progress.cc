@@ -1,5 +1,6 @@
 #include "benchmarks/progress.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -10,7 +11,7 @@
 namespace trireme {
 
 BenchProgress::BenchProgress(std::string name, std::int64_t parts, bool speaks)
-    : name_(std::move(name)) {
+    : name_(std::move(name)), parts_(parts) {
   if (speaks) {
     bar_.emplace(name_, parts, std::chrono::seconds(10));
   }
@@ -28,7 +29,7 @@ void BenchProgress::stage(const std::string& what) {
 }
 
 void BenchProgress::done() {
-  ++done_;
+  done_ = std::min(done_ + 1, parts_);
   if (bar_) {
     bar_->update(done_, stage_);
   }

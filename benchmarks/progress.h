@@ -13,7 +13,7 @@ namespace trireme {
 
 class BenchProgress {
  public:
-  // parts: how many times done() will be called, over all stages.
+  // parts: how many times done() will be called, over all stages; further calls change nothing.
   BenchProgress(std::string name, std::int64_t parts, bool speaks);
 
   // Begins a stage, such as "warming up" or "measuring".
@@ -25,6 +25,7 @@ class BenchProgress {
 
  private:
   std::string name_;
+  std::int64_t parts_;
   std::int64_t done_ = 0;
   std::string stage_;
   std::optional<ProgressBar> bar_;

@@ -2,21 +2,48 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <sys/utsname.h>
 
-#include "benchmarks/figures.h"
+#include "benchmarks/provenance.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
 #include "src/base/error.h"
-#include "src/base/file.h"
 #include "src/device/cuda_device.h"
-#include "src/train/run/run_directory.h"
 
 namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 2;
+
+bool holds_values_only(const Json& list) {
+  return std::none_of(list.begin(), list.end(),
+                      [](const Json& value) { return value.is_structured(); });
+}
+
+// Appends the value. Its later lines are indented by `depth` levels.
+void append(std::string& text, const Json& value, int depth) {
+  if (!value.is_structured() || value.empty() || (value.is_array() && holds_values_only(value))) {
+    text += json_line(value);
+    return;
+  }
+  const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
+  const bool is_list = value.is_array();
+  text += is_list ? "[" : "{";
+  bool first = true;
+  for (const auto& [key, each] : value.items()) {
+    text += std::string(first ? "" : ",") + "\n" + indent + "  ";
+    text += is_list ? "" : json_line(Json(key)) + ": ";
+    append(text, each, depth + 1);
+    first = false;
+  }
+  text += "\n" + indent + (is_list ? "]" : "}");
+}
+
+}  // namespace
 
 void check_can_measure() {
   if (cuda::back_end() == cuda::BackEnd::simulated) {
@@ -38,32 +65,29 @@ void check_alone() {
   }
 }
 
-nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results) {
-  struct utsname name {};
-  ::uname(&name);
-  return {{"schema", 1},
-          {"program", version_json()},
-          {"host",
-           {{"name", name.nodename},
-            {"kernel", name.release},
-            {"machine", name.machine},
-            {"cores", std::thread::hardware_concurrency()}}},
-          {"time", wall_clock_seconds()},
+Json bench_document(const Json& results, const BenchContext& context) {
+  Json ranks = Json::array();
+  for (const RankPlace& place : context.places) {
+    ranks.push_back({{"rank", place.rank}, {"host", place.host}, {"cpus", place.binding.cpus}});
+  }
+  Json program = version_json();
+  program["mpi"] = context.mpi.empty() ? Json(nullptr) : Json(context.mpi);
+  return {{"schema", kSchema},
+          {"command", context.command},
+          {"program", program},
+          {"host", host_json()},
+          {"ranks", ranks},
+          {"environment", environment_json()},
+          {"clock", clock_json()},
+          {"time", context.time},
+          {"waited_fraction", context.waited_fraction},
           {"results", results}};
 }
 
-void write_bench_document(const nlohmann::ordered_json& results,
-                          const std::filesystem::path& path) {
-  if (!path.empty()) {
-    write_file_durably(path, json_text(bench_document(results)) + "\n");
-  }
-}
-
-void report(const nlohmann::ordered_json& results, const std::filesystem::path& path) {
-  for (const auto& result : results) {
-    fmt::print("{}", result_text(result));
-  }
-  write_bench_document(results, path);
+std::string document_text(const Json& document) {
+  std::string text;
+  append(text, document, 0);
+  return text + "\n";
 }
 
 }  // namespace trireme

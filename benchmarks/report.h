@@ -1,13 +1,15 @@
-// Writes the JSON document of a benchmark, for -J FILE:
-//   {"schema": 1, "program": {...}, "host": {...}, "results": [{"name", "params", "metrics"}]}
+// Writes the document of a benchmark, for -J FILE. benchmarks/schema/ describes its format:
+//   {"schema": 2, "command", "program", "host", "ranks", "environment", "clock", "time",
+//    "waited_fraction", "results": [{"name", "params", "metrics", "measurement", "samples"}]}
 // Rates are decimal, sizes are in bytes, and NaN and infinity become null.
 #pragma once
 
-#include <filesystem>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "mpi/topology.h"
 #include "src/base/median.h"
 
 namespace trireme {
@@ -17,10 +19,18 @@ void check_alone();
 // Throws ConfigError in a program on the simulated CUDA device, which has no speed to measure.
 void check_can_measure();
 
-nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results);
-// Writes the document. An empty path means none.
-void write_bench_document(const nlohmann::ordered_json& results, const std::filesystem::path& path);
-// Prints the results for people (figures.h) and writes the document unless the path is empty.
-void report(const nlohmann::ordered_json& results, const std::filesystem::path& path);
+// BenchContext is what a document says besides the results.
+struct BenchContext {
+  std::string command;            // of `trireme bench`
+  std::vector<RankPlace> places;  // of all ranks; empty for one process without MPI
+  std::string mpi;                // version of the MPI library that connects them; "" without MPI
+  double waited_fraction = 0;     // of the time, for a core: of the rank that waited longest
+  double time = 0;                // seconds since the epoch
+};
+
+nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results,
+                                      const BenchContext& context);
+// Formats the document with one line for each list of numbers.
+std::string document_text(const nlohmann::ordered_json& document);
 
 }  // namespace trireme

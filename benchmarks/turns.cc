@@ -22,15 +22,34 @@ double seconds_of(Communicator& comm, const std::function<void()>& way, int call
   return watch.seconds() / calls;
 }
 
-int choose_aggregated(Communicator& comm, const std::function<void()>& way) {
+bool another_needed(Sampling& sampling, const StopRule& rule, const std::vector<TurnSamples>& taken,
+                    const std::vector<std::vector<double>>& agreed) {
+  if (rule.precision <= 0) {
+    return sampling.more(taken.front().seconds.size());
+  }
+  return std::any_of(agreed.begin(), agreed.end(),
+                     [&](const auto& times) { return sampling.more(times); });
+}
+
+int choose_aggregated(Communicator& comm, const std::function<void()>& way, double sample_seconds) {
   constexpr int kTrials = 5;
   const double own = seconds_of(comm, way, kTrials);
   const double seconds = all_reduce_value(comm, own, ReduceOp::max);
   return static_cast<int>(
-      std::clamp(std::ceil(kSampleSeconds / seconds), 1.0, static_cast<double>(kMostAggregated)));
+      std::clamp(std::ceil(sample_seconds / seconds), 1.0, static_cast<double>(kMostAggregated)));
 }
 
 }  // namespace
+
+HowMeasured how_turns_measure(const TurnOptions& options) {
+  return {.warmup = options.warmup,
+          .stop = options.rule(),
+          .sample = options.until_all_end
+                        ? "from the begin of the calls of a sample until all ranks have ended, per "
+                          "call; by_rank: until the rank has ended"
+                        : "the slowest rank's time for the calls of a sample, per call",
+          .synchronized_by = "two barriers before each sample"};
+}
 
 std::vector<TurnSamples> take_turns(Communicator& comm,
                                     const std::vector<std::function<void()>>& ways,
@@ -40,17 +59,31 @@ std::vector<TurnSamples> take_turns(Communicator& comm,
     for (int call = 0; call < options.warmup; ++call) {
       ways[w]();
     }
-    all[w].aggregated =
-        options.aggregated > 0 ? options.aggregated : choose_aggregated(comm, ways[w]);
+    all[w].aggregated = options.aggregated > 0
+                            ? options.aggregated
+                            : choose_aggregated(comm, ways[w], options.sample_seconds);
   }
-  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+  const StopRule rule = options.rule();
+  std::vector<std::vector<double>> counted(ways.size());  // what this rank adds to `seconds`
+  std::vector<std::vector<double>> agreed(ways.size());   // the slowest rank's times
+  for (Sampling sampling(rule, &comm); another_needed(sampling, rule, all, agreed);) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
+      const Stopwatch watch;
       all[w].seconds.push_back(seconds_of(comm, ways[w], all[w].aggregated));
+      const double waited = watch.seconds() - all[w].seconds.back() * all[w].aggregated;
+      counted[w].push_back(all[w].seconds.back());
+      if (options.until_all_end) {
+        comm.barrier().wait();
+        counted[w].back() = (watch.seconds() - waited) / all[w].aggregated;
+      }
+      if (rule.precision > 0) {
+        agreed[w].push_back(all_reduce_value(comm, counted[w].back(), ReduceOp::max));
+      }
     }
   }
-  for (TurnSamples& samples : all) {
-    const auto count = static_cast<std::int64_t>(samples.seconds.size());
-    comm.all_reduce({samples.seconds.data(), count, DType::f64}, ReduceOp::max).wait();
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    all[w].by_rank = gather_by_rank(comm, all[w].seconds);
+    all[w].seconds = slowest(gather_by_rank(comm, counted[w]));
   }
   return all;
 }

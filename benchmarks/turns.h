@@ -4,27 +4,43 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "benchmarks/sampling.h"
 #include "mpi/communicator.h"
 
 namespace trireme {
 
-struct TurnOptions {
-  int warmup = 5;       // calls that are not timed
-  int iterations = 20;  // samples per way
-  // Calls per sample, which run back to back and whose time is divided by their number. 0 means as
-  // many as take kSampleSeconds, at most kMostAggregated, so that leaving the barrier costs little.
-  int aggregated = 0;
-};
-
 inline constexpr double kSampleSeconds = 200e-6;
 inline constexpr int kMostAggregated = 100;
 
+struct TurnOptions {
+  int warmup = 5;       // calls that are not timed
+  int iterations = 20;  // samples per way
+  double seconds = 0;   // if above 0, takes samples for so long, instead of `iterations` of them
+  std::optional<StopRule> stop = {};  // takes the place of `iterations` and `seconds`
+
+  StopRule rule() const { return stop ? *stop : StopRule::count_or_duration(iterations, seconds); }
+  // Ends a sample when the last rank has ended, whenever it began. This matters for the work of all
+  // ranks together if they take turns on the cores.
+  bool until_all_end = false;
+  // Calls per sample, which run back to back and whose time is divided by their number. 0 means as
+  // many as take sample_seconds, at most kMostAggregated, so that the barriers cost little.
+  int aggregated = 0;
+  double sample_seconds = kSampleSeconds;
+};
+
 struct TurnSamples {
-  std::vector<double> seconds;  // seconds per call, one entry per sample; the same on every rank
+  // Seconds per call, one entry per sample, which are the same on every rank.
+  std::vector<double> seconds;
+  // Seconds of each rank from its own begin to its own end, in rank order.
+  std::vector<std::vector<double>> by_rank;
   int aggregated = 1;
 };
+
+// Describes the samples for the JSON document.
+HowMeasured how_turns_measure(const TurnOptions& options);
 
 // Returns one entry per way, in order. Collective: every rank passes the same ways.
 std::vector<TurnSamples> take_turns(Communicator& comm,

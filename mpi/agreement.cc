@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -22,6 +24,19 @@ namespace {
     default:
       throw IoError(what);
   }
+}
+
+// Returns, for example, "rank 1 (n7), rank 2 (n7)", or the first few of many ranks and "and 60
+// more".
+std::string names_of(const std::vector<int>& ranks, const Communicator& comm) {
+  constexpr std::size_t kMostNamed = 4;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i) {
+    names += fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], comm.host(ranks[i]));
+  }
+  return ranks.size() <= kMostNamed
+             ? names
+             : fmt::format("{} and {} more", names, ranks.size() - kMostNamed);
 }
 
 }  // namespace
@@ -54,17 +69,29 @@ std::string run_on_root(Communicator& comm, const std::function<std::string()>& 
 }
 
 std::string gather_faults(Communicator& comm, const std::string& fault) {
+  if (comm.size() == 1) {
+    return fault;
+  }
   const std::int64_t any = fault.empty() ? 0 : 1;
   if (all_reduce_value(comm, any, ReduceOp::max) == 0) {
     return "";
   }
   const std::vector<std::string> texts = all_gather_text(comm, fault);
-  std::string joined;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    if (!texts[rank].empty()) {
-      joined += fmt::format("{}rank {} ({}): {}", joined.empty() ? "" : "; ", rank,
-                            comm.host(static_cast<int>(rank)), texts[rank]);
+  // The ranks with each text, in the order of their first ranks.
+  std::vector<std::pair<std::string, std::vector<int>>> faults;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const std::string& text = texts[static_cast<std::size_t>(rank)];
+    const auto same = std::find_if(faults.begin(), faults.end(),
+                                   [&](const auto& known) { return known.first == text; });
+    if (same != faults.end()) {
+      same->second.push_back(rank);
+    } else if (!text.empty()) {
+      faults.push_back({text, {rank}});
     }
+  }
+  std::string joined;
+  for (const auto& [text, ranks] : faults) {
+    joined += fmt::format("{}{}: {}", joined.empty() ? "" : "; ", names_of(ranks, comm), text);
   }
   return joined;
 }

@@ -15,8 +15,8 @@ namespace trireme {
 // deadline.
 std::string run_on_root(Communicator& comm, const std::function<std::string()>& work);
 
-// Returns "" if every rank passes ""; otherwise the texts of those that do not, each with its rank
-// and host.
+// Returns "" if every rank passes ""; otherwise the texts of those that do not, each once, with its
+// ranks and their hosts unless there is only one rank.
 std::string gather_faults(Communicator& comm, const std::string& fault);
 
 }  // namespace trireme

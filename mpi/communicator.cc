@@ -18,8 +18,8 @@ T all_reduced(Communicator& comm, T value, ReduceOp op) {
 void check_reducible(const View& data) {
   const bool known = data.dtype == DType::f32 || data.dtype == DType::f64 ||
                      data.dtype == DType::i32 || data.dtype == DType::i64 ||
-                     data.dtype == DType::bf16;
-  check(known, "a reduction is over f32, f64, i32, i64 or bf16");
+                     data.dtype == DType::bf16 || data.dtype == DType::f16;
+  check(known, "a reduction is over f32, f64, i32, i64, bf16 or f16");
 }
 
 View bytes_of(std::string& text) {

@@ -84,8 +84,8 @@ class Communicator {
   // finished. If it is null, the buffers are ready at the time of the call.
   //
   // Sets into[i] to the reduction of all ranks' from[i]. Types: f32, f64, i32, i64, and bf16, which
-  // is summed in f32. `from` and `into` have the same type and count, and are the same memory or do
-  // not overlap.
+  // is summed in f32; over NCCL also f16, likewise. `from` and `into` have the same type and count,
+  // and are the same memory or do not overlap.
   [[nodiscard]] Pending all_reduce(ConstView from, View into, ReduceOp op, Stream* after = nullptr);
   // Does the same in place.
   [[nodiscard]] Pending all_reduce(View data, ReduceOp op, Stream* after = nullptr) {

@@ -9,8 +9,8 @@ python=$(command -v python3) || {
   exit 66
 }
 
-# Where a bundle leaves cuBLASLt and NCCL to the machine, they lie in the toolkit's folder or in
-# those of PyTorch's packages.
+# Where a bundle leaves cuBLASLt, NCCL and cuDNN to the machine, they lie in the toolkit's folder or
+# in those of PyTorch's packages.
 libraries=$("$python" - <<'PY'
 import glob, site, sysconfig
 folders = {sysconfig.get_paths()["purelib"], *site.getsitepackages()}

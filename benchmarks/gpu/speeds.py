@@ -19,7 +19,7 @@ if not (PEERS / "pytorch_gpu.py").exists():  # in the source tree; a bundle has 
 # llmq: its README; the models are Qwen2.5's.
 LLM_C = 471e3
 LLMQ = {"0.5B": 144e3, "1.5B": 58e3, "3B": 30e3, "7B": 14e3}
-# Qwen2.5's shapes, with how many sequences a micro-batch has here, and the parameters in 10^9.
+# Qwen2.5's shapes, the sequences per micro-batch, and the parameters in 10^9.
 MODELS = {
     "0.5B": ({"layers": 24, "hidden": 896, "heads": 14, "kv_heads": 2, "ffn": 4864}, 8, 0.5),
     "1.5B": ({"layers": 28, "hidden": 1536, "heads": 12, "kv_heads": 2, "ffn": 8960}, 4, 1.55),
@@ -31,14 +31,14 @@ BYTES_PER_PARAMETER = 18  # master weight, gradient, two moments, and the copy i
 ACTIVATION_GB = 16
 NOT_BOUND_BY_MEMORY = ("copy", "copy_to_host", "product", "attention_forward",
                        "attention_backward", "triad")
-# The issue's table: what is reached at least, or at most for the stall.
+# The bounds in docs/gpu.md. All are lower bounds, except that of the stall.
 LEAST = {"kernels": 0.8, "attention": 0.8, "pytorch": 1.15, "llm.c": 1.0, "llmq": 1.0,
          "model": 0.6}
 MOST_STALL = 0.1
 
 
 def rates_of(report):
-    """Returns operations, or else bytes, per second by benchmark."""
+    """Returns the operations per second of each benchmark, or the bytes if it counts none."""
     rates = {}
     for one in report["benchmarks"]:
         rate = one.get("flops_per_second", one.get("bytes_per_second"))
@@ -48,7 +48,7 @@ def rates_of(report):
 
 
 class Speeds:
-    """Measures one part at a time, and keeps what later parts are compared with."""
+    """Measures one part at a time, and keeps the results that later parts are compared with."""
 
     def __init__(self, options, gpus):
         self.options = options
@@ -57,7 +57,7 @@ class Speeds:
         self.tokens = {}   # of GPT-2 124M by micro-batch
         self.pytorch = {}
 
-    # Each returns (result, words, figures); the result is "below" if a bound is missed.
+    # Each part returns (result, words, figures); the result is "below" if a bound is missed.
 
     def measure_kernels(self, limit):
         report = self.options.out / "kernels.json"
@@ -124,6 +124,39 @@ class Speeds:
             self.options, "speed-whole", keys, best, max(best, SEQUENCES_PER_STEP), limit)
         words += f"; {figures['whole_steps']:.0f} with steps of {SEQUENCES_PER_STEP} sequences"
         return self.beside("llm.c", figures["whole_steps"], LLM_C, words, figures)
+
+    def compare_graphs(self, limit):
+        """CUDA graphs around micro-batches, on against off: of few sequences, whose kernels are
+        short, and of many."""
+        keys = {"model.preset": "gpt2-124m"}
+        rates = {}
+        for micro_batch in (4, 16):
+            for graphs in ("off", "on"):
+                rates[f"{graphs}, micro-batch {micro_batch}"] = training.tokens_per_second(
+                    self.options, f"graphs-{graphs}-{micro_batch}",
+                    {**keys, "train.graphs": graphs}, micro_batch, 2 * micro_batch, limit / 4)
+        ratios = {count: rates[f"on, micro-batch {count}"] / rates[f"off, micro-batch {count}"]
+                  for count in (4, 16)}
+        words = "; ".join(f"micro-batches of {count}: {ratio:.3f}"
+                          for count, ratio in ratios.items())
+        return "passed", f"tokens/s with graphs over without: {words}", {
+            "tokens_per_s": rates, "ratio": ratios}
+
+    def compare_cudnn(self, limit):
+        """Attention by cuDNN against the program's own kernels, where cuDNN is installed."""
+        rates = {}
+        for attention in ("own", "cudnn"):
+            keys = {"model.preset": "gpt2-124m", "train.attention": attention}
+            try:
+                rates[attention] = training.tokens_per_second(
+                    self.options, f"attention-{attention}", keys, 16, 32, limit / 2)
+            except subprocess.CalledProcessError as error:
+                if attention == "cudnn" and error.returncode == 2:  # which says why
+                    return "not run", error.stderr.strip().splitlines()[-1], {}
+                raise
+        ratio = rates["cudnn"] / rates["own"]
+        return "passed", f"tokens/s with cuDNN's attention over own: {ratio:.3f}", {
+            "tokens_per_s": rates, "ratio": ratio}
 
     def measure_model(self, name):
         shape, micro_batch, billions = MODELS[name]
@@ -234,6 +267,8 @@ class Speeds:
             ("GPT-2 124M, bf16, T 1024", 60, self.measure_gpt2),
             ("1.5B, bf16, T 1024", 40, self.measure_model("1.5B")),
             ("stall of a save", 20, self.measure_stall),
+            ("graphs, on over off", 60, self.compare_graphs),
+            ("attention by cuDNN over own", 30, self.compare_cudnn),
             ("GPT-2 124M beside PyTorch", 100, self.measure_pytorch),
             ("attention beside PyTorch", 0, self.compare_attention),
             ("all-reduce over several GPUs", 30, self.measure_collectives),

@@ -96,17 +96,44 @@ def handed_over(options, first, second):
 
 
 def same_bits(options):
-    """Two runs, and one that was resumed, must leave the same checkpoint."""
+    """Two runs, one without CUDA graphs and one that was resumed leave the same checkpoint."""
     def part(limit):
         keys = {"train.precision": "bf16", "train.device": "cuda", "optimizer.schedule.steps": 20}
-        for name in ("bits-1", "bits-2"):
-            train(options, name, limit, {**keys, "train.steps": 20})
+        for name, graphs in (("bits-1", "on"), ("bits-2", "on"), ("bits-without", "off")):
+            train(options, name, limit, {**keys, "train.steps": 20, "train.graphs": graphs})
         for steps in (10, 20):
             train(options, "bits-resumed", limit, {**keys, "train.steps": steps})
-        digests = {name: digest(options, name) for name in ("bits-1", "bits-2", "bits-resumed")}
+        names = ("bits-1", "bits-2", "bits-without", "bits-resumed")
+        digests = {name: digest(options, name) for name in names}
         same = len(set(digests.values())) == 1
         return ("passed" if same else "failed",
-                "two runs and a resumed one have the same bits" if same else f"{digests}", {})
+                "two runs, one without graphs and a resumed one have the same bits" if same
+                else f"{digests}", {})
+    return part
+
+
+def cudnn_attention(options):
+    """Losses with cuDNN's attention against those with own, and its bits with and without CUDA
+    graphs."""
+    def part(limit):
+        keys = {"train.precision": "bf16", "train.steps": 20, "optimizer.schedule.steps": 20,
+                "train.device": "cuda"}
+        cudnn = {**keys, "train.attention": "cudnn"}
+        try:
+            found = train(options, "cudnn", limit, cudnn)
+        except subprocess.CalledProcessError as error:
+            if error.returncode == 2:  # which says why
+                return "not run", error.stderr.strip().splitlines()[-1], {}
+            raise
+        train(options, "cudnn-without-graphs", limit, {**cudnn, "train.graphs": "off"})
+        own = train(options, "cudnn-own", limit, keys)
+        difference = largest_difference(found, own)
+        equal = digest(options, "cudnn") == digest(options, "cudnn-without-graphs")
+        good = equal and difference <= TOLERANCE["bf16"]
+        return ("passed" if good else "failed",
+                f"losses differ by {difference:.1e} at most from those of own attention; "
+                f"{'the same' if equal else 'other'} bits without CUDA graphs",
+                {"largest_difference": difference, "same_bits": equal})
     return part
 
 
@@ -119,6 +146,7 @@ def parts(options):
         ("checkpoint from CPU to GPU", 30, handed_over(options, "cpu", "cuda")),
         ("checkpoint from GPU to CPU", 30, handed_over(options, "cuda", "cpu")),
         ("same bits again and resumed", 30, same_bits(options)),
+        ("20 steps with cuDNN's attention", 20, cudnn_attention(options)),
     ]
 
 
@@ -143,7 +171,7 @@ def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, pre
 
 
 def flops_per_token(options, keys):
-    """Returns what a model computes for each token, forward and backward."""
+    """Returns the floating-point operations per token, forward and backward."""
     shown = run(options, 60, "config", "show", options.out / "empty.yaml",
                 *speed_keys(options, options.out / "shown", keys, 1, 1))
     number, unit = re.search(r"([\d.]+) ?([kMGT]?) FLOPs per token", shown.stdout).groups()

@@ -13,7 +13,7 @@ namespace {
 constexpr Sizes kOfCpu{1024, 1024, 124475904, 2048, 1, 1024};
 constexpr Sizes kOfGpu{65536, 8192, 124475904, 8192, 32, 1024};
 constexpr Sizes kOfSimulation{8, 2, 70001, 64, 1, 40};
-// Launches that are timed together, so that the events' own cost does not count.
+// This many launches are timed together, so that the cost of the events is negligible.
 constexpr int kLaunches = 10;
 
 std::shared_ptr<StreamQueue> queue_of(Device device) {
@@ -23,7 +23,7 @@ std::shared_ptr<StreamQueue> queue_of(Device device) {
 }  // namespace
 
 Device& measured_device() {
-  static Device device;
+  static Device device = Device::cpu();
   return device;
 }
 
@@ -60,7 +60,7 @@ double Bench::seconds(const std::function<void()>& f) {
     return cuda::device_seconds(stream, f);
   }
   if (!stream.device().is_host()) {
-    f();  // scratch memory and algorithms are there from the second call on
+    f();  // the first call allocates scratch memory and chooses algorithms
     return cuda::device_seconds(stream,
                                 [&] {
                                   for (int i = 0; i < kLaunches; ++i) {

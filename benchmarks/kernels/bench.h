@@ -1,5 +1,5 @@
-// Bench is what every benchmark of kernels works with: the device that is measured, its kernel
-// table and a stream, sizes that fit the device, and buffers full of small numbers.
+// Bench holds what every kernel benchmark uses: the kernel table and a stream of the measured
+// device, sizes that fit the device, and a pool for buffers full of small numbers.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -30,7 +30,7 @@ struct Bench {
   Buffer filled(std::int64_t count, DType dtype, float value = 0.01F);
   Buffer ids(std::int64_t count, std::int64_t limit);
 
-  // Times f(), which reads and writes `bytes` bytes in memory, or takes `flops` operations.
+  // Times f(), which reads and writes `bytes` bytes in memory, or executes `flops` operations.
   template <class F>
   void measure(benchmark::State& state, std::int64_t bytes, F f, double flops = 0) {
     for (auto _ : state) {
@@ -54,7 +54,7 @@ struct Bench {
   double seconds(const std::function<void()>& f);
 };
 
-// Times are those of the device, or of the host's clock for the CPU.
+// Times are measured by the device's clock, or for the CPU by the host's.
 #define TRIREME_BENCHMARK(name) BENCHMARK(name)->Unit(benchmark::kMicrosecond)->UseManualTime()
 
 }  // namespace trireme

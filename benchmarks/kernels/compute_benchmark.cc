@@ -1,5 +1,5 @@
-// Rates that other figures are divided by: matrix products, and copies within a device and from it
-// to the host; and attention, of which products are the most part.
+// Measures the rates that other figures are divided by, namely those of matrix products and of
+// copies within a device and from it to the host; and attention, which is mostly matrix products.
 #include "benchmarks/kernels/bench.h"
 #include "src/device/cuda_device.h"
 
@@ -17,17 +17,17 @@ void copy(benchmark::State& state) {
             [&] { b.stream.copy(to.view(DType::f32), from.view(DType::f32)); });
 }
 
-// The host's memory is pinned, as that from which checkpoints are written.
+// The host's memory is pinned, like the memory from which checkpoints are written.
 void copy_to_host(benchmark::State& state) {
   Bench b;
-  Pool host({}, b.stream.device().is_host() ? host_memory() : cuda::pinned_memory());
+  Pool host(Device::cpu(), b.stream.device().is_host() ? host_memory() : cuda::pinned_memory());
   const Buffer from = b.filled(b.sizes.parameters, DType::f32);
   const Buffer to = host.allocate(b.sizes.parameters * 4);
   b.measure(state, b.sizes.parameters * 4,
             [&] { b.stream.copy(to.view(DType::f32), from.view(DType::f32)); });
 }
 
-// Sums of the same numbers would need less power, and a GPU would run faster.
+// The operands are random: a GPU needs less power for constant ones, and runs faster.
 void product(benchmark::State& state) {
   Bench b;
   const std::int64_t n = b.sizes.product;
@@ -82,7 +82,7 @@ struct AttentionBuffers {
     p.lse = lse.view(DType::f32);
     return p;
   }
-  // Operations of the two products of forward. Half of the weights are masked.
+  // Returns the operations of forward's two products. Half of the weights are masked.
   double flops() const {
     return 2.0 * static_cast<double>(rows) * static_cast<double>(time * kChannels);
   }
@@ -103,7 +103,7 @@ void attention_forward(benchmark::State& state) {
       state, 0, [&] { b.kernels.attention_forward(b.stream, at.forward()); }, at.flops());
 }
 
-// Five products instead of two.
+// Backward computes five products, forward two.
 void attention_backward(benchmark::State& state) {
   Bench b;
   const AttentionBuffers at(b);

@@ -7,7 +7,7 @@
 //   kernels_benchmark --benchmark_filter=adamw --benchmark_repetitions=5
 //   kernels_benchmark --device=cuda --benchmark_format=json
 //
-// TRIREME_KERNELS picks the CPU's table, OMP_NUM_THREADS the threads.
+// TRIREME_KERNELS selects the CPU's kernel table, OMP_NUM_THREADS the number of threads.
 #include <cstdio>
 #include <string_view>
 
@@ -276,7 +276,7 @@ TRIREME_BENCHMARK(rope);
 TRIREME_BENCHMARK(embedding_forward);
 TRIREME_BENCHMARK(embedding_backward)->Arg(257)->Arg(50257);
 
-// Takes --device=cpu or --device=cuda out of the arguments.
+// Obeys --device=cpu or --device=cuda and removes it from the arguments.
 void take_device(int& argc, char** argv) {
   int kept = 0;
   for (int i = 0; i < argc; ++i) {
@@ -296,7 +296,7 @@ void take_device(int& argc, char** argv) {
 int main(int argc, char** argv) {
   trireme::take_device(argc, argv);
   if (trireme::is_simulated()) {
-    std::fprintf(stderr, "kernels_benchmark: on a simulated device, no time means anything\n");
+    std::fprintf(stderr, "kernels_benchmark: this device is simulated: its times mean nothing\n");
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch reaches on one GPU: training steps of GPT-2 124M, and attention.
+"""Measures PyTorch on one GPU: training steps of GPT-2 124M, and attention.
 benchmarks/gpu/run.sh starts this with a Python that has PyTorch and compares Trireme with it.
 Alone:
 
@@ -110,11 +110,11 @@ def numbers(text):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--micro-batches", type=numbers, default=[32, 64, 16],
-                        help="in this order (32,64,16)")
+                        help="micro-batches to measure, in this order (32,64,16)")
     parser.add_argument("--sequence", type=int, default=1024)
     parser.add_argument("--attention-batch", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=150,
-                        help="begin no micro-batch that could end later (150)")
+                        help="skip micro-batches that could end after this time (150)")
     parser.add_argument("-J", "--json-file")
     return parser.parse_args()
 

@@ -75,6 +75,13 @@ Generation next_generation(const fs::path& folder) {
         largest.source.string(), kMostGeneration, folder.string()));
   }
   next.number = largest.generation + 1;
+  if (const std::int64_t left = kMostGeneration - next.number; left < kFewGenerations) {
+    next.warning = fmt::format(
+        "{} claims that {} runs have written to {}: it is damaged or was planted, and only {} more "
+        "starts are possible. Stop this run before it saves, remove it or move it out of the "
+        "folder, then start again",
+        largest.source.string(), largest.generation, folder.string(), left);
+  }
   write_file_durably(folder / kGenerationName, fmt::format("{}\n", next.number));
   return next;
 }

@@ -9,12 +9,14 @@
 
 namespace trireme {
 
-// No folder sees this many runs; a larger generation is damaged or forged.
+// No folder sees this many runs; this generation and larger ones are damaged or forged.
 inline constexpr std::int64_t kMostGeneration = 1'000'000'000;
+// A start warns if fewer generations than this are left below kMostGeneration.
+inline constexpr std::int64_t kFewGenerations = 1'000'000;
 
 struct Generation {
   std::int64_t number = 0;
-  std::string warning;  // describes damage of the file GENERATION; empty if there is none
+  std::string warning;  // describes damage of GENERATION or an implausible number; or empty
 };
 
 // Returns a generation larger than any that appears in the folder, after recording it there. The

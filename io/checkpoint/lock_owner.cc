@@ -1,3 +1,4 @@
+#include <charconv>
 #include <cstdlib>
 #include <random>
 
@@ -10,6 +11,7 @@
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -21,9 +23,34 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Throws ConfigError unless parse_lock() can read the number back. A variable that is not set or
+// empty counts as 0.
 std::int64_t number_in(const char* variable) {
   const std::string text = environment(variable);
-  return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
+  if (text.empty()) {
+    return 0;
+  }
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < 0 || value > kMostCount) {
+    throw ConfigError(fmt::format(
+        "{} is '{}': expected a whole number from 0 to 2^60; unset it unless a launcher sets it",
+        variable, printable(text)));
+  }
+  return value;
+}
+
+// Throws ConfigError unless the text can stand in JSON and in messages as it is.
+std::string word_in(const char* variable) {
+  std::string text = environment(variable);
+  if (const std::string shown = printable(text); shown != text) {
+    throw ConfigError(
+        fmt::format("{} is '{}': expected text without control characters, in UTF-8; unset it "
+                    "unless a launcher sets it",
+                    variable, shown));
+  }
+  return text;
 }
 
 std::string fresh_nonce() {
@@ -40,9 +67,9 @@ LockOwner LockOwner::this_process() {
   owner.boot_id = current_boot_id();
   owner.start_time = process_start_time(owner.pid).value_or(0);
   owner.nonce = fresh_nonce();
-  owner.job_id = environment("SLURM_JOB_ID");
+  owner.job_id = word_in("SLURM_JOB_ID");
   owner.restart_count = number_in("SLURM_RESTART_COUNT");
-  owner.launch = environment("TRIREME_LAUNCH_ID");
+  owner.launch = word_in("TRIREME_LAUNCH_ID");
   owner.attempt = number_in("TRIREME_GENERATION");
   owner.since = utc_now();
   return owner;

@@ -14,10 +14,12 @@
 //                             "start": [...], "length": [...]}, ...]}, ...],
 //    "seal": "sha256:<64 digits>"}             over everything before it (src/base/sealed_json.h)
 //
-// `shard` is an index into `shards`, `offset` is in bytes from the start of that file, and start
-// and length form an Extent. Tensors are sorted bytewise by name. Each tensor and each shard has a
-// line of its own. Unknown fields are ignored. A later version may change everything except the
-// meaning of `version`.
+// A reader compares the digests in `blocks`, which cover every byte. It does not compare `xxh3`,
+// which is for other programs such as xxhsum, because a digest of the whole file needs all bytes
+// in order. `shard` is an index into `shards`, `offset` is in bytes from the start of that file,
+// and start and length form an Extent. Tensors are sorted bytewise by name. Each tensor and each
+// shard has a line of its own. Unknown fields are ignored. A later version may change everything
+// except the meaning of `version`.
 #pragma once
 
 #include <string>
@@ -48,7 +50,7 @@ struct StoredTensor {
 struct StoredShard {
   std::string file;
   std::int64_t bytes = 0;
-  std::uint64_t digest = 0;                  // XXH3 of the whole file
+  std::uint64_t digest = 0;                  // XXH3 of the whole file; not compared by readers
   std::vector<std::uint64_t> block_digests;  // XXH3 of each digest block (kDigestBlockBytes)
 };
 

@@ -42,6 +42,7 @@ struct LockOwner {
   std::string since;               // UTC time at which the lock was taken, only shown to people
 
   // Describes this process, its Slurm job and its launch (from the environment), with a new nonce.
+  // Throws ConfigError that names the variable if one cannot stand in a lock.
   static LockOwner this_process();
   // Returns "host n3, process 4711, Slurm job 99 (since ...)".
   std::string describe() const;

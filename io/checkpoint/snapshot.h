@@ -17,7 +17,8 @@ struct Snapshot {
   std::vector<StoredTensor> tensors;  // say where the blocks are in the file
   std::shared_future<void> filled;    // not valid if the image was filled at once
 
-  // Returns when the image is filled; throws what prevents it. Every thread uses a copy of its own.
+  // Returns when the image is filled, or throws the error that prevented it. Each thread calls it
+  // on its own copy of the snapshot.
   void complete() const {
     if (filled.valid()) {
       filled.get();

@@ -8,24 +8,13 @@
 
 #include <sys/stat.h>
 
+#include "io/checkpoint/folder_entries.h"
 #include "io/checkpoint/names.h"
 #include "src/base/file.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code code;
-  std::vector<fs::path> paths;
-  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
-    paths.push_back(at->path());
-  }
-  if (code && code != std::errc::no_such_file_or_directory) {
-    throw_errno(code.value(), "list", folder);
-  }
-  return paths;
-}
 
 // Throws if a shard is missing, has the wrong size, or is not listed in the manifest.
 void check_shards(const fs::path& folder, const Manifest& manifest) {
@@ -38,7 +27,7 @@ void check_shards(const fs::path& folder, const Manifest& manifest) {
     }
     listed.insert(shard.file);
   }
-  for (const fs::path& path : entries_of(folder)) {
+  for (const fs::path& path : folder_entries(folder)) {
     const std::string name = path.filename().string();
     if (name.starts_with("shard-") && !listed.contains(name)) {
       throw DataError(fmt::format("{} is not in the manifest", path.string()));
@@ -123,7 +112,7 @@ void check_readable(const StepFolder& step) {
 
 std::vector<StepFolder> list_steps(const fs::path& folder) {
   std::vector<StepFolder> steps;
-  for (const fs::path& path : entries_of(folder)) {
+  for (const fs::path& path : folder_entries(folder)) {
     if (path.filename().string().starts_with("step-")) {
       steps.push_back(inspect_step(path));
     }

@@ -32,7 +32,7 @@ struct SaveOutcome {
   bool durable = false;
   // True if the save failed because another run has taken over the target; this run must exit.
   bool fenced = false;
-  // Why the save failed, with rank and host, or a warning about a durable one. Usually empty.
+  // Says why the save failed, with rank and host, or warns about a durable one. Usually empty.
   std::string message;
   std::int64_t bytes = 0;  // sum over all shards
   double seconds = 0;      // from save() until the outcome was known

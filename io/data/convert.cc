@@ -41,8 +41,9 @@ class ForeignFile {
         guard_(listed.path),
         file_(H5File::open_to_read(listed.path)),
         tokens_(required(options.tokens, "--tokens")),
-        offsets_(options.offsets.empty() ? file_.integers(offsets_name(options))
-                                         : required(options.offsets, "--offsets")) {}
+        offsets_(options.offsets.empty() && !file_.has_link(offsets_name(options))
+                     ? std::nullopt
+                     : std::optional(required(offsets_name(options), "--offsets"))) {}
 
   H5Integers& tokens() { return tokens_; }
   // Returns null if the file has no offsets and is therefore one document.

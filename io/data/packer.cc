@@ -11,6 +11,7 @@ namespace trireme {
 namespace {
 
 constexpr std::int64_t kLeastShardBytes = std::int64_t{1} << 16;
+constexpr std::int64_t kMostAlignment = std::int64_t{64} << 20;
 
 void check_options(const PackOptions& options) {
   if (options.shard_bytes < kLeastShardBytes) {
@@ -24,10 +25,12 @@ void check_options(const PackOptions& options) {
                     options.validation_fraction));
   }
   const auto alignment = static_cast<std::uint64_t>(options.alignment_bytes);
-  if (options.alignment_bytes < 8 || (alignment & (alignment - 1)) != 0) {
-    throw ConfigError(fmt::format(
-        "the alignment is {} bytes: it must be a power of two and at least 8, for example 4K or 1M",
-        options.alignment_bytes));
+  if (options.alignment_bytes < 8 || options.alignment_bytes > kMostAlignment ||
+      (alignment & (alignment - 1)) != 0) {
+    throw ConfigError(
+        fmt::format("the alignment is {} bytes: it must be a power of two from 8 to "
+                    "64M, for example 4K or 1M",
+                    options.alignment_bytes));
   }
 }
 

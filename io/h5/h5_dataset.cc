@@ -107,6 +107,11 @@ std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
   return info;
 }
 
+bool H5File::has_link(const std::string& name) const {
+  return h5_check(H5Lexists(handle_.get(), name.c_str(), H5P_DEFAULT), "look up a dataset of",
+                  path_) > 0;
+}
+
 std::optional<H5Integers> H5File::integers(const std::string& name) const {
   if (!find_dataset(handle_.get(), name, path_)) {
     return std::nullopt;

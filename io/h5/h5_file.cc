@@ -23,6 +23,8 @@ H5Handle access_properties(const fs::path& path) {
 
 hid_t stored_type(H5Type type) {
   switch (type) {
+    case H5Type::u8:
+      return H5T_STD_U8LE;
     case H5Type::u16:
       return H5T_STD_U16LE;
     case H5Type::u32:
@@ -86,9 +88,16 @@ std::int64_t H5File::create_contiguous(const std::string& name, H5Type type,
   return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
 }
 
+H5Handle H5File::open_own(const std::string& name) const {
+  return H5Handle(
+      h5_check(H5Dopen2(handle_.get(), name.c_str(), H5P_DEFAULT), "open a dataset of", path_));
+}
+
+void H5File::flush() { h5_check(H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL), "flush", path_); }
+
 void H5File::close() {
   if (handle_) {
-    h5_check(H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL), "flush", path_);
+    flush();
     h5_check(H5Fclose(handle_.release()), "close", path_);
   }
 }

@@ -18,7 +18,7 @@
 
 namespace trireme {
 
-enum class H5Type { u16, u32, u64 };
+enum class H5Type { u8, u16, u32, u64 };
 
 // H5DatasetInfo holds the properties of a dataset.
 struct H5DatasetInfo {
@@ -53,9 +53,15 @@ class H5File {
   std::optional<std::string> text_attribute(const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& name) const;
   std::optional<H5DatasetInfo> dataset(const std::string& name) const;
+  // Returns whether the path leads to anything, be it a link that leads nowhere. Checks only the
+  // last link of a path.
+  bool has_link(const std::string& name) const;
   // Opens a dataset of integers for reading; see H5Integers for what it refuses.
   std::optional<H5Integers> integers(const std::string& name) const;
 
+  // Opens a dataset that this program has created. Throws DataError if there is none.
+  H5Handle open_own(const std::string& name) const;
+  void flush();
   // Flushes, closes, and throws if that fails. libhdf5 1.10 does not report metadata lost to a full
   // disk, so a program that wrote a file has to read it back.
   void close();

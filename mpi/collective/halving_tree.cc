@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpi/collective/combine.h"
+#include "src/base/tree_middle.h"
 
 namespace trireme {
 namespace {
@@ -16,7 +17,7 @@ TreePlace place_in_tree(int rank, int size) {
   int lo = 0;
   int hi = size;
   while (hi - lo > 1) {
-    const int mid = lo + (hi - lo) / 2;
+    const int mid = tree_middle(lo, hi);
     if (rank < mid) {
       if (rank == lo) {
         place.children.push_back(mid);

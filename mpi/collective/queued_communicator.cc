@@ -60,13 +60,7 @@ Pending QueuedCommunicator::start(const OperationRequest& request) {
   if (size() == 1) {
     return run_alone(request);
   }
-  OperationLabel label;
-  label.kind = request.kind;
-  label.dtype = request.from.dtype;
-  label.op = request.op;
-  label.root = request.peer;
-  label.order = order_;
-  label.bytes = request.from.bytes();
+  const OperationLabel label = label_of(request, order_);
   using Start = OperationQueue::Start;
   const StreamEvent ready = request.after == nullptr ? StreamEvent() : request.after->record();
   if (!ready.reached()) {

@@ -24,7 +24,7 @@ class HierarchicalAlgorithms : public Algorithms {
         flat_(make_transfer_algorithms()),
         local_(transport.local()->make_algorithms()),
         across_(transport.across()->make_algorithms()),
-        pool_({}, memory_of(transport)) {}
+        pool_(Device::cpu(), memory_of(transport)) {}
 
   void all_reduce(Exchange& exchange, View data, ReduceOp op) override;
   void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override;

@@ -1,5 +1,5 @@
-// Link says over what two ranks exchange the tensors of a group, as NCCL reports it. Plain values
-// and pure functions.
+// A Link is the hardware over which two ranks exchange the tensors of a group, as NCCL reports it.
+// Plain values and pure functions.
 #pragma once
 
 #include <cstdint>

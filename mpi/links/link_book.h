@@ -19,8 +19,8 @@ struct GroupLink {
 
 struct LinkBook {
   std::set<GroupLink> links;
-  std::set<std::string> nvls;   // groups whose sums the switches of NVLink can take
-  std::set<std::string> notes;  // what does not work here, in sentences
+  std::set<std::string> nvls;   // groups whose sums the switches of NVLink can compute
+  std::set<std::string> notes;  // sentences, each about something that NCCL cannot do here
   std::string trouble;          // why the links are not known; empty if they are
 
   bool empty() const { return links.empty() && notes.empty() && trouble.empty(); }
@@ -39,7 +39,7 @@ struct LinkSummary {
   bool gpu_direct = false;
   bool between_hosts = false;
   std::int64_t pairs = 0;        // pairs of ranks
-  std::set<std::string> groups;  // in which they are linked so
+  std::set<std::string> groups;  // groups that use such links
 };
 // members: all ranks.
 std::vector<LinkSummary> summarize(const std::vector<LinkBook>& books, const GroupMembers& members);

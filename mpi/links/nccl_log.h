@@ -10,7 +10,7 @@
 //   Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA       or NET/Socket/0, NET/IB/2(3), ...
 //
 // The ranks are numbers in the communicator. Pattern 4 is the ring; its first type is the longest
-// path between two GPUs of one host. All other lines are ignored, but for NCCL's warnings.
+// path between two GPUs of one host. All other lines except NCCL's warnings are ignored.
 #pragma once
 
 #include <map>

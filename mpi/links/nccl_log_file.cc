@@ -21,7 +21,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Returns whether NCCL would log no more with this NCCL_DEBUG than warnings.
+// Returns whether NCCL logs at most warnings with this value of NCCL_DEBUG.
 bool is_quiet(const std::string& level) {
   for (const char* const quiet : {"", "VERSION", "WARN"}) {
     if (::strcasecmp(level.c_str(), quiet) == 0) {
@@ -92,7 +92,7 @@ std::string NcclLogFile::new_text() {
 NcclConnections NcclLogFile::read() {
   const std::lock_guard lock(mutex_);
   const std::string text = new_text();
-  if (!text.empty()) {  // what was read needs no memory any more
+  if (!text.empty()) {  // free the memory of what was read
     (void)::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, at_);
   }
   return parser_.parse(text);

@@ -20,7 +20,7 @@ std::vector<std::string> link_requirements();
 struct LinkFault {
   std::string text;
   // The first rank whose links are all unfit while other ranks have fit ones: its node is at fault.
-  // Without it, the requirement does not suit these nodes.
+  // If there is none, these nodes cannot meet the requirement.
   std::optional<int> rank;
 };
 // required: words of link_requirements(). books: those of all ranks of the world, whose members are

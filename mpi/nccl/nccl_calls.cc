@@ -1,4 +1,4 @@
-// How an NcclCommunicator queues each kind of operation on the stream of its channel.
+// Queues each kind of operation of an NcclCommunicator on the stream of its channel.
 #include <algorithm>
 
 #include "mpi/nccl/nccl_check.h"
@@ -18,6 +18,8 @@ ncclDataType_t nccl_type(DType dtype) {
       return ncclFloat64;
     case DType::bf16:
       return ncclBfloat16;
+    case DType::f16:
+      return ncclFloat16;
     case DType::i32:
       return ncclInt32;
     case DType::i64:
@@ -25,7 +27,7 @@ ncclDataType_t nccl_type(DType dtype) {
     default:
       break;
   }
-  throw InternalError("a reduction is over f32, f64, i32, i64 or bf16");
+  throw InternalError("a reduction over NCCL is over f32, f64, i32, i64, bf16 or f16");
 }
 
 ncclRedOp_t nccl_op(ReduceOp op) {
@@ -34,7 +36,7 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 
 std::size_t bytes_of(const ConstView& view) { return static_cast<std::size_t>(view.bytes()); }
 
-// Elements [first, first + n) of a view, cut at its end.
+// Returns elements [first, first + n) of a view, or fewer if the view ends before.
 template <class V>
 V cut(const V& view, std::int64_t first, std::int64_t n) {
   const std::int64_t at = std::min(first, view.count);
@@ -86,7 +88,7 @@ void NcclCommunicator::call(const Started& started, Call call) {
       call();
     }
   }
-  parts_.monitor->check_failed();  // after which the channel has been aborted
+  parts_.monitor->check_failed();  // throws if the channel has been aborted
   settle(started);
 }
 

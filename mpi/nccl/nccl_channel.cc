@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::microseconds kPause{200};
 constexpr std::chrono::seconds kEndLimit{10};
 
-// Calls is_over() until it returns true or the limit has passed. Returns whether it did.
+// Calls is_over() until it returns true or the limit has passed. Returns its last result.
 template <class IsOver>
 bool ends_in_time(IsOver is_over) {
   const auto deadline = std::chrono::steady_clock::now() + kEndLimit;
@@ -43,7 +43,7 @@ NcclChannel::~NcclChannel() {
   }
 }
 
-// If other ranks have failed, NCCL's clean end would wait for them.
+// If other ranks have failed, a regular end of NCCL's communicator would wait for them in vain.
 void NcclChannel::end() noexcept {
   const bool is_error = std::uncaught_exceptions() > uncaught_at_start_;
   const auto is_idle = [&] { return cudaStreamQuery(queue_.native()) != cudaErrorNotReady; };

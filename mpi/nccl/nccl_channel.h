@@ -31,8 +31,8 @@ class NcclChannel {
   // Keeps abort() from ending the communicator while operations are called. Locks nothing if
   // the channel has been aborted.
   std::unique_lock<std::mutex> use();
-  // Returns whether NCCL has connected the ranks and queued the operations that were called last;
-  // without blocking, it may still do either. True after an abort. Throws CommError.
+  // Returns whether NCCL has connected the ranks and queued the latest operations; its calls return
+  // before that, as the communicator does not block. Returns true after an abort. Throws CommError.
   bool progress();
   // Returns what went wrong in operations under way; ncclSuccess if nothing did. Any thread.
   ncclResult_t asynchronous_error();
@@ -40,7 +40,7 @@ class NcclChannel {
   void abort() noexcept;
 
   // Lets the communicator access device memory without a copy, until deregister_memory() or the end
-  // of the channel. Returns NCCL's error, with which nothing has changed. Does nothing after an
+  // of the channel. If it returns an error of NCCL, nothing has changed. Does nothing after an
   // abort.
   ncclResult_t register_memory(void* data, std::size_t bytes);
   void deregister_memory(void* data) noexcept;

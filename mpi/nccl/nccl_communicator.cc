@@ -36,18 +36,6 @@ ncclUniqueId share_id(Communicator& control, int root) {
   return id;
 }
 
-OperationLabel label_of(const OperationRequest& request, SumOrder order, std::int64_t number) {
-  OperationLabel label;
-  label.kind = request.kind;
-  label.dtype = request.from.dtype;
-  label.op = request.op;
-  label.root = request.peer;
-  label.order = order;
-  label.bytes = request.from.bytes();
-  label.number = number;
-  return label;
-}
-
 OperationLabel numbered(OperationKind kind, std::int64_t number, int root = 0) {
   OperationLabel label;
   label.kind = kind;
@@ -100,7 +88,7 @@ std::chrono::steady_clock::duration NcclCommunicator::limit() const {
 
 std::unique_ptr<Communicator> NcclCommunicator::split(int color, int key, std::string_view name) {
   const Watch watch = watch_ == nullptr ? Watch{} : watch_->next_split(color);
-  (void)NcclLogFile::of_process().read();  // what concerns other groups
+  (void)NcclLogFile::of_process().read();  // discard what concerns other groups
   auto group = std::make_unique<NcclCommunicator>(Parts{
       parts_.control->split(color, key, fmt::format("{} control", name)), parts_.device,
       parts_.monitor, parts_.memory, std::string(name), watch, parts_.deadline, parts_.links});
@@ -112,7 +100,7 @@ std::unique_ptr<Communicator> NcclCommunicator::split(int color, int key, std::s
 void NcclCommunicator::meet() {
   if (size() > 1) {
     barrier().wait();
-    if (order_ == SumOrder::tree) {  // in which each rank exchanges blocks with all others
+    if (order_ == SumOrder::tree) {  // its sums exchange blocks between all pairs of ranks
       const std::vector<std::int64_t> counts(static_cast<std::size_t>(size()), 1);
       const Buffer blocks = scratch_.allocate(2 * size());
       const View all = blocks.view(DType::u8);
@@ -181,7 +169,7 @@ void NcclCommunicator::queue_or_fail(const Started& started, Queue queue) {
   }
 }
 
-// The limit counts from here, because NCCL may wait here for other ranks to connect.
+// The deadline starts with this call, during which NCCL may wait for other ranks to connect.
 void NcclCommunicator::settle(const Started& started) {
   constexpr int kQuickLooks = 2000;
   constexpr std::chrono::microseconds kPause{50};
@@ -214,8 +202,9 @@ Pending NcclCommunicator::start(const OperationRequest& request) {
   cuda::cuda_check(cudaSetDevice(parts_.device.index), "cudaSetDevice");
   const StreamEvent ready = request.after == nullptr ? StreamEvent() : request.after->record();
   channel.queue().wait(ready);
-  const Started started =
-      begin(channel, label_of(request, order_, collective ? collectives_++ : transfers_++));
+  OperationLabel label = label_of(request, order_);
+  label.number = collective ? collectives_++ : transfers_++;
+  const Started started = begin(channel, label);
   queue_or_fail(started, [&] {
     if (collective) {
       queue_collective(started, request);

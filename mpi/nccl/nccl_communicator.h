@@ -95,11 +95,11 @@ class NcclCommunicator : public Communicator {
   Buffer gather_blocks(const Started& started, const ConstView& from, std::int64_t block,
                        std::int64_t stride);
 
-  // The label is that under which the flight recorder shows the wait for the other ranks.
+  // label: names the wait for the other ranks in the flight recorder.
   std::unique_ptr<NcclChannel> connect(int size, int rank, const ncclUniqueId& id,
                                        const OperationLabel& label);
-  // Lets NCCL make the connections that later operations will use, so that it shows at the start
-  // what is missing, and how the ranks are linked.
+  // Makes NCCL open the connections that later operations will use, so that faults appear at the
+  // start, and NCCL logs how the ranks are linked.
   void meet();
   void meet_over(int lane, int peer, bool sends);
   // Notes the links that NCCL has logged; ranks[i] is the rank in this group that NCCL numbers i.

@@ -19,7 +19,8 @@ std::string trouble_text(const char* call, ncclResult_t result) {
 
 }  // namespace
 
-// If NCCL has no memory, the device may still have some, or knows best how much is missing.
+// If ncclMemAlloc() fails, CUDA may still succeed; if it fails, too, its error says how much memory
+// is missing.
 NcclMemory::Block NcclMemory::take_block(void*& data, std::int64_t bytes) {
   if (trouble_.empty()) {
     cuda::cuda_check(cudaSetDevice(device_), "cudaSetDevice");

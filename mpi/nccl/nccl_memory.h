@@ -25,10 +25,10 @@ class NcclMemory : public MemorySource {
   void give_back(void* data, std::int64_t bytes) noexcept override;
 
   // Registers all blocks with the channel, which must be removed before it ends. The first call
-  // tries with a block of its own whether NCCL can.
+  // tests with a block of its own whether NCCL can register memory here.
   void add(NcclChannel& channel);
   void remove(NcclChannel& channel) noexcept;
-  // Returns what NCCL cannot do here, or "" if blocks are registered.
+  // Returns why blocks are not registered, or "" if they are.
   std::string trouble() const;
 
  private:
@@ -43,7 +43,7 @@ class NcclMemory : public MemorySource {
   int device_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<NcclChannel*> channels_;
-  std::map<void*, Block> blocks_;  // those of kLeastRegistered bytes and more
+  std::map<void*, Block> blocks_;  // blocks of kLeastRegistered bytes and more
   std::string trouble_;
   bool has_tried_ = false;
 };

@@ -80,7 +80,13 @@ void NcclMonitor::run() {
       changed_.wait(lock);
       continue;
     }
-    if (const std::exception_ptr error = look(lock); error != nullptr && failure_ == nullptr) {
+    std::exception_ptr error;
+    try {
+      error = look(lock);
+    } catch (...) {  // for example, the device failed, which the calls about its events return
+      error = std::current_exception();
+    }
+    if (error != nullptr && failure_ == nullptr) {
       fail_all(error);
     }
     changed_.wait_for(lock, kRound);
@@ -88,20 +94,17 @@ void NcclMonitor::run() {
 }
 
 std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
-  std::erase_if(operations_, [](const auto& operation) {
-    if (!operation->has_finished()) {
-      return false;
+  for (auto operation = operations_.begin(); operation != operations_.end();) {
+    if ((*operation)->has_finished()) {
+      (*operation)->finish(nullptr);
+      operation = operations_.erase(operation);
+    } else {
+      ++operation;
     }
-    operation->finish(nullptr);
-    return true;
-  });
+  }
   for (NcclChannel* channel : channels_) {
     if (const ncclResult_t error = channel->asynchronous_error(); error != ncclSuccess) {
-      try {
-        throw_nccl_error(error, "an operation of NCCL", channel->comm());
-      } catch (...) {
-        return std::current_exception();
-      }
+      throw_nccl_error(error, describe_work_of(*channel).c_str(), channel->comm());
     }
   }
   const auto now = std::chrono::steady_clock::now();
@@ -123,6 +126,19 @@ std::exception_ptr NcclMonitor::look(std::unique_lock<std::mutex>& lock) {
     }
   }
   return nullptr;
+}
+
+std::string NcclMonitor::describe_work_of(const NcclChannel& channel) const {
+  const auto oldest =
+      std::find_if(operations_.begin(), operations_.end(),
+                   [&](const auto& operation) { return &operation->channel() == &channel; });
+  if (oldest == operations_.end()) {
+    return "an operation of NCCL";
+  }
+  const HangFacts facts = (*oldest)->hang();
+  return fmt::format("{}: {} over NCCL in a group of {} ranks",
+                     facts.members.describe(facts.members.rank()), facts.label.text(),
+                     facts.members.size());
 }
 
 // The operations fail before the channels are aborted, so that nobody takes their buffers for
@@ -165,10 +181,10 @@ void NcclOperation::wait() {
 }
 
 void NcclOperation::abandon() noexcept {
-  if (!reached()) {
-    plan_.monitor->give_up(plan_.members.describe(plan_.members.rank()));
-  }
   try {
+    if (!reached()) {
+      plan_.monitor->give_up(plan_.members.describe(plan_.members.rank()));
+    }
     done_.wait();  // until the aborted operation no longer touches its buffers
   } catch (...) {  // the caller already handles an error
     return;

@@ -37,13 +37,16 @@ class NcclMonitor {
   void check_failed() const;
   // Aborts all channels, as after an error of this rank.
   void give_up(const std::string& who) noexcept;
-  // Aborts all channels with this error, unless there was one before. Returns the error of both.
+  // Aborts all channels with this error, unless there was one before. Returns the first error.
   std::exception_ptr fail(const std::exception_ptr& error) noexcept;
 
  private:
   void run();
-  // Returns what is wrong with an operation under way, or null. Drops operations that have ended.
+  // Returns the error of an overdue operation, or null. Drops operations that have ended. Throws
+  // the errors of NCCL and of the device.
   std::exception_ptr look(std::unique_lock<std::mutex>& lock);
+  // Names the oldest operation under way on the channel, for messages.
+  std::string describe_work_of(const NcclChannel& channel) const;
   void fail_all(const std::exception_ptr& error) noexcept;
 
   int device_;

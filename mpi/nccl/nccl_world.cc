@@ -16,8 +16,8 @@ namespace {
 // 2.28): 4 MiB (simple), 0.5 MiB (LL) and 4.7 MiB (LL128) in each channel that uses it.
 constexpr std::int64_t kConnectionBytes =
     (std::int64_t{4} << 20) + (std::int64_t{1} << 19) + 4'915'200;
-// Assumed, not measured: channels of a group, and connections of a channel (the ring has one to
-// receive on, the tree up to three).
+// These numbers are assumptions, not measurements: the channels of a group, and the connections of
+// a channel (the ring receives over one, the tree over up to three).
 constexpr std::int64_t kChannels = 16;
 constexpr std::int64_t kConnections = 3;
 constexpr std::int64_t kSmallGroupBytes = std::int64_t{8} << 20;  // without connections
@@ -28,7 +28,7 @@ constexpr std::int64_t kTransferBytes = 4 * (std::int64_t{4} << 20);
 
 std::int64_t nccl_group_bytes(int ranks) {
   if (cuda::back_end() == cuda::BackEnd::simulated) {
-    return 0;  // its buffers lie in memory of the host
+    return 0;  // the buffers of the simulated NCCL are in the host's memory
   }
   return kSmallGroupBytes + (ranks == 1 ? 0 : kChannels * kConnections * kConnectionBytes);
 }
@@ -44,7 +44,7 @@ std::int64_t nccl_transfer_bytes(int ranks) {
 
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control,
                                               const NcclWorldOptions& options) {
-  (void)NcclLogFile::of_process();  // before the first call of NCCL
+  (void)NcclLogFile::of_process();  // must precede the first call of NCCL
   const int device = options.device.index;
   return std::make_unique<NcclCommunicator>(NcclCommunicator::Parts{
       std::move(control), options.device, std::make_shared<NcclMonitor>(device),

@@ -14,8 +14,8 @@ namespace trireme {
 
 struct NcclWorldOptions {
   Device device;  // the CUDA device on which this rank computes
-  Watch watch;    // what it refers to outlives the world and all groups split from it
-  // Limits the first operations: until set_deadline(), and of new groups until theirs.
+  Watch watch;    // the objects that it refers to outlive the world and all groups split from it
+  // Limits operations until set_deadline() is called, in each new group, too.
   std::chrono::duration<double> deadline = std::chrono::minutes(10);
   LinkBook* links = nullptr;  // notes how NCCL connects the groups; outlives them
 };
@@ -27,8 +27,8 @@ struct NcclWorldOptions {
 // deadline.
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> control,
                                               const NcclWorldOptions& options);
-// Return the device memory that NCCL takes for a group of so many ranks, and more for the transfers
-// between neighbours in it: allowances (nccl_world.cc).
+// Return estimates of the device memory that NCCL takes for a group of `ranks` ranks, and in
+// addition for transfers between neighbours in the group (nccl_world.cc explains them).
 std::int64_t nccl_group_bytes(int ranks);
 std::int64_t nccl_transfer_bytes(int ranks);
 // Returns the version of the library that is loaded, 22809 for 2.28.9; 0 without NCCL.

@@ -1,6 +1,9 @@
+#include <type_traits>
+
 #include <cuda_language.h>
 
 #include "mpi/nccl/tree_sum.h"
+#include "src/base/tree_middle.h"
 
 namespace trireme {
 namespace {
@@ -8,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kMostHeight = 14;  // of the tree over 16,384 ranks
 
-// Values are added in this type: bf16 in f32, all others in their own.
+// Values are added in this type: bf16 and f16 in f32, all others in their own.
 template <class T>
 struct Sum {
   using Type = T;
@@ -21,12 +24,23 @@ struct Sum<__nv_bfloat16> {
   static __device__ float of(__nv_bfloat16 x) { return __bfloat162float(x); }
   static __device__ __nv_bfloat16 back(float x) { return __float2bfloat16_rn(x); }
 };
+template <>
+struct Sum<__half> {
+  using Type = float;
+  static __device__ float of(__half x) { return __half2float(x); }
+  static __device__ __half back(float x) { return __float2half_rn(x); }
+};
 
-// NaN is kept by all operations.
+// NaN is kept by all operations, and sums of integers wrap around.
 template <class S>
 __device__ S combined(S a, S b, ReduceOp op) {
   if (op == ReduceOp::sum) {
-    return a + b;
+    if constexpr (std::is_integral_v<S>) {
+      using Unsigned = std::make_unsigned_t<S>;
+      return static_cast<S>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+    } else {
+      return a + b;
+    }
   }
   const bool is_nan = a != a;
   return is_nan || (op == ReduceOp::max ? a > b : a < b) ? a : b;
@@ -49,7 +63,7 @@ __device__ __noinline__ typename Sum<T>::Type node(const Blocks<T>& b, std::int6
                                                    int hi) {
   if constexpr (kHeight > 0) {
     if (hi - lo > 1) {
-      const int middle = lo + (hi - lo) / 2;
+      const int middle = tree_middle(lo, hi);
       const auto left = node<kHeight - 1>(b, i, lo, middle);
       return combined(left, node<kHeight - 1>(b, i, middle, hi), b.op);
     }
@@ -77,7 +91,7 @@ __device__ V unrolled_node(const Blocks<float>& b, std::int64_t i, int lo) {
   if constexpr (kParts == 1) {
     return *reinterpret_cast<const V*>(b.blocks + lo * b.stride + i);
   } else {
-    constexpr int kLeft = kParts / 2;
+    constexpr int kLeft = tree_middle(0, kParts);
     const V left = unrolled_node<kLeft, V>(b, i, lo);
     return added(left, unrolled_node<kParts - kLeft, V>(b, i, lo + kLeft));
   }
@@ -141,6 +155,8 @@ void reduce_in_tree(cudaStream_t stream, const TreeSum& s) {
     launch_any<std::int32_t>(stream, s);
   } else if (s.dtype == DType::i64) {
     launch_any<std::int64_t>(stream, s);
+  } else if (s.dtype == DType::f16) {
+    launch_any<__half>(stream, s);
   } else {
     launch_any<__nv_bfloat16>(stream, s);
   }

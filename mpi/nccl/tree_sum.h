@@ -10,8 +10,8 @@
 namespace trireme {
 
 // into [count] becomes the reduction of blocks [parts, stride], of which each holds `count`
-// elements. The sums of bf16 are taken in f32 and rounded once. All memory is on the device. Sums
-// of f32 are fastest if both pointers and the stride are aligned to 16 bytes.
+// elements. The sums of bf16 and f16 are taken in f32 and rounded once. All memory is on the
+// device. Sums of f32 are fastest if both pointers and the stride are aligned to 16 bytes.
 struct TreeSum {
   const void* blocks = nullptr;
   void* into = nullptr;

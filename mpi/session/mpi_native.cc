@@ -21,6 +21,7 @@ MPI_Datatype mpi_type(DType dtype) {
     case DType::i64:
       return MPI_INT64_T;
     case DType::bf16:
+    case DType::f16:
     case DType::u16:
       return MPI_UINT16_T;
     case DType::u8:
@@ -32,7 +33,7 @@ MPI_Datatype mpi_type(DType dtype) {
 }
 
 MPI_Op mpi_op(DType dtype, ReduceOp op) {
-  check(MpiNative::can_reduce(dtype), "MPI does not reduce bfloat16");
+  check(MpiNative::can_reduce(dtype), "MPI does not reduce numbers of 2 bytes");
   switch (op) {
     case ReduceOp::sum:
       return MPI_SUM;

@@ -16,7 +16,7 @@ class MpiNative {
   // Throws ConfigError if this process was started without MPI. The session outlives this object.
   explicit MpiNative(const MpiSession& session);
 
-  static bool can_reduce(DType dtype) { return dtype != DType::bf16; }
+  static bool can_reduce(DType dtype) { return dtype != DType::bf16 && dtype != DType::f16; }
 
   // Sets recv[count] to the reduction of the ranks' send[count].
   void all_reduce(ConstView send, View recv, ReduceOp op);

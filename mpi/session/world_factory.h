@@ -1,7 +1,7 @@
-// WorldFactory connects all ranks over a backend. Made and used by MpiSession; every call is
-// collective over the ranks of MPI_COMM_WORLD. Backends for host memory are transports below one
-// QueuedCommunicator; a library that has communicators of its own, such as NCCL, would be added in
-// make().
+// WorldFactory connects all ranks over a backend for host memory. Made and used by MpiSession;
+// every call is collective over the ranks of MPI_COMM_WORLD. Backends are transports below one
+// QueuedCommunicator. NCCL has communicators of its own and is connected by make_nccl_world()
+// (nccl_world.h).
 #pragma once
 
 #include <functional>

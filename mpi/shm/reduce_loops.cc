@@ -10,6 +10,7 @@
 #include <emmintrin.h>
 
 #include "src/base/floating_point.h"
+#include "src/base/tree_middle.h"
 
 namespace trireme {
 namespace {
@@ -75,7 +76,7 @@ template <class Op, int lo, int hi, class Value>
   if constexpr (hi - lo == 1) {
     return value(lo);
   } else {
-    constexpr int mid = lo + (hi - lo) / 2;
+    constexpr int mid = tree_middle(lo, hi);
     return Op::of(tree<Op, lo, mid>(value), tree<Op, mid, hi>(value));
   }
 }
@@ -226,7 +227,7 @@ void block_tree(const void* const* from, std::int64_t first, std::int64_t count,
     return;
   }
   std::array<Wide<T>, kBlock> right;
-  const std::size_t mid = lo + (hi - lo) / 2;
+  const std::size_t mid = tree_middle(lo, hi);
   block_tree<T, Op>(from, first, count, into, lo, mid);
   block_tree<T, Op>(from, first, count, right.data(), mid, hi);
   for (std::int64_t i = 0; i < count; ++i) {

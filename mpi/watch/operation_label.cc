@@ -31,6 +31,17 @@ std::string OperationLabel::full_text() const {
   return text + ")";
 }
 
+OperationLabel label_of(const OperationRequest& request, SumOrder order) {
+  OperationLabel label;
+  label.kind = request.kind;
+  label.dtype = request.from.dtype;
+  label.order = order;
+  label.op = request.op;
+  label.root = request.peer;
+  label.bytes = request.from.bytes();
+  return label;
+}
+
 bool agree(const OperationLabel& a, const OperationLabel& b) {
   const bool same_size = a.kind == OperationKind::all_to_all || a.bytes == b.bytes;
   return a.kind == b.kind && a.number == b.number && a.dtype == b.dtype && a.op == b.op &&

@@ -28,6 +28,9 @@ struct OperationLabel {
   std::string full_text() const;
 };
 
+// Returns the label of an operation that is requested, with number 0. order: that of the group.
+OperationLabel label_of(const OperationRequest& request, SumOrder order);
+
 // Returns whether ranks with these labels run the same operation. The sizes of all_to_alls may
 // differ.
 bool agree(const OperationLabel& a, const OperationLabel& b);

@@ -26,6 +26,12 @@ constexpr std::int64_t kOwnFiles = 256;
 constexpr std::int64_t kFilesAPeer = 3;
 // Memory that a rank locks for the registered buffers of RDMA devices.
 constexpr std::int64_t kLeastLocked = std::int64_t{1} << 30;
+// What mpirun, a launch and the smallest run need. The journal, the logs and a checkpoint of a run
+// are larger files than that.
+constexpr std::int64_t kLeastFiles = 64;
+constexpr std::int64_t kLeastFileBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kLeastAddresses = std::int64_t{400} << 20;
+constexpr std::int64_t kLeastStack = std::int64_t{256} << 10;
 
 std::int64_t soft_limit(__rlimit_resource resource) {
   struct rlimit limit {};
@@ -106,13 +112,51 @@ void try_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-ProcessLimits process_limits() { return {soft_limit(RLIMIT_MEMLOCK), soft_limit(RLIMIT_NOFILE)}; }
+ProcessLimits process_limits() {
+  return {soft_limit(RLIMIT_MEMLOCK), soft_limit(RLIMIT_NOFILE), soft_limit(RLIMIT_FSIZE),
+          soft_limit(RLIMIT_AS), soft_limit(RLIMIT_STACK)};
+}
+
+std::vector<Finding> check_least_limits(const ProcessLimits& limits, const std::string& node) {
+  std::vector<Finding> found;
+  const auto check = [&](std::int64_t limit, std::int64_t least, const std::string& what,
+                         const std::string& remedy) {
+    if (limit != ProcessLimits::kNoLimit && limit < least) {
+      found.push_back(failure(what, ExitCode::usage, node, remedy));
+    }
+  };
+  check(limits.files, kLeastFiles,
+        fmt::format("a process may open only {} files (ulimit -n), but even the smallest run needs "
+                    "{}",
+                    limits.files, kLeastFiles),
+        "run 'ulimit -n 1024' first, or raise nofile in /etc/security/limits.conf or LimitNOFILE "
+        "of slurmd");
+  check(limits.file_bytes, kLeastFileBytes,
+        fmt::format("a process may write files of only {} (ulimit -f), but logs and checkpoints "
+                    "are larger",
+                    format_bytes(limits.file_bytes)),
+        "run 'ulimit -f unlimited' first, or raise fsize in /etc/security/limits.conf or "
+        "LimitFSIZE of slurmd");
+  check(limits.address_bytes, kLeastAddresses,
+        fmt::format("a process may use only {} of address space (ulimit -v), but mpirun and the "
+                    "ranks need {}, and more for larger models",
+                    format_bytes(limits.address_bytes), format_bytes(kLeastAddresses)),
+        "run 'ulimit -v unlimited' first, or raise as in /etc/security/limits.conf or LimitAS of "
+        "slurmd");
+  check(limits.stack_bytes, kLeastStack,
+        fmt::format("a thread may use only {} of stack (ulimit -s), but kernels need {}",
+                    format_bytes(limits.stack_bytes), format_bytes(kLeastStack)),
+        "run 'ulimit -s 8192' first, or raise stack in /etc/security/limits.conf or LimitSTACK of "
+        "slurmd");
+  return found;
+}
 
 std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool rdma,
                                   const std::string& node) {
-  std::vector<Finding> found;
+  std::vector<Finding> found = check_least_limits(limits, node);
   const std::int64_t files = kOwnFiles + kFilesAPeer * ranks;
-  if (limits.files != ProcessLimits::kNoLimit && limits.files < files) {
+  if (limits.files != ProcessLimits::kNoLimit && limits.files < files &&
+      limits.files >= kLeastFiles) {
     found.push_back(failure(
         fmt::format("a process may open only {} files, but a run of {} over TCP needs up to {}",
                     limits.files, counted(ranks, "rank"), files),

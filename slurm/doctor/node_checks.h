@@ -17,11 +17,18 @@ struct ProcessLimits {
   static constexpr std::int64_t kNoLimit = -1;
   std::int64_t locked_bytes = kNoLimit;
   std::int64_t files = kNoLimit;
+  std::int64_t file_bytes = kNoLimit;
+  std::int64_t address_bytes = kNoLimit;
+  std::int64_t stack_bytes = kNoLimit;
 };
 ProcessLimits process_limits();
 
-// ranks: number of ranks in the job. rdma: whether the node has devices that need registered, and
-// therefore locked, memory.
+// Finds the limits under which mpirun, or any run however small, would fail with messages that do
+// not name the limit. All findings are errors.
+std::vector<Finding> check_least_limits(const ProcessLimits& limits, const std::string& node);
+
+// Includes check_least_limits(). ranks: number of ranks in the job. rdma: whether the node has
+// devices that need registered, and therefore locked, memory.
 std::vector<Finding> check_limits(const ProcessLimits& limits, int ranks, bool rdma,
                                   const std::string& node);
 

@@ -5,6 +5,7 @@
 
 #include "slurm/job/host_list.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -18,8 +19,8 @@ std::optional<std::int64_t> number(const SlurmEnvironment& environment, const ch
   const char* const end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, value);
   if (error != std::errc{} || stop != end || value < 0) {
-    throw ConfigError(
-        fmt::format("{}='{}' is not a number, so Slurm did not set it: unset it", name, *text));
+    throw ConfigError(fmt::format("{}='{}' is not a number, so Slurm did not set it: unset it",
+                                  name, printable(*text)));
   }
   return value;
 }
@@ -59,11 +60,6 @@ std::optional<SlurmJob> slurm_job(const SlurmEnvironment& environment) {
                                            : std::to_string(job.id);
   job.end_seconds = number(environment, "SLURM_JOB_END_TIME");
   return job;
-}
-
-bool lacks_pmix(const SlurmEnvironment& environment) {
-  return number(environment, "SLURM_STEP_ID") && !environment("PMIX_RANK") &&
-         number(environment, "SLURM_STEP_NUM_TASKS").value_or(0) > 1;
 }
 
 }  // namespace trireme

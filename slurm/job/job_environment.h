@@ -34,8 +34,4 @@ struct SlurmJob {
 // number or no host list, which happens if it was set by hand.
 std::optional<SlurmJob> slurm_job(const SlurmEnvironment& environment);
 
-// Returns whether srun has started several tasks of this step without PMIx, so that MPI cannot
-// connect them.
-bool lacks_pmix(const SlurmEnvironment& environment);
-
 }  // namespace trireme

@@ -5,20 +5,13 @@
 #include <optional>
 #include <sstream>
 
+#include <fmt/ranges.h>
+
 #include "slurm/process/proc.h"
 #include "src/base/error.h"
 
 namespace trireme {
 namespace {
-
-std::string join(const std::vector<std::string>& words, char between) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += text.empty() ? "" : std::string(1, between);
-    text += word;
-  }
-  return text;
-}
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
@@ -38,7 +31,7 @@ Environment shared_environment(const LaunchSetting& setting, std::int64_t attemp
   Environment environment = {
       {"TRIREME_LAUNCH_ID", setting.launch},
       {"TRIREME_GENERATION", fmt::format("{}", attempt)},
-      {"TRIREME_LAUNCH_NODES", join(names_of(nodes), ',')},
+      {"TRIREME_LAUNCH_NODES", fmt::format("{}", fmt::join(names_of(nodes), ","))},
       {"TRIREME_LAUNCH_RANKS_PER_NODE", fmt::format("{}", setting.ranks_per_node)}};
   environment.insert(environment.end(), setting.extra.begin(), setting.extra.end());
   return environment;
@@ -67,7 +60,7 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t attem
   if (setting.reach == Reach::local) {
     append(argv, {"--host", fmt::format("localhost:{}", ranks)});
   } else {
-    append(argv, {"--host", join(hosts, ',')});
+    append(argv, {"--host", fmt::format("{}", fmt::join(hosts, ","))});
   }
   if (setting.reach != Reach::local || setting.cpus_per_rank > 0) {
     const int per_host = setting.reach == Reach::local ? ranks : setting.ranks_per_node;
@@ -79,7 +72,8 @@ std::vector<std::string> mpirun(const LaunchSetting& setting, std::int64_t attem
     append(argv, {"--bind-to", "core"});
   }
   if (setting.reach == Reach::ssh) {
-    environment.emplace_back("OMPI_MCA_plm_rsh_agent", join(setting.ssh, ' '));
+    environment.emplace_back("OMPI_MCA_plm_rsh_agent",
+                             fmt::format("{}", fmt::join(setting.ssh, " ")));
   }
   if (setting.reach == Reach::slurm) {
     // Without SLURM_OVERLAP, the daemons of a relaunch would wait forever for the step of a dead
@@ -112,7 +106,7 @@ std::vector<std::string> srun(const LaunchSetting& setting, const std::vector<No
                                    fmt::format("--nodes={}", count),
                                    fmt::format("--ntasks={}", count * setting.ranks_per_node),
                                    fmt::format("--ntasks-per-node={}", setting.ranks_per_node),
-                                   "--nodelist=" + join(names_of(nodes), ',')};
+                                   fmt::format("--nodelist={}", fmt::join(names_of(nodes), ","))};
   if (setting.cpus_per_rank > 0) {
     append(argv, {fmt::format("--cpus-per-task={}", setting.cpus_per_rank), "--cpu-bind=cores"});
   }

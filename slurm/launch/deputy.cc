@@ -71,10 +71,6 @@ int requeue(const std::string& job) {
   return static_cast<int>(ExitCode::io);
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the value in text of the form "... key=value ...". The key includes its '='.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {

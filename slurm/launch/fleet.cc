@@ -6,6 +6,8 @@
 #include <set>
 #include <thread>
 
+#include <fmt/ranges.h>
+
 #include "src/base/error.h"
 #include "src/base/say.h"
 
@@ -16,13 +18,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ",") + word;
-  }
-  return text;
-}
+std::string joined_addresses() { return fmt::format("{}", fmt::join(own_addresses(), ",")); }
 
 bool ended(const std::unique_ptr<Child>& child) { return child && child->poll(); }
 
@@ -42,7 +38,7 @@ std::vector<std::string> Fleet::agent_words(const std::string& node, bool check_
       "--launch",    setting_.launch,
       "--node",      node,
       "--port",      fmt::format("{}", gate_.port()),
-      "--addresses", setting_.reach == Reach::local ? "127.0.0.1" : join(own_addresses())};
+      "--addresses", setting_.reach == Reach::local ? "127.0.0.1" : joined_addresses()};
   if (setting_.ports.first > 0) {
     words.insert(words.end(),
                  {"--ports", fmt::format("{}-{}", setting_.ports.first, setting_.ports.last)});
@@ -149,7 +145,7 @@ void Fleet::want_deputy(const std::string& node, const std::string& job) {
   try {
     deputy_.starter =
         start(node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", gate_.port()),
-                     "--addresses", join(own_addresses()), "--node", node});
+                     "--addresses", joined_addresses(), "--node", node});
   } catch (const Error&) {
     // The supervisor will try the next node.
   }

@@ -11,14 +11,15 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "slurm/job/job_environment.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
 #include "src/base/json_lines.h"
 #include "src/base/lock_mark.h"
+#include "src/base/regular_file.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -50,12 +51,13 @@ struct JobStart {
   std::string job;
   std::int64_t restart = 0;
 
+  // Throws ConfigError if Slurm cannot have set the variables that it reads.
   static JobStart of_this_process() {
-    const auto text = [](const char* name) {
-      const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any here
-      return std::string(value == nullptr ? "" : value);
-    };
-    return {text("SLURM_JOB_ID"), std::strtoll(text("SLURM_RESTART_COUNT").c_str(), nullptr, 10)};
+    const std::optional<SlurmJob> job = slurm_job([](const std::string& name) {
+      const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): none is set
+      return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    });
+    return job ? JobStart{std::to_string(job->id), job->restart_count} : JobStart();
   }
   std::string to_text() const { return job.empty() ? "\n" : fmt::format("{} {}\n", job, restart); }
   bool follows(const JobStart& other) const {
@@ -63,25 +65,25 @@ struct JobStart {
   }
 };
 
+// Returns no job if the first line is not in this form.
 JobStart parse_job_start(const std::string& text) {
   const std::size_t space = text.find(' ');
-  return space == std::string::npos || space > text.find('\n')
-             ? JobStart()
-             : JobStart{text.substr(0, space), std::strtoll(text.c_str() + space + 1, nullptr, 10)};
+  const std::size_t end = text.find('\n');
+  std::int64_t restart = 0;
+  if (space == std::string::npos || end == std::string::npos || space > end) {
+    return {};
+  }
+  const char* const stop = text.data() + end;
+  const auto read = std::from_chars(text.data() + space + 1, stop, restart);
+  return read.ec == std::errc() && read.ptr == stop ? JobStart{text.substr(0, space), restart}
+                                                    : JobStart();
 }
 
 // Returns false if another process holds the lock. On a file system without locks, it succeeds
-// without one. Only a regular file is opened, because anybody who may write to the run's folder
-// could have put something else there.
+// without one. Throws PolicyError if anybody who may write to the run's folder has put something
+// else than a regular file there.
 bool take_lock(UniqueHandle<FileDescriptorTraits>& lock, const fs::path& path) {
-  lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
-  const bool is_link = !lock && errno == ELOOP;
-  struct stat status {};
-  if (is_link || (lock && (::fstat(lock.get(), &status) != 0 || !S_ISREG(status.st_mode)))) {
-    throw PolicyError(
-        fmt::format("{} is {}: remove it, so that 'trireme launch' can create its lock file",
-                    path.string(), is_link ? "a symbolic link" : "not a regular file"));
-  }
+  lock.reset(open_regular(path, O_RDWR | O_CREAT | O_NOFOLLOW));
   return !lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

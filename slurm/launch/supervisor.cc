@@ -1,10 +1,8 @@
 #include "slurm/launch/supervisor.h"
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <future>
 #include <optional>
 #include <thread>
@@ -15,8 +13,10 @@
 
 #include "slurm/journal/account.h"
 #include "slurm/journal/journal.h"
+#include "slurm/launch/event_command.h"
 #include "slurm/launch/fleet.h"
 #include "slurm/launch/launcher_process.h"
+#include "slurm/launch/note_line.h"
 #include "slurm/launch/run_files.h"
 #include "slurm/launch/stop_signals.h"
 #include "slurm/policy/site_list.h"
@@ -37,6 +37,7 @@ constexpr double kStopPatience = 10;  // longest wait for a disk after a stop wa
 constexpr double kPingSeconds = 1;
 constexpr double kFarewellSeconds = 12;  // agents take up to 10 s to end ranks
 constexpr int kBlameSeconds = 2;
+constexpr double kLastEventsSeconds = 10;  // for the commands of the last events
 
 // Returns the run's mean time between failures as a variable, for checkpoint intervals.
 Environment failure_rate(const std::filesystem::path& journal) {
@@ -52,26 +53,6 @@ Environment failure_rate(const std::filesystem::path& journal) {
     // Without a journal, it is unknown.
   }
   return {};
-}
-
-// Returns local time in the form "2026-11-22 11:50:24".
-std::string time_of_day() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%F %T", &parts)};
-}
-
-// Returns the note as a line like those of the ranks, with the launch instead of a rank.
-std::string json_line(const Note& note, const std::string& launch) {
-  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  const nlohmann::ordered_json line = {{"time", now.count()},
-                                       {"level", "info"},
-                                       {"host", host_name()},
-                                       {"launch", launch},
-                                       {"message", note.text}};
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // Runs `work` on a detached thread, which may outlive the caller on a hanging file system.
@@ -95,6 +76,8 @@ class Supervisor {
         setting_(numbered(plan.setting)),
         files_(std::make_shared<RunFiles>(plan.run_folder, plan.checkpoint_folder)),
         journal_(files_->journal(), setting_.launch),
+        events_({plan.on_event, plan.event_deadline, setting_.launch, plan.run_folder.string(),
+                 host_name(), plan.slurm_job}),
         fleet_(setting_, fresh_secret(), plan.health) {}
 
   int run();
@@ -122,6 +105,7 @@ class Supervisor {
   void look_at_launcher();
   void look_at_deputy();
   void look_at_blames();
+  void look_at_events();
   void perform(const Action& action);
   void launch(const LaunchRanks& order);
   void finish(const Finish& order);
@@ -133,6 +117,7 @@ class Supervisor {
   StopSignals signals_;
   std::shared_ptr<RunFiles> files_;
   Journal journal_;
+  EventCommand events_;
   Fleet fleet_;
   std::optional<Course> course_;
   LauncherProcess launcher_;
@@ -218,6 +203,7 @@ int Supervisor::run() {
     look_at_launcher();
     look_at_deputy();
     look_at_blames();
+    look_at_events();
     feed(Tick{});
     ping();
   }
@@ -228,6 +214,8 @@ int Supervisor::run() {
     blame.is_written.wait_until(end);
   }
   look_at_blames();
+  events_.finish(kLastEventsSeconds);
+  look_at_events();
   journal_.write("end", {{"code", *code_}}, now());
   return *code_;
 }
@@ -303,6 +291,12 @@ void Supervisor::look_at_blames() {
   });
 }
 
+void Supervisor::look_at_events() {
+  for (const std::string& why : events_.take_failures()) {
+    report({"event_command_failed", {{"why", why}}, "launch.on_event: " + why});
+  }
+}
+
 void Supervisor::perform(const Action& action) {
   std::visit(Overloaded{[&](const StartAgent& a) { fleet_.start_agent(a.node, a.check_health); },
                         [&](const DropAgent& a) { fleet_.drop(a.node); },
@@ -375,10 +369,9 @@ void Supervisor::finish(const Finish& order) {
 
 void Supervisor::report(const Note& note) {
   journal_.write(note.event, note.fields, now());
-  if (!note.text.empty() && plan_.json_log) {
-    journal_.say(json_line(note, setting_.launch));
-  } else if (!note.text.empty()) {
-    journal_.say(time_of_day() + " trireme launch: " + note.text);
+  events_.put(note);
+  if (!note.text.empty()) {
+    journal_.say(note_line(note, setting_.launch, plan_.json_log));
   }
 }
 

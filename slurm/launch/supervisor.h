@@ -22,6 +22,8 @@ struct LaunchPlan {
   std::filesystem::path site_list;  // may be empty
   std::string slurm_job;            // the job's id for Slurm's commands; empty outside Slurm
   std::string batch_node;           // in Slurm, the node on which this process runs
+  std::string on_event = {};        // a shell command to run for events; may be empty
+  double event_deadline = 30;       // seconds until it is killed
   bool json_log = false;            // whether the lines on stderr are JSON objects
 };
 

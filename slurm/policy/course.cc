@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <fmt/ranges.h>
+
 #include "src/base/error.h"
 #include "src/base/overloaded.h"
 #include "src/base/units.h"
@@ -12,14 +14,6 @@ namespace {
 
 constexpr int kMostAgentDeaths = 3;
 constexpr double kLongestTurn = 2;  // seconds between two events; ticks come every 0.1 s
-
-std::string join_names(const std::vector<NodeSpec>& nodes) {
-  std::string text;
-  for (const NodeSpec& node : nodes) {
-    text += (text.empty() ? "" : ", ") + node.name;
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -276,7 +270,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
               .waits_since = now_,
               .status_at = now_};
   std::vector<NodeSpec> specs;
-  nlohmann::json names = nlohmann::json::array();
+  std::vector<std::string> names;
   nlohmann::json groups = nlohmann::json::array();
   for (const std::size_t i : attempt_.nodes) {
     specs.push_back(nodes_[i].spec);
@@ -292,7 +286,7 @@ void Course::launch(const std::vector<std::size_t>& chosen) {
        {{"attempt", attempt_.number}, {"nodes", names}, {"groups", groups}, {"ranks", ranks}},
        fmt::format(
            "attempt {}: {} on {}{}", attempt_.number,
-           counted(static_cast<std::int64_t>(ranks), "rank"), join_names(specs),
+           counted(static_cast<std::int64_t>(ranks), "rank"), fmt::join(names, ", "),
            static_cast<int>(attempt_.nodes.size()) < plan_.nodes_wanted
                ? fmt::format(", {} fewer than asked for",
                              counted(plan_.nodes_wanted - std::ssize(attempt_.nodes), "node"))

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -19,7 +20,7 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
   NodeSpec node;
   words >> node.name;
   if (!is_host_name(node.name)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a host name", where, node.name));
+    throw ConfigError(fmt::format("{}: '{}' is not a host name", where, printable(node.name)));
   }
   std::string word;
   while (words >> word) {
@@ -32,7 +33,8 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
       node.group = value;
     } else if (key != "slots" || error != std::errc() || end != value.data() + value.size() ||
                node.slots < 1 || node.slots > kMostSlots) {
-      throw ConfigError(fmt::format("{}: '{}': expected slots=NUMBER or group=NAME", where, word));
+      throw ConfigError(
+          fmt::format("{}: '{}': expected slots=NUMBER or group=NAME", where, printable(word)));
     }
   }
   return node;

@@ -106,6 +106,9 @@ std::string gpu_request(const SiteProfile::Node& node) {
   if (node.gpu_request == "per-task") {
     return fmt::format("--gpus-per-task={}{}", type, node.gpus / node.ranks);
   }
+  if (node.gpu_request == "mps") {
+    return fmt::format("--gres=mps:{}{}", type, node.mps_shares);
+  }
   return node.gpu_request == "gres" ? fmt::format("--gres=gpu:{}{}", type, node.gpus)
                                     : fmt::format("--gpus-per-node={}{}", type, node.gpus);
 }

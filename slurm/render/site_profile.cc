@@ -73,8 +73,12 @@ void bind(ConfigBinder& b, SiteProfile::Node& c) {
   b.text("node.gpu_type", c.gpu_type,
          "type of the GPUs as in gres.conf, such as a100 or 1g.10gb (MIG); empty: any");
   b.text("node.gpu_request", c.gpu_request,
-         "how GPUs are requested: --gpus-per-node, --gpus-per-task, or --gres=gpu")
-      .one_of({"per-node", "per-task", "gres"});
+         "how GPUs are requested: --gpus-per-node, --gpus-per-task, --gres=gpu, or --gres=mps")
+      .one_of({"per-node", "per-task", "gres", "mps"});
+  b.integer("node.mps_shares", c.mps_shares,
+            "shares of one GPU under CUDA's multi-process service, for gpu_request: mps")
+      .at_least(0)
+      .at_most(10000);
   check_value(b, "node.gpu_type", c.gpu_type);
   if (c.gpu_type.find_first_of(":,=") != std::string::npos) {
     b.refuse("node.gpu_type", fmt::format("'{}' is not the type of a GPU", c.gpu_type));
@@ -84,6 +88,9 @@ void bind(ConfigBinder& b, SiteProfile::Node& c) {
              fmt::format("per-task needs as many GPUs for each rank, but node.gpus is {} and "
                          "node.ranks {}",
                          c.gpus, c.ranks));
+  }
+  if (c.gpu_request == "mps" && (c.gpus != 1 || c.mps_shares == 0)) {
+    b.refuse("node.gpu_request", "mps needs node.gpus: 1 and node.mps_shares");
   }
   b.text("node.scratch", c.scratch,
          "folder on the node's own disk for the files of a job; empty: none");
@@ -135,7 +142,7 @@ SiteProfile load_site_profile(const std::filesystem::path& file) {
   bind(b, profile.node);
   bind(b, profile.launch);
   bind(b, profile.environment);
-  // mpirun's daemons would get the GPUs of one task, and its ranks are unknown to Slurm.
+  // Slurm does not know the ranks that mpirun starts: it would give each node the GPUs of one task.
   if (profile.launch.launcher == "mpirun" && profile.node.gpu_request == "per-task") {
     b.refuse("node.gpu_request", "per-task needs launch.launcher: srun");
   }

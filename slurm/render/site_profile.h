@@ -26,7 +26,8 @@ struct SiteProfile {
     int cpus_per_rank = 1;
     int gpus = 0;
     std::string gpu_type;  // as in gres.conf, such as "a100" or "1g.10gb"; empty for any
-    std::string gpu_request = "per-node";  // "per-node", "per-task" or "gres"
+    std::string gpu_request = "per-node";  // "per-node", "per-task", "gres" or "mps"
+    int mps_shares = 0;                    // of one GPU, for "mps"
     std::string scratch;                   // a folder local to each node; may be empty
   };
   struct Launch {

@@ -141,6 +141,14 @@ ordered_json details(const StepFolder& step) {
   return object;
 }
 
+// Prints an object as lines of YAML.
+void print_fields(std::string_view name, const nlohmann::json& object) {
+  fmt::print("  {}:\n", name);
+  for (const auto& [key, value] : object.items()) {
+    fmt::print("    {}: {}\n", printable(key), printable(value.dump()));
+  }
+}
+
 void show(const CkptOptions& options) {
   const StepFolder step = chosen_step(options);
   if (options.json) {
@@ -159,9 +167,9 @@ void show(const CkptOptions& options) {
     // The history has two numbers per step and is printed with --json only.
     counters->erase("history");
   }
-  fmt::print("  config   {}\n  numerics {}\n  extra    {}\n",
-             printable(readable_numbers(*m.meta.config).dump()), printable(m.meta.numerics->dump()),
-             printable(extra.dump()));
+  print_fields("config", readable_numbers(*m.meta.config));
+  print_fields("numerics", *m.meta.numerics);
+  print_fields("extra", extra);
   for (const StoredTensor& tensor : m.tensors) {
     fmt::print("  {:<5} {:<20} {:>10}  {}\n", dtype_name(tensor.dtype), tensor.shape.to_string(),
                counted(tensor.blocks.size(), "block"), printable(tensor.name));

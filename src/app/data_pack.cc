@@ -4,6 +4,7 @@
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -33,6 +34,7 @@ struct OutputOptions {
     if (out.empty()) {
       throw ConfigError("--out is empty: name the dataset's folder");
     }
+    check_place_of_dataset(out);
     options.out = out;
     options.shard_bytes = parse_bytes(shard_size);
     options.alignment_bytes = parse_bytes(alignment);

@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/model_options.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"
@@ -22,17 +23,13 @@
 namespace trireme {
 namespace {
 
-struct EvalOptions {
-  std::string checkpoint;
+struct EvalOptions : ModelOptions {
   std::string data;
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
-  std::string precision;  // empty for the precision of training
-  std::string device = "auto";
   bool any_tokenizer = false;
   bool json = false;
-  bool ema = false;
 };
 
 // Shows the progress of rank 0, which computes as many samples at a time as each other rank.
@@ -67,6 +64,29 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
   }
 }
 
+void print_result(const EvalOptions& options, std::int64_t step, const EvaluationPlan& plan,
+                  const Evaluation& result, Device device) {
+  // The sign of a NaN has no meaning but would be printed.
+  const double loss = std::isnan(result.loss) ? std::abs(result.loss) : result.loss;
+  const double bits = loss / std::numbers::ln2;
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"schema", 2},
+                                         {"step", step},
+                                         {"loss", loss},
+                                         {"bits_per_token", bits},
+                                         {"perplexity", std::exp(loss)},
+                                         {"samples", result.samples},
+                                         {"tokens", result.tokens},
+                                         {"device", device_text(device)}};
+    print_json(json);
+  } else {
+    fmt::print(
+        "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n",
+        step, loss, bits, std::exp(loss), counted(result.samples, "sample"),
+        counted(plan.sequence, "token"));
+  }
+}
+
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
   context.status.phase = "load";
@@ -79,6 +99,9 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
                  options.ema ? Weights::average : Weights::latest);
   for (const std::string& why : loaded.skipped) {  // empty on the other ranks
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
+  if (session.world().rank() == 0) {
+    say_device(device.device());
   }
   const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
   check_tokenizer(options, loaded, dataset);
@@ -94,24 +117,14 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
       evaluate(dataset, plan, session.world(),
                with_progress(losses_of(*loaded.model, run), dataset, plan, session.world()));
   check_samples_read(result, session.world());
-  if (session.world().rank() != 0) {
-    return;
+  if (session.world().rank() == 0) {
+    print_result(options, loaded.step, plan, result, device.device());
   }
-  const double bits = result.loss / std::numbers::ln2;
-  if (options.json) {
-    const nlohmann::ordered_json json = {{"schema", 2},
-                                         {"step", loaded.step},
-                                         {"loss", result.loss},
-                                         {"bits_per_token", bits},
-                                         {"perplexity", std::exp(result.loss)},
-                                         {"samples", result.samples},
-                                         {"tokens", result.tokens}};
-    print_json(json);
-  } else {
-    fmt::print(
-        "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n",
-        loaded.step, result.loss, bits, std::exp(result.loss), counted(result.samples, "sample"),
-        counted(plan.sequence, "token"));
+  if (!std::isfinite(result.loss)) {
+    throw DivergenceError(fmt::format(
+        "the loss of {} is not finite: the run had diverged; evaluate an older step, named by its "
+        "own folder",
+        options.checkpoint));
   }
 }
 
@@ -121,29 +134,16 @@ void add_eval_command(CommandLine& app, AppContext& context) {
   CommandLine& command =
       app.add_command("eval", "Compute the loss and perplexity of a checkpoint on a dataset");
   const auto options = std::make_shared<EvalOptions>();
-  command
-      .add_option("--checkpoint", options->checkpoint,
-                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
-      .required()
-      .type_name("DIR");
   command.add_option("--data", options->data, "The dataset's folder").required().type_name("DIR");
+  options->add_to(command);
   command.add_option("--sequence", options->sequence, "Tokens per sample (default: as in training)")
       .check(positive_count());
   command.add_option("--micro-batch", options->micro_batch, "Samples computed at a time")
       .check(positive_count());
   command.add_option("--samples", options->samples, "Evaluate at most N samples (default: all)")
       .check(positive_count());
-  command
-      .add_option("--precision", options->precision,
-                  "Precision of the products and activations (default: as in training)")
-      .check(one_of({"bf16", "fp32"}));
-  command
-      .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
-      .check(one_of(device_words()));
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
-  command.add_flag("--ema", options->ema,
-                   "Use the moving average of the weights that optimizer.ema has kept");
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"

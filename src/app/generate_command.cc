@@ -4,35 +4,33 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/data/prompt_file.h"
 #include "io/data/tokenizer.h"
 #include "mpi/topology.h"
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
-#include "src/app/prompt_file.h"
+#include "src/app/model_options.h"
 #include "src/app/stop_strings.h"
 #include "src/base/philox.h"
 #include "src/base/printable.h"
 #include "src/compute/device_choice.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {
 
-struct GenerateOptions {
-  std::string checkpoint;
+struct GenerateOptions : ModelOptions {
   std::string prompt;
   std::string prompts;  // a file of prompts
   std::int64_t samples = 1;
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
-  std::string precision;  // empty for the precision of training
-  std::string device = "auto";
   bool ids = false;
   int threads = 0;
   bool json = false;
-  bool ema = false;
   SamplingOptions sampling;
 };
 
@@ -162,7 +160,7 @@ void print_sample(const std::string& prompt, Sampling& sampling, std::uint64_t s
 }
 
 void print_json_sample(std::int64_t prompt_number, std::int64_t number, const std::string& prompt,
-                       Sampling& sampling, std::uint64_t seed) {
+                       Sampling& sampling, std::uint64_t seed, const std::string& device) {
   std::string text;
   const Sample sample =
       sampling.draw(prompt, seed, [&](const std::string& piece) { text += piece; });
@@ -173,7 +171,8 @@ void print_json_sample(std::int64_t prompt_number, std::int64_t number, const st
                                        {"prompt", prompt},
                                        {"text", text},
                                        {"tokens", sample.tokens},
-                                       {"finish", sample.finish}};
+                                       {"finish", sample.finish},
+                                       {"device", device}};
   print_json_line(json);
   flush_standard_output();
 }
@@ -216,13 +215,15 @@ void generate(const GenerateOptions& options, AppContext& context) {
   Generator generator(loaded, run);
   Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);
   const auto count = static_cast<std::int64_t>(prompts.size());
+  say_device(device.device());
+  const std::string computes_on = device_text(device.device());
   const bool several = count * options.samples > 1;
   for (std::int64_t p = 0; p < count; ++p) {
     const std::string& prompt = prompts[static_cast<std::size_t>(p)];
     for (std::int64_t s = 0; s < options.samples; ++s) {
       const std::uint64_t seed = seed_of(options.sampling.seed, s);
       if (options.json) {
-        print_json_sample(p + 1, s + 1, prompt, sampling, seed);
+        print_json_sample(p + 1, s + 1, prompt, sampling, seed, computes_on);
         continue;
       }
       if (several) {
@@ -254,11 +255,7 @@ void add_sampling_options(CommandLine& command, GenerateOptions& options) {
 void add_generate_command(CommandLine& app, AppContext& context) {
   CommandLine& command = app.add_command("generate", "Generate text with a checkpoint");
   const auto options = std::make_shared<GenerateOptions>();
-  command
-      .add_option("--checkpoint", options->checkpoint,
-                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
-      .required()
-      .type_name("DIR");
+  options->add_to(command);
   command.add_option("--prompt", options->prompt, "The text to continue (default: none)");
   command
       .add_option("--prompts", options->prompts,
@@ -269,17 +266,8 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       .check(integer_within(1, kMostCounted));
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
       .one_value_per_use();
-  command.add_flag("--ema", options->ema,
-                   "Use the moving average of the weights that optimizer.ema has kept");
   add_sampling_options(command, *options);
   command.add_flag("--json", options->json, "Print each text as one line of JSON");
-  command
-      .add_option("--precision", options->precision,
-                  "Precision of the products and activations (default: as in training)")
-      .check(one_of({"bf16", "fp32"}));
-  command
-      .add_option("--device", options->device, "Where to compute; auto: on a GPU if there is one")
-      .check(one_of(device_words()));
   command.add_flag(
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "

@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
 
-#include "benchmarks/bench_command.h"
+#include "benchmarks/command/bench_command.h"
 #include "mpi/rank_fault.h"
 #include "mpi/session/bundled_mpi.h"
+#include "mpi/session/hang_up.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
@@ -21,22 +22,31 @@
 #include "src/app/config_command.h"
 #include "src/app/data_command.h"
 #include "src/app/eval_command.h"
+#include "src/app/export_command.h"
 #include "src/app/generate_command.h"
 #include "src/app/launch/launch_command.h"
 #include "src/app/launch/status_command.h"
 #include "src/app/plan_command.h"
 #include "src/app/plot_command.h"
+#include "src/app/report_page_command.h"
 #include "src/app/site/completion_command.h"
 #include "src/app/site/doctor_command.h"
 #include "src/app/site/health_command.h"
 #include "src/app/site/man_command.h"
 #include "src/app/site/slurm_command.h"
+#include "src/app/study/accept_command.h"
+#include "src/app/study/archive_command.h"
+#include "src/app/study/compare_command.h"
+#include "src/app/study/history_command.h"
+#include "src/app/study/scale_command.h"
 #include "src/app/trace_command.h"
 #include "src/app/train_command.h"
+#include "src/base/address_space.h"
 #include "src/base/file.h"
 #include "src/base/floating_point.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/shortened.h"
 #include "src/base/thread_error.h"
 
 namespace trireme {
@@ -60,9 +70,16 @@ void add_commands(CommandLine& cli, AppContext& context) {
       cli, [&context]() -> Communicator& { return context.session().world(); }, context.exit_code);
   add_ckpt_command(cli, context.exit_code);
   add_bench_command(cli, context);
+  add_compare_command(cli, context.exit_code);
+  add_history_command(cli, context.exit_code);
+  add_scale_command(cli, context.exit_code);
+  add_accept_command(cli, context.exit_code);
+  add_archive_command(cli);
   add_config_command(cli, context);
   add_plan_command(cli);
   add_plot_command(cli);
+  add_report_page_command(cli);
+  add_export_command(cli);
   add_trace_command(cli);
   add_launch_command(cli, context.exit_code);
   add_status_command(cli);
@@ -109,7 +126,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
     leave_if_stopped(context);
     return context.exit_code;
   } catch (const UsageError& error) {
-    std::fputs(fmt::format("{}\n", printable_lines(error.what())).c_str(), stderr);
+    std::fputs(fmt::format("{}\n", printable_lines(shortened(error.what()))).c_str(), stderr);
     return static_cast<int>(error.exit_code());
   } catch (const RankFault& fault) {
     end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);
@@ -138,15 +155,17 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 }  // namespace trireme
 
 int main(int argc, char** argv) {
+  trireme::use_one_heap_if_limited();
   trireme::open_standard_streams();
   trireme::use_bundled_mpi();
+  trireme::take_hang_up_from_ucx();
   // A launch starts its ranks through /proc/self/exe, and they would be called "exe".
   (void)::prctl(PR_SET_NAME, "trireme");
   trireme::restore_floating_point();
   // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
   std::signal(SIGXFSZ, SIG_IGN);
   trireme::AppContext context;
-  trireme::CommandLine cli("Train transformer models on clusters of CPU nodes, over MPI",
+  trireme::CommandLine cli("Train transformer models on clusters of CPU and GPU nodes, over MPI",
                            "trireme");
   trireme::add_commands(cli, context);
   if (argc == 1) {

@@ -120,7 +120,7 @@ void plan(const PlanOptions& options) {
   const PipelineSimulation simulation =
       simulate(make_schedules(schedule, options.shape), options.shape, costs);
   if (!options.svg.empty()) {
-    write_file_durably(options.svg, to_svg(simulation, options.shape, title_of(options)));
+    write_named_file(options.svg, to_svg(simulation, options.shape, title_of(options)));
   }
   options.json ? print_json(to_json(options, simulation)) : print_table(options, simulation);
 }

@@ -128,7 +128,7 @@ void plot_runs(const PlotOptions& options) {
   for (const std::string& level : options.levels) {
     plot.levels.push_back(parse_mark(level));
   }
-  write_file_durably(options.out, to_svg(plot));
+  write_named_file(options.out, to_svg(plot));
   options.json ? print_json(to_json(plot, options.out))
                : fmt::print("{}\n", printable(options.out));
 }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "io/checkpoint/run_lock.h"
 #include "mpi/agreement.h"
 #include "mpi/session/start_alarm.h"
 #include "src/app/command/standard_output.h"
@@ -22,8 +23,8 @@
 #include "src/base/printable.h"
 #include "src/base/stack_dump.h"
 #include "src/base/units.h"
-#include "src/train/job_end.h"
-#include "src/train/logged_replay.h"
+#include "src/train/ending/job_end.h"
+#include "src/train/recovery/logged_replay.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
@@ -54,8 +55,8 @@ double seen_mtbf_hours() {
   char* end = nullptr;
   const double hours = std::strtod(text, &end);
   if (*end != '\0' || !(hours > 0) || !std::isfinite(hours)) {
-    throw ConfigError(
-        fmt::format("TRIREME_MTBF_HOURS is '{}': expected a number of hours above 0", text));
+    throw ConfigError(fmt::format("TRIREME_MTBF_HOURS is '{}': expected a number of hours above 0",
+                                  printable(text)));
   }
   return hours;
 }
@@ -74,7 +75,7 @@ void check_attempt_number() {
     throw ConfigError(fmt::format(
         "TRIREME_GENERATION is '{}': expected the number of an attempt, an integer from 1 to {}; "
         "unset it unless a launcher sets it",
-        text, std::numeric_limits<int>::max()));
+        printable(text), std::numeric_limits<int>::max()));
   }
 }
 
@@ -83,7 +84,7 @@ void check_attempt_number() {
 std::unique_ptr<ProgressPage> open_progress_page() {
   const auto named = [](const Error& error) {
     return fmt::format("TRIREME_NODE_DIR is '{}', which can't be used: {}",
-                       std::getenv("TRIREME_NODE_DIR"), error.what());
+                       printable(std::getenv("TRIREME_NODE_DIR")), error.what());
   };
   try {
     return progress_page_of_environment();
@@ -149,7 +150,6 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   std::optional<FileLock> lock;
   run_on_root(world, [&] {
     try {
-      check_place_of_run(run.root());
       lock = run.take();
     } catch (const NotFound& error) {  // a part of the path is a file, or lies in /proc
       throw ConfigError(fmt::format("run.dir: {}: choose another path", error.what()));
@@ -210,6 +210,7 @@ class TrainStart {
 TrainStart::TrainStart(const TrainOptions& options, AppContext& context)
     : options_(options), context_(context) {
   check_attempt_number();
+  (void)LockOwner::this_process();  // refuses variables that would make the lock unreadable
   context.progress = open_progress_page();
   const auto limit = start_deadline(process_environment()("TRIREME_START_DEADLINE"));
   note_progress(ProgressPhase::start, 0, limit.count());
@@ -278,6 +279,7 @@ void TrainStart::run() {
   }
   run_on_root(world(), [&] {
     check_folders(loaded.config);
+    check_place_of_run(loaded.config);
     return std::string();
   });
   const std::optional<FileLock> lock = take_directory(run, replays(), world());
@@ -302,7 +304,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   }
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
-  check_same_build(world(), json_line(version_json()), config.reproducibility, log);
+  check_same_build(world(), version_json(), config.reproducibility, log);
   const World ranks = connect(config, session, log);
   note_devices(context_, ranks.devices);
   log_devices(ranks, log);

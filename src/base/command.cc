@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/interruption.h"
 #include "src/base/pipe.h"
 
 extern char** environ;
@@ -24,6 +25,8 @@ using Descriptor = UniqueHandle<FileDescriptorTraits>;
 
 constexpr int kNoSuchCommand = 127;
 constexpr std::chrono::milliseconds kBetweenLooks{2};
+// A signal need not wake the thread that waits here.
+constexpr std::chrono::milliseconds kBetweenSignals{100};
 
 // Starts the program in a process group of its own, with the default action for every signal.
 // Returns 0 if it can't be started.
@@ -67,44 +70,78 @@ bool drain(const Descriptor& from, std::string& to) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-// Reads until both streams end. Returns false if the deadline passes first.
-bool read_both(std::array<Descriptor, 2>& from, CommandResult& result, Clock::time_point deadline) {
-  std::array<pollfd, 2> ends = {pollfd{from[0].get(), POLLIN, 0}, pollfd{from[1].get(), POLLIN, 0}};
-  while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) {
-      return false;
+// Why a command has to end before it ends by itself.
+enum class Cause { none, late, interrupted };
+
+// When a command has to end, and whether an interruption of this process ends it, too.
+struct Limits {
+  Clock::time_point deadline;
+  bool interruptible = false;
+
+  Cause cause_to_end() const {
+    if (interruptible && interruption() != 0) {
+      return Cause::interrupted;
     }
-    (void)::poll(ends.data(), ends.size(), static_cast<int>(std::min<std::int64_t>(left, 1000)));
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      std::string& to = i == 0 ? result.output : result.errors;
-      if (ends[i].fd >= 0 && ends[i].revents != 0 && !drain(from[i], to)) {
-        ends[i].fd = -1;
-      }
+    return Clock::now() >= deadline ? Cause::late : Cause::none;
+  }
+};
+
+using Streams = std::array<Descriptor, 2>;  // stdout and stderr; reset at their ends
+
+// Reads what the streams hold, and waits for more for at most `patience`.
+void read_some(Streams& from, CommandResult& result, std::chrono::milliseconds patience) {
+  std::array<pollfd, 2> ends = {pollfd{from[0].get(), POLLIN, 0}, pollfd{from[1].get(), POLLIN, 0}};
+  (void)::poll(ends.data(), ends.size(), static_cast<int>(patience.count()));
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    std::string& to = i == 0 ? result.output : result.errors;
+    if (from[i] && ends[i].revents != 0 && !drain(from[i], to)) {
+      from[i].reset();
     }
   }
-  return true;
 }
 
-// Waits separately from reading the output, because a program may close its output and continue to
-// run.
-int wait_for(pid_t pid, bool& late, Clock::time_point deadline) {
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == pid;
+}
+
+// Ends the process group: a launcher gets SIGTERM first and time to end what it has started in
+// other groups and on other nodes.
+void end_group(pid_t pid, Streams& from, CommandResult& result, Clock::duration grace) {
+  const Clock::time_point last = Clock::now() + grace;
+  if (grace > Clock::duration::zero()) {
+    ::kill(-pid, SIGTERM);
+  }
+  while (Clock::now() < last && !interrupted_again() && !has_ended(pid)) {
+    read_some(from, result, kBetweenLooks);
+  }
+  ::kill(-pid, SIGKILL);
+}
+
+// Runs the command to its end, or until there is a cause to end it. A program may close its output
+// and continue to run.
+Cause follow(pid_t pid, Streams& from, CommandResult& result, const Limits& limits) {
+  Cause cause = Cause::none;
+  while ((from[0] || from[1]) && cause == Cause::none) {
+    read_some(from, result, kBetweenSignals);
+    cause = limits.cause_to_end();
+  }
+  while (cause == Cause::none && !has_ended(pid)) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    cause = limits.cause_to_end();
+  }
+  return cause;
+}
+
+int code_of(pid_t pid) {
   int status = 0;
-  while (true) {
-    const pid_t ended = ::waitpid(pid, &status, late ? 0 : WNOHANG);
-    if (ended == pid) {
-      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    }
-    if (ended < 0 && errno != EINTR) {
+  while (::waitpid(pid, &status, 0) != pid) {
+    if (errno != EINTR) {
       return kNoSuchCommand;
     }
-    if (!late && Clock::now() >= deadline) {
-      late = true;
-      ::kill(-pid, SIGKILL);
-    }
-    std::this_thread::sleep_for(kBetweenLooks);
   }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 }  // namespace
@@ -120,9 +157,15 @@ std::string CommandResult::complaint(const std::string& name) const {
   return fmt::format("{}: exit code {}{}{}", name, code, first.empty() ? "" : ": ", first);
 }
 
-CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit) {
-  const Clock::time_point deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit,
+                          std::chrono::duration<double> grace) {
+  const auto ticks = [](std::chrono::duration<double> seconds) {
+    return std::chrono::duration_cast<Clock::duration>(seconds);
+  };
+  const Limits limits{Clock::now() + ticks(limit), grace.count() > 0};
+  if (limits.interruptible) {
+    throw_if_interrupted();
+  }
   CommandResult result;
   result.limit_seconds = limit.count();
   Pipe out = make_pipe();
@@ -134,12 +177,16 @@ CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<d
   }
   out.write.reset();
   err.write.reset();
-  std::array<Descriptor, 2> ends = {std::move(out.read), std::move(err.read)};
-  if (!read_both(ends, result, deadline)) {
-    result.late = true;
-    ::kill(-pid, SIGKILL);
+  Streams from = {std::move(out.read), std::move(err.read)};
+  const Cause cause = follow(pid, from, result, limits);
+  if (cause != Cause::none) {
+    end_group(pid, from, result, ticks(grace));
   }
-  result.code = wait_for(pid, result.late, deadline);
+  result.late = cause == Cause::late;
+  result.code = code_of(pid);
+  if (cause == Cause::interrupted) {
+    throw Interrupted();
+  }
   return result;
 }
 

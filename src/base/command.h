@@ -1,5 +1,5 @@
 // Runs commands of other programs without a shell and with a deadline. A command that misses its
-// deadline is killed together with its process group. Callable from any thread, but not in a
+// deadline is ended together with its process group. Callable from any thread, but not in a
 // process in which MPI or UCX is initialized.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace trireme {
 struct CommandResult {
   // The exit code as in a shell: 128 + N for signal N, and 127 if there is no such program.
   int code = 0;
-  bool late = false;   // killed at its deadline
+  bool late = false;   // ended at its deadline
   std::string output;  // stdout, up to kMostCommandOutput bytes
   std::string errors;  // stderr, up to the same size
 
@@ -27,7 +27,11 @@ struct CommandResult {
 
 inline constexpr std::size_t kMostCommandOutput = std::size_t{1} << 20;
 
-// argv[0] is searched in PATH; stdin is empty. Does not throw if the command fails.
-CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit);
+// argv[0] is searched in PATH; stdin is empty. Does not throw if the command fails. Without grace,
+// a late command is killed (SIGKILL). Grace is for launchers, which have to end what they have
+// started elsewhere: they get SIGTERM and so many seconds first, and they are also ended if this
+// process is interrupted (interruption.h); then Interrupted is thrown.
+CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit,
+                          std::chrono::duration<double> grace = {});
 
 }  // namespace trireme

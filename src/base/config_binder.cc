@@ -267,25 +267,6 @@ ConfigRule ConfigBinder::bytes(const std::string& key, std::int64_t& value, std:
   return end(given, true, {static_cast<double>(value)});
 }
 
-ConfigRule ConfigBinder::optional_integer(const std::string& key,
-                                          std::optional<std::int64_t>& value,
-                                          std::string_view doc) {
-  const ConfigValue fallback =
-      value ? ConfigValue::scalar(fmt::format("{}", *value)) : ConfigValue{};
-  const Given* given = begin(key, fallback, doc, "integer or ~ for none");
-  if (given != nullptr && given->value.kind == ConfigValue::Kind::null) {
-    value.reset();
-    return end(given, true);
-  }
-  const std::string* text = given == nullptr ? nullptr : text_of(given->value);
-  const auto number = text == nullptr ? std::nullopt : parse_integer(*text);
-  if (!number) {
-    return end(given, false);
-  }
-  value = number;
-  return end(given, true, {static_cast<double>(*number)});
-}
-
 ConfigRule ConfigBinder::integer_or_word(const std::string& key, IntegerOrWord& value,
                                          const std::vector<std::string>& words,
                                          std::string_view doc) {
@@ -316,17 +297,6 @@ ConfigRule ConfigBinder::real_pair(const std::string& key, std::array<double, 2>
     return end(given, false);
   }
   value = {(*numbers)[0], (*numbers)[1]};
-  return end(given, true, *numbers);
-}
-
-ConfigRule ConfigBinder::reals(const std::string& key, std::vector<double>& value,
-                               std::string_view doc) {
-  const Given* given = begin(key, list_of(value), doc, "[number, ...]");
-  const auto numbers = given == nullptr ? std::nullopt : parse_reals(given->value.items);
-  if (!numbers || given->value.kind != ConfigValue::Kind::list) {
-    return end(given, false);
-  }
-  value = *numbers;
   return end(given, true, *numbers);
 }
 

@@ -98,13 +98,9 @@ class ConfigBinder {
   ConfigRule path(const std::string& key, std::filesystem::path& value, std::string_view doc);
   // Binds a size, such as 64K, 25MiB or 4096.
   ConfigRule bytes(const std::string& key, std::int64_t& value, std::string_view doc);
-  // `~` means no value.
-  ConfigRule optional_integer(const std::string& key, std::optional<std::int64_t>& value,
-                              std::string_view doc);
   ConfigRule integer_or_word(const std::string& key, IntegerOrWord& value,
                              const std::vector<std::string>& words, std::string_view doc);
   ConfigRule real_pair(const std::string& key, std::array<double, 2>& value, std::string_view doc);
-  ConfigRule reals(const std::string& key, std::vector<double>& value, std::string_view doc);
   // A single text counts as a list of one.
   ConfigRule texts(const std::string& key, std::vector<std::string>& value, std::string_view doc);
 

@@ -10,8 +10,8 @@
 namespace trireme {
 
 struct FaultSite {
-  // What passes the point. It determines which faults are possible there besides the end of the
-  // process.
+  // A Kind says what passes the point, which determines the faults that are possible there besides
+  // the end of the process.
   enum class Kind {
     point,    // nothing: errno is thrown as the error of its class
     data,     // bytes, which can be corrupted; errno is thrown

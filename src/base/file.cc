@@ -257,6 +257,15 @@ void sync_directory(const fs::path& path) {
 
 namespace {
 
+[[noreturn]] void refuse(const fs::path& path) {
+  throw PolicyError(fmt::format("{} is a device, a FIFO or a folder; name a regular file instead",
+                                path.string()));
+}
+
+bool is_special(const fs::file_status& status) {
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
 // A rename replaces any file of that name. This refuses devices, and links that lead to a stream
 // (/dev/stdout).
 void refuse_stream(const fs::path& path) {
@@ -264,9 +273,8 @@ void refuse_stream(const fs::path& path) {
   const fs::file_status target = fs::status(path, none);
   const bool is_link = fs::is_symlink(fs::symlink_status(path, none));
   const bool is_device = fs::is_character_file(target) || fs::is_block_file(target);
-  if (is_device || (is_link && fs::exists(target) && !fs::is_regular_file(target))) {
-    throw PolicyError(fmt::format("{} is a device, a pipe or a folder; name a regular file instead",
-                                  path.string()));
+  if (is_device || (is_link && is_special(target))) {
+    refuse(path);
   }
 }
 
@@ -291,6 +299,14 @@ void write_file_durably(const fs::path& path, std::string_view contents) {
     throw;
   }
   sync_directory(parent);
+}
+
+void write_named_file(const fs::path& path, std::string_view contents) {
+  std::error_code none;
+  if (is_special(fs::status(path, none))) {
+    refuse(path);
+  }
+  write_file_durably(path, contents);
 }
 
 void rename_durably(const fs::path& from, const fs::path& to) {

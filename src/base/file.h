@@ -64,8 +64,13 @@ class File {
 
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = 1 << 30);
 // Writes a temporary file beside the path, syncs it, renames it over the path and syncs the folder.
-// Readers see the old or the new contents.
+// Readers see the old or the new contents. A FIFO, socket or folder of that name is replaced or
+// left to the system to refuse; devices, and links to anything but files, are refused
+// (PolicyError).
 void write_file_durably(const std::filesystem::path& path, std::string_view contents);
+// Does the same with a file that a person has named: only a regular file is replaced, else throws
+// PolicyError.
+void write_named_file(const std::filesystem::path& path, std::string_view contents);
 void sync_directory(const std::filesystem::path& path);
 // Renames without replacing anything (else throws), then syncs the parent folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -12,7 +12,7 @@ namespace trireme {
 namespace {
 
 constexpr std::string_view kPrefix = "held by ";
-constexpr std::int64_t kMostBytes = 4096;
+constexpr std::int64_t kMostMarkBytes = 4096;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::string own_lock_mark() {
 
 std::string lock_holder_text(const std::filesystem::path& locked_file) {
   try {
-    const std::string text = "\n" + read_file(locked_file, kMostBytes);
+    const std::string text = "\n" + read_file(locked_file, kMostMarkBytes);
     const std::size_t at = text.find(fmt::format("\n{}", kPrefix));
     const std::size_t start = at + 1 + kPrefix.size();
     const std::size_t end = at == std::string::npos ? at : text.find('\n', start);

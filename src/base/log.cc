@@ -181,16 +181,6 @@ struct Log::State {
   std::int64_t dropped = 0;
 };
 
-LogLevel parse_log_level(std::string_view word) {
-  for (std::size_t i = 0; i < kLevels.size(); ++i) {
-    if (kLevels[i] == word) {
-      return static_cast<LogLevel>(i);
-    }
-  }
-  throw ConfigError(
-      fmt::format("'{}' is not a log level: expected debug, info, warning or error", word));
-}
-
 void open_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0) {

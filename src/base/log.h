@@ -18,9 +18,6 @@ namespace trireme {
 
 enum class LogLevel { debug, info, warning, error };
 
-// Parses debug, info, warning or error. Throws ConfigError for any other word.
-LogLevel parse_log_level(std::string_view word);
-
 // Returns whether to colour text: never if NO_COLOR is set (no-color.org) or TERM is dumb; else
 // always if CLICOLOR_FORCE is set and not 0; else only on a terminal.
 bool use_color(bool is_terminal);

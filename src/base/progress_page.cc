@@ -8,6 +8,7 @@
 #include <string>
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/error.h"
@@ -115,6 +116,28 @@ std::optional<std::int64_t> number_in_environment(const char* name) {
     return std::nullopt;
   }
   return std::strtoll(text, nullptr, 10);
+}
+
+// Throws PolicyError unless the folder, if it exists already, is this user's alone: checkpoints and
+// progress are believed, and old ones are removed.
+void check_node_folder(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return;
+  }
+  struct stat root {};
+  const bool is_root =
+      ::stat("/", &root) == 0 && root.st_dev == status.st_dev && root.st_ino == status.st_ino;
+  const char* const why = is_root                           ? "is the root of the file system"
+                          : status.st_uid != ::geteuid()    ? "belongs to another user"
+                          : (status.st_mode & S_IWOTH) != 0 ? "can be written to by any user"
+                                                            : nullptr;
+  if (why != nullptr) {
+    throw PolicyError(
+        fmt::format("{} {}: name a folder of this run alone, on a tmpfs, or unset "
+                    "the variable",
+                    folder.string(), why));
+  }
 }
 
 }  // namespace
@@ -238,6 +261,7 @@ std::unique_ptr<ProgressPage> progress_page_of_environment() {
       break;
     }
   }
+  check_node_folder(folder);
   const std::int64_t attempt = number_in_environment("TRIREME_GENERATION").value_or(0);
   return std::make_unique<ProgressPage>(progress_file(folder, static_cast<int>(rank)),
                                         static_cast<int>(rank), attempt);

@@ -72,6 +72,7 @@ std::filesystem::path progress_file(const std::filesystem::path& node_folder, in
 
 // Creates the page of this process if its launcher asks for one by TRIREME_NODE_DIR and
 // TRIREME_GENERATION; otherwise returns null. The rank is the one that the MPI launcher assigned.
+// Throws PolicyError if the folder is not this user's alone.
 std::unique_ptr<ProgressPage> progress_page_of_environment();
 
 }  // namespace trireme

@@ -1,7 +1,8 @@
 // Opens a path that should be a regular file. With a FIFO, socket, device or directory in its
 // place, open() or read() could block forever, or return something other than a file's contents.
-// Every file of a run, dataset or checkpoint is opened here, most of them through src/base/file.h.
-// Streams that a user names on purpose, such as /dev/stdin, are read with std::istream instead.
+// Every file of a run, dataset or checkpoint is opened here, most of them through src/base/file.h;
+// HDF5, which opens files itself, does so only after this function has. Streams that a user names
+// on purpose, such as /dev/stdin or a pipe with a list of paths, are read without it.
 #pragma once
 
 #include <filesystem>

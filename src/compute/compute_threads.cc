@@ -7,6 +7,7 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "src/base/error.h"
 #include "src/base/floating_point.h"
@@ -101,9 +102,23 @@ class TrialThreads {
   std::vector<pthread_t> started_;
 };
 
+// The thread that calls kernels computes, too; others get this limit's size if nothing else is
+// asked for. A stack that overflows ends the process with a signal.
+void check_stack_limit() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur < static_cast<rlim_t>(kLeastStackBytes)) {
+    throw ConfigError(fmt::format(
+        "a thread of this process may use {} of stack (ulimit -s), but kernels need "
+        "{}: run 'ulimit -s 8192' before the start",
+        format_bytes(static_cast<std::int64_t>(limit.rlim_cur)), format_bytes(kLeastStackBytes)));
+  }
+}
+
 // If libgomp can't start a thread, it ends the process. This finds out beforehand, and throws with
 // a reason and the right exit code.
 void try_threads(int threads) {
+  check_stack_limit();
   const std::int64_t asked = asked_stack_bytes("OMP_STACKSIZE");
   const std::int64_t stack = asked > 0 ? asked : asked_stack_bytes("GOMP_STACKSIZE");
   if (stack > 0 && stack < kLeastStackBytes) {

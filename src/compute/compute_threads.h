@@ -14,8 +14,8 @@ struct ComputeThreads {
 };
 
 // Starts a team of `wanted` threads and checks each of them. If there are fewer, adds a warning;
-// results do not depend on their number. Throws ConfigError if OMP_STACKSIZE is too small, and
-// ResourceError if the system refuses to start so many threads.
+// results do not depend on their number. Throws ConfigError if OMP_STACKSIZE or the limit of stacks
+// is too small, and ResourceError if the system refuses to start so many threads.
 ComputeThreads measure_compute_threads(int wanted);
 
 }  // namespace trireme

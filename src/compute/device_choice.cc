@@ -9,6 +9,8 @@
 namespace trireme {
 namespace {
 
+constexpr const char* kUseCpu = "; to compute on the CPU, set train.device=cpu (or --device cpu)";
+
 Device choose_cuda(int count, int local_rank, int local_size) {
   if (count == 1) {
     return {DeviceKind::cuda, 0};
@@ -28,20 +30,20 @@ std::vector<std::string> device_words() { return {"auto", "cpu", "cuda"}; }
 
 Device choose_device(std::string_view word, int local_rank, int local_size) {
   if (word == "cpu") {
-    return {};
+    return Device::cpu();
   }
-  std::string why;
-  const int count = cuda::device_count(&why);
-  if (count > 0) {
-    return choose_cuda(count, local_rank, local_size);
+  const cuda::DeviceSearch found = cuda::find_devices();
+  if (found.count > 0) {
+    return choose_cuda(found.count, local_rank, local_size);
   }
-  if (word == "cuda") {
-    if (cuda::back_end() == cuda::BackEnd::none) {
-      throw ConfigError(why);
-    }
-    throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}", why));
+  if (word == "auto" && found.trouble == cuda::DeviceSearch::Trouble::absent) {
+    return Device::cpu();
   }
-  return {};
+  if (cuda::back_end() == cuda::BackEnd::none) {
+    throw ConfigError(found.why);
+  }
+  throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}{}",
+                                found.why, word == "auto" ? kUseCpu : ""));
 }
 
 std::vector<int> assign_devices(const std::vector<RankNearness>& ranks,
@@ -87,8 +89,15 @@ std::string device_text(Device device) {
     return "cpu";
   }
   const cuda::DeviceFacts facts = cuda::device_facts(device.index);
-  return fmt::format("CUDA device {} ({}, {})", device.index, facts.name,
-                     format_bytes(facts.bytes));
+  return fmt::format("{}CUDA device {} ({}, {}, {})",
+                     cuda::back_end() == cuda::BackEnd::simulated ? "simulated " : "", device.index,
+                     facts.name, facts.uuid, format_bytes(facts.bytes));
+}
+
+void say_device(Device device) {
+  if (device.kind == DeviceKind::cuda) {
+    fmt::print(stderr, "trireme: computes on {}\n", device_text(device));
+  }
 }
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// Chooses the device on which a process computes (train.device, --device). No other code does.
+// Chooses the device on which a process computes (train.device, --device).
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@ namespace trireme {
 // Returns "auto", "cpu" and "cuda".
 std::vector<std::string> device_words();
 
-// Chooses by one of these words. With auto, it is a CUDA device if this process can use one, else
-// the CPU. local_rank: the process's number among the local_size ranks of its host; each gets a
+// Chooses by one of these words. With auto, it is a CUDA device if there is one, else the CPU.
+// local_rank: the process's number among the local_size ranks of its host; each gets a
 // CUDA device of its own, or the only one that its launcher lets it see; a run's ranks get theirs
 // from assign_devices() instead. Throws ConfigError if this program is built without CUDA, and
-// DeviceError if there is no CUDA device for the rank.
+// DeviceError if there is no CUDA device for the rank or, also with auto, the devices cannot be
+// used.
 Device choose_device(std::string_view word, int local_rank = 0, int local_size = 1);
 
-// What decides which device a rank gets: NUMA nodes, which are empty if unknown.
+// The device of a rank depends on NUMA nodes, which are empty if unknown.
 struct RankNearness {
   std::vector<int> numa_nodes;  // of the rank's cores
 };
@@ -35,7 +36,11 @@ struct DeviceNearness {
 std::vector<int> assign_devices(const std::vector<RankNearness>& ranks,
                                 const std::vector<DeviceNearness>& devices);
 
-// Returns "cpu" or, for example, "CUDA device 3 (NVIDIA H100 80GB HBM3, 79.2 GiB)".
+// Returns "cpu" or, for example, "CUDA device 3 (NVIDIA H100 80GB HBM3, GPU-5b2e..., 79.2 GiB)";
+// simulated devices are called so.
 std::string device_text(Device device);
+
+// Prints on stderr that this process computes on a CUDA device, if it does.
+void say_device(Device device);
 
 }  // namespace trireme

@@ -25,7 +25,16 @@ DeviceContext::DeviceContext(Device device, const Kernels& kernels, int threads,
       exchange_(device, exchange),
       state_(device),
       exchange_state_(device, exchange),
-      staging_(Device{}, staging_of(device)) {}
+      staging_(Device::cpu(), staging_of(device)) {}
+
+DeviceContext::DeviceContext(Beside beside)
+    : kernels_(beside.other.kernels_),
+      stream_(beside.other.stream_),
+      activations_(device(), beside.other.activations_.source()),
+      exchange_(device(), beside.other.exchange_.source()),
+      state_(device(), beside.other.state_.source()),
+      exchange_state_(device(), beside.other.exchange_state_.source()),
+      staging_(Device::cpu(), beside.other.staging_.source()) {}
 
 DeviceContext::DeviceContext(Device device, int threads)
     : DeviceContext(device, threads, memory_of(device)) {}
@@ -34,6 +43,6 @@ DeviceContext::DeviceContext(Device device, int threads, MemorySource& exchange)
     : DeviceContext(device, kernels_for(device), threads, exchange) {}
 
 DeviceContext::DeviceContext(const Kernels& kernels, int threads, MemorySource& exchange)
-    : DeviceContext({DeviceKind::cpu, 0}, kernels, threads, exchange) {}
+    : DeviceContext(Device::cpu(), kernels, threads, exchange) {}
 
 }  // namespace trireme

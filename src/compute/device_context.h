@@ -27,8 +27,15 @@ class DeviceContext {
   // built without a back end for the device.
   DeviceContext(Device device, int threads);
   DeviceContext(Device device, int threads, MemorySource& exchange);
+  // Computes on the device with a table for it that the caller chooses.
+  DeviceContext(Device device, const Kernels& kernels, int threads, MemorySource& exchange);
   // Computes on the CPU with a kernel table that the caller chooses.
   DeviceContext(const Kernels& kernels, int threads, MemorySource& exchange = host_memory());
+  // Computes like `other`, on the same stream, with pools of its own. `other` outlives it.
+  struct Beside {
+    DeviceContext& other;
+  };
+  explicit DeviceContext(Beside beside);
   DeviceContext(const DeviceContext&) = delete;
   DeviceContext& operator=(const DeviceContext&) = delete;
 
@@ -43,6 +50,7 @@ class DeviceContext {
   Pool& staging() { return staging_; }
   const Pool& activations() const { return activations_; }
   const Pool& exchange() const { return exchange_; }
+  const Pool& state() const { return state_; }
   const Pool& exchange_state() const { return exchange_state_; }
 
   // Returns whether kernels accept views of the host's memory. Always true for a counting device,
@@ -76,8 +84,6 @@ class DeviceContext {
   }
 
  private:
-  DeviceContext(Device device, const Kernels& kernels, int threads, MemorySource& exchange);
-
   const Kernels& kernels_;
   Stream stream_;
   Pool activations_;

@@ -20,16 +20,28 @@ enum class BackEnd : std::uint8_t { none, simulated, real };
 BackEnd back_end();
 // Returns, for example, "CUDA 13.0", "simulated CUDA device" or "no CUDA".
 std::string back_end_text();
-// Returns the number of devices that this process can use; 0 without a back end, a driver or a
-// device. `why` then receives the reason, unless it is null.
-int device_count(std::string* why = nullptr);
+// DeviceSearch says how many devices this process can use and, if none, why.
+struct DeviceSearch {
+  enum class Trouble : std::uint8_t {
+    none,
+    absent,      // no back end, no driver, or no device that this process may see
+    old_driver,  // there is a driver, which this program cannot use
+    fault,       // the driver reports an error of a device or of itself
+  };
+  int count = 0;
+  Trouble trouble = Trouble::none;
+  std::string why;  // empty without trouble
+};
+DeviceSearch find_devices();
+// Returns the number of devices that this process can use.
+int device_count();
 
 struct DeviceFacts {
   std::string name;             // for example "NVIDIA H100 80GB HBM3"
   std::string uuid;             // for example "GPU-5b2e..."
   std::string bus;              // PCI address, for example "0000:1b:00.0"
   std::int64_t bytes = 0;       // memory of the device
-  std::int64_t free_bytes = 0;  // of it, what is not in use by any process; device_facts() only
+  std::int64_t free_bytes = 0;  // the part that no process uses; set by device_facts() only
   int multiprocessors = 0;
   int compute_capability = 0;  // 90 for 9.0
 };
@@ -58,10 +70,12 @@ MemorySource& pinned_memory();
 // Makes a stream of the device.
 std::shared_ptr<StreamQueue> make_queue(int index);
 
-// DeviceUse counts what a training step should hardly do on a GPU.
+// DeviceUse counts what slows down a training step on a GPU and should be rare, and launches of
+// graphs, which make it faster.
 struct DeviceUse {
   std::int64_t waits = 0;        // how often the calling thread has waited for a device
   std::int64_t allocations = 0;  // of a device's or of pinned memory, by all threads
+  std::int64_t graphs = 0;       // launched by the calling thread
 };
 // Returns the counts since the process began.
 DeviceUse device_use();

@@ -15,21 +15,25 @@ enum class DeviceKind : std::uint8_t {
   counting,  // has sizes but no bytes: predicts how much memory a step takes
 };
 
+// There is no default device: who makes one says which.
 struct Device {
-  DeviceKind kind = DeviceKind::cpu;
-  int index = 0;
+  constexpr Device(DeviceKind its_kind, int its_index) : kind(its_kind), index(its_index) {}
+  static constexpr Device cpu() { return {DeviceKind::cpu, 0}; }
+
+  DeviceKind kind;
+  int index;  // of a CUDA device: its place among those that the process sees
   // Returns whether the host can dereference pointers into the device's memory.
   bool is_host() const { return kind == DeviceKind::cpu; }
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// View refers to elements of one type in a device's memory, and does not own them. The default
-// device is the host.
+// View refers to elements of one type in a device's memory, and does not own them. Without a device
+// it refers to memory of the host.
 struct View {
   void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = Device::cpu();
 
   bool empty() const { return data == nullptr; }
   std::int64_t bytes() const { return count * size_of(dtype); }
@@ -43,10 +47,10 @@ struct ConstView {
   const void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::f32;
-  Device device = {};
+  Device device = Device::cpu();
 
   ConstView() = default;
-  ConstView(const void* at, std::int64_t n, DType type, Device where = {})
+  ConstView(const void* at, std::int64_t n, DType type, Device where = Device::cpu())
       : data(at), count(n), dtype(type), device(where) {}
   ConstView(const View& v) : data(v.data), count(v.count), dtype(v.dtype), device(v.device) {}
   bool empty() const { return data == nullptr; }
@@ -71,6 +75,10 @@ constexpr DType dtype_of<double>() {
 template <>
 constexpr DType dtype_of<bf16>() {
   return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<f16>() {
+  return DType::f16;
 }
 template <>
 constexpr DType dtype_of<std::int32_t>() {

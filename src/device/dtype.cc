@@ -7,8 +7,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {"F32", "BF16", "F64", "I32",
-                                                    "I64", "U8",   "U16", "U32"};
+constexpr std::array<std::string_view, 9> kNames = {"F32", "BF16", "F64", "I32", "I64",
+                                                    "U8",  "U16",  "U32", "F16"};
 
 }  // namespace
 
@@ -21,7 +21,8 @@ DType parse_dtype(std::string_view name) {
     }
   }
   throw DataError(fmt::format(
-      "unknown element type '{}': this version supports F32, BF16, F64, I32, I64, U8, U16 and U32",
+      "unknown element type '{}': this version supports F32, BF16, F64, I32, I64, U8, U16, U32 and "
+      "F16",
       name));
 }
 

@@ -50,7 +50,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() { give_back(); }
 
-Device Buffer::device() const { return pool_ == nullptr ? Device{} : pool_->device(); }
+Device Buffer::device() const { return pool_ == nullptr ? Device::cpu() : pool_->device(); }
 
 void Buffer::give_back() {
   if (pool_ != nullptr) {

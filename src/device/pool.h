@@ -53,6 +53,7 @@ class Pool {
 
   Buffer allocate(std::int64_t bytes);
   Device device() const { return device_; }
+  MemorySource& source() const { return source_; }
   // Return the bytes taken from the source, and the most that were in use at one time.
   std::int64_t reserved_bytes() const;
   std::int64_t peak_bytes() const;

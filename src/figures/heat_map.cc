@@ -14,7 +14,8 @@ namespace {
 
 // Sizes in pixels.
 constexpr double kMapLeft = 150;
-constexpr double kMapTop = 64;
+constexpr double kTitledMapTop = 64;
+constexpr double kPlainMapTop = 30;  // without a title
 constexpr double kMargin = 24;
 constexpr double kScaleWidth = 110;
 constexpr double kScaleBar = 16;
@@ -41,8 +42,9 @@ std::string colour_at(double part) {
 
 class Drawing {
  public:
-  explicit Drawing(const HeatMap& map) : map_(map), n_(map.labels.size()) {
-    check(map.values.size() == n_ * n_, "a heat map has a value a cell");
+  explicit Drawing(const HeatMap& map)
+      : map_(map), n_(map.labels.size()), top_(map.title.empty() ? kPlainMapTop : kTitledMapTop) {
+    check(map.values.size() == n_ * n_, "a heat map has one value per cell");
     for (const double value : map.values) {
       if (std::isfinite(value)) {
         any_ = true;
@@ -55,11 +57,13 @@ class Drawing {
     side_ = std::max(cell_ * cells, 160.0);
     const double title_width = kTitleCharacter * static_cast<double>(map_.title.size());
     svg_ = Svg(std::max(kMapLeft + side_ + kScaleWidth + kMargin, title_width + 2 * kMargin),
-               kMapTop + side_ + kMargin, "font-size=\"11\"");
+               top_ + side_ + kMargin, "font-size=\"11\"");
   }
 
   std::string draw() {
-    svg_.text(kMargin, 24, "start", map_.title, "font-size=\"15\"");
+    if (!map_.title.empty()) {
+      svg_.text(kMargin, 24, "start", map_.title, "font-size=\"15\"");
+    }
     for (std::size_t row = 0; row < n_; ++row) {
       names(row);
       for (std::size_t column = 0; column < n_; ++column) {
@@ -81,14 +85,14 @@ class Drawing {
     }
     const double middle = (static_cast<double>(i) + 0.5) * cell_;
     const std::string label = map_.labels[i].substr(0, kLongestLabel);
-    svg_.text(kMapLeft - 6, kMapTop + middle + 4, "end", label);
-    svg_.text(kMapLeft + middle, kMapTop - 6, "middle", label.substr(0, label.find(' ')));
+    svg_.text(kMapLeft - 6, top_ + middle + 4, "end", label);
+    svg_.text(kMapLeft + middle, top_ - 6, "middle", label.substr(0, label.find(' ')));
   }
 
   void draw_cell(std::size_t row, std::size_t column) {
     const double value = map_.values[row * n_ + column];
     const double x = kMapLeft + static_cast<double>(column) * cell_;
-    const double y = kMapTop + static_cast<double>(row) * cell_;
+    const double y = top_ + static_cast<double>(row) * cell_;
     const bool known = std::isfinite(value);
     svg_.box(x, y, cell_, cell_,
              fmt::format("fill=\"{}\"", known ? colour_at(part(value)) : "#dddddd"),
@@ -105,18 +109,19 @@ class Drawing {
     constexpr double kPart = 1.0 / kScaleSteps;
     for (int step = 0; step < kScaleSteps; ++step) {
       const double to = kPart * (step + 1);
-      svg_.box(x, kMapTop + (1 - to) * side_, kScaleBar, kPart * side_ + 0.5,
+      svg_.box(x, top_ + (1 - to) * side_, kScaleBar, kPart * side_ + 0.5,
                fmt::format("fill=\"{}\"", colour_at(kPart * step)));
     }
     const auto label = [&](double y, double value) {
       svg_.text(x + kScaleBar + 6, y, "start", fmt::format("{:.3g} {}", value, map_.value_label));
     };
-    label(kMapTop + 9, high_);
-    label(kMapTop + side_, low_);
+    label(top_ + 9, high_);
+    label(top_ + side_, low_);
   }
 
   const HeatMap& map_;
   std::size_t n_;
+  double top_;                  // where the cells begin
   double cell_ = kLargestCell;  // size of a cell
   double side_ = 0;             // size of the map
   // The scale begins at 0, so that differences in colour are proportional to differences in value.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -18,11 +19,11 @@ constexpr double kWidth = 800;
 constexpr double kHeight = 480;
 constexpr double kLeft = 72;
 constexpr double kRight = kWidth - 24;
-constexpr double kTop = 48;
+constexpr double kTitleTop = 48;
+constexpr double kPlainTop = 20;  // without a title
 constexpr double kBottom = kHeight - 56;
 constexpr double kLegendRow = 18;
 constexpr double kLabelHeight = 14;
-// Okabe and Ito (2008) chose these colours to be distinct for colour-blind readers.
 constexpr std::array<std::string_view, 6> kColours = {"#0072b2", "#d55e00", "#009e73",
                                                       "#cc79a7", "#e69f00", "#56b4e9"};
 
@@ -46,17 +47,6 @@ struct Range {
   }
 };
 
-// Formats 1000 as 1k, with few digits, so that labels stay narrow.
-std::string tick_text(double value) {
-  if (std::abs(value) >= 1e6) {
-    return fmt::format("{:.4g}M", value / 1e6);
-  }
-  if (std::abs(value) >= 1e4) {
-    return fmt::format("{:.4g}k", value / 1e3);
-  }
-  return fmt::format("{:.4g}", value);
-}
-
 class Figure {
  public:
   explicit Figure(const LinePlot& plot) : plot_(plot) {
@@ -64,58 +54,109 @@ class Figure {
     Range y;
     for (const PlotSeries& series : plot.series) {
       for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
-        if (std::isfinite(series.y[i])) {
-          x.include(series.x[i]);
-          y.include(series.y[i]);
+        if (std::isfinite(y_of(series.y[i]))) {
+          x.include(x_of(series.x[i]));
+          y.include(y_of(series.y[i]));
+        }
+      }
+      for (const std::vector<double>* bounds : {&series.low, &series.high}) {
+        for (const double each : *bounds) {
+          y.include(y_of(each));
         }
       }
     }
     for (const PlotMark& level : plot.levels) {
-      y.include(level.at);
+      y.include(y_of(level.at));
     }
-    x_ = x.padded(0);
+    x_ = x.padded(plot.log_x ? 0.03 : 0);
     y_ = y.padded(0.05);
+    top_ = plot.title.empty() ? kPlainTop : kTitleTop;
   }
 
   std::string draw() {
-    svg_.text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
+    svg_.emplace(kWidth, kHeight,
+                 fmt::format("font-size=\"12\" fill=\"#333\" data-frame=\"{} {} {} {}\" "
+                             "data-x=\"{} {}\" data-y=\"{} {}\"",
+                             kLeft, kRight, top_, kBottom, x_.low, x_.high, y_.low, y_.high));
+    if (!plot_.title.empty()) {
+      svg_->text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
+    }
     draw_axes();
     draw_marks();
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
-      draw_series(plot_.series[i], kColours[i % kColours.size()]);
+      draw_series(i);
+      draw_intervals(i);
     }
     draw_legend();
-    return svg_.str();
+    return svg_->str();
   }
 
  private:
+  // Return a value in the scale of its axis.
+  double x_of(double x) const { return plot_.log_x ? std::log10(x) : x; }
+  double y_of(double y) const { return plot_.log_y ? std::log10(y) : y; }
+
   double across(double x) const {
-    return kLeft + (x - x_.low) / (x_.high - x_.low) * (kRight - kLeft);
+    return kLeft + (x_of(x) - x_.low) / (x_.high - x_.low) * (kRight - kLeft);
   }
   double down(double y) const {
-    return kBottom - (y - y_.low) / (y_.high - y_.low) * (kBottom - kTop);
+    return kBottom - (y_of(y) - y_.low) / (y_.high - y_.low) * (kBottom - top_);
+  }
+
+  static std::vector<double> ticks(const Range& range, bool is_log, int count) {
+    if (!is_log) {
+      return axis_ticks(range.low, range.high, count);
+    }
+    const double every = std::max(1.0, std::ceil((range.high - range.low) / count));
+    const bool has_room = range.high - range.low < 3;  // for 2 and 5 times the powers of ten
+    std::vector<double> powers;
+    for (double k = std::floor(range.low); k <= range.high; k += every) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        const double tick = factor * std::pow(10.0, k);
+        const double place = std::log10(tick);
+        if (place >= range.low && place <= range.high && (factor == 1 || has_room)) {
+          powers.push_back(tick);
+        }
+      }
+    }
+    if (powers.size() >= 2) {
+      return powers;
+    }
+    std::vector<double> some;  // the range is too short for that
+    for (const double tick :
+         axis_ticks(std::pow(10.0, range.low), std::pow(10.0, range.high), count)) {
+      if (tick > 0) {
+        some.push_back(tick);
+      }
+    }
+    return some;
   }
 
   void draw_axes() {
-    for (const double tick : axis_ticks(y_.low, y_.high, 6)) {
-      svg_.line(kLeft, down(tick), kRight, down(tick), "stroke=\"#e5e5e5\"");
-      svg_.text(kLeft - 8, down(tick) + 4, "end", tick_text(tick));
+    svg_->begin_group("class=\"y-ticks\"");
+    for (const double tick : ticks(y_, plot_.log_y, 6)) {
+      svg_->line(kLeft, down(tick), kRight, down(tick), "class=\"grid\" stroke=\"#e5e5e5\"");
+      svg_->text(kLeft - 8, down(tick) + 4, "end", tick_text(tick));
     }
-    for (const double tick : axis_ticks(x_.low, x_.high, 8)) {
-      svg_.line(across(tick), kBottom, across(tick), kBottom + 5, "stroke=\"#888\"");
-      svg_.text(across(tick), kBottom + 19, "middle", tick_text(tick));
+    svg_->end_group();
+    svg_->begin_group("class=\"x-ticks\"");
+    for (const double tick : ticks(x_, plot_.log_x, 8)) {
+      svg_->line(across(tick), kBottom, across(tick), kBottom + 5,
+                 "class=\"axis\" stroke=\"#888\"");
+      svg_->text(across(tick), kBottom + 19, "middle", tick_text(tick));
     }
-    svg_.line(kLeft, kBottom, kRight, kBottom, "stroke=\"#888\"");
-    svg_.text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
-    svg_.text(20, (kTop + kBottom) / 2, "middle", plot_.y_label,
-              fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (kTop + kBottom) / 2));
+    svg_->end_group();
+    svg_->line(kLeft, kBottom, kRight, kBottom, "class=\"axis\" stroke=\"#888\"");
+    svg_->text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
+    svg_->text(20, (top_ + kBottom) / 2, "middle", plot_.y_label,
+               fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (top_ + kBottom) / 2));
   }
 
   void draw_marks() {
     for (const PlotMark& level : plot_.levels) {
-      svg_.line(kLeft, down(level.at), kRight, down(level.at),
-                "stroke=\"#888\" stroke-dasharray=\"6 4\"");
-      svg_.text((kLeft + kRight) / 2, down(level.at) - 5, "middle", level.label);
+      svg_->line(kLeft, down(level.at), kRight, down(level.at),
+                 "class=\"axis\" stroke=\"#888\" stroke-dasharray=\"6 4\"");
+      svg_->text((kLeft + kRight) / 2, down(level.at) - 5, "middle", level.label);
     }
     std::vector<PlotMark> events = plot_.events;
     std::sort(events.begin(), events.end(),
@@ -123,23 +164,29 @@ class Figure {
     double free_from = 0;  // labels are left of their lines and must not overlap
     for (const PlotMark& event : events) {
       const double x = std::clamp(across(event.at), kLeft, kRight);
-      svg_.line(x, kTop, x, kBottom, "stroke=\"#b00\" stroke-dasharray=\"2 3\"");
+      svg_->line(x, top_, x, kBottom,
+                 fmt::format("class=\"event\" data-at=\"{}\" stroke=\"#b00\" "
+                             "stroke-dasharray=\"2 3\"",
+                             event.at));
       const double at = std::max(x - 4, free_from + kLabelHeight);
-      svg_.text(at, kTop + 4, "end", event.label,
-                fmt::format("fill=\"#b00\" transform=\"rotate(-90 {:.1f} {:.1f})\"", at, kTop + 4));
+      svg_->text(at, top_ + 4, "end", event.label,
+                 fmt::format("class=\"event\" data-at=\"{}\" fill=\"#b00\" "
+                             "transform=\"rotate(-90 {:.1f} {:.1f})\"",
+                             event.at, at, top_ + 4));
       free_from = at;
     }
   }
 
   // If there are more points than pixels, draws the first, lowest, highest and last point of each
   // pixel column.
-  void draw_series(const PlotSeries& series, std::string_view colour) {
+  void draw_series(std::size_t index) {
+    const PlotSeries& series = plot_.series[index];
     const std::size_t count = std::min(series.x.size(), series.y.size());
     std::string path;
     bool pen_down = false;
     std::size_t i = 0;
     while (i < count) {
-      if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
+      if (!std::isfinite(x_of(series.x[i])) || !std::isfinite(y_of(series.y[i]))) {
         pen_down = false;
         ++i;
         continue;
@@ -166,9 +213,41 @@ class Figure {
     if (!path.empty()) {
       path.pop_back();
     }
-    svg_.path(path, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
-                                "stroke-linejoin=\"round\" stroke-linecap=\"round\"",
-                                colour));
+    svg_->path(path, fmt::format("class=\"series s{}\" fill=\"none\" stroke=\"{}\" "
+                                 "stroke-width=\"1.6\" stroke-linejoin=\"round\" "
+                                 "stroke-linecap=\"round\"{}",
+                                 index % kColours.size(), series_colour(index),
+                                 series.is_ideal ? " stroke-dasharray=\"5 4\"" : ""));
+  }
+
+  void draw_intervals(std::size_t index) {
+    const PlotSeries& series = plot_.series[index];
+    const std::size_t count = std::min({series.x.size(), series.low.size(), series.high.size()});
+    const std::string look = fmt::format("class=\"series s{}\" stroke=\"{}\"",
+                                         index % kColours.size(), series_colour(index));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = across(series.x[i]);
+      const double low = down(series.low[i]);
+      const double high = down(series.high[i]);
+      if (std::isfinite(x) && std::isfinite(low) && std::isfinite(high)) {
+        svg_->line(x, low, x, high, look);
+        svg_->line(x - 4, low, x + 4, low, look);
+        svg_->line(x - 4, high, x + 4, high, look);
+      }
+    }
+  }
+
+  // Returns whether the lines are higher on the right, where the legend usually is.
+  bool rises() const {
+    double rise = 0;
+    for (const PlotSeries& series : plot_.series) {
+      const std::size_t count = std::min(series.x.size(), series.y.size());
+      if (count > 1) {
+        const double slope = down(series.y.front()) - down(series.y[count - 1]);
+        rise += std::isfinite(slope) ? slope : 0;
+      }
+    }
+    return rise > 0;
   }
 
   void draw_legend() {
@@ -176,19 +255,22 @@ class Figure {
     for (const PlotSeries& series : plot_.series) {
       longest = std::max(longest, series.name.size());
     }
-    const double x = kRight - 40 - 7.0 * static_cast<double>(longest);
+    const double x = rises() ? kLeft + 16 : kRight - 40 - 7.0 * static_cast<double>(longest);
     for (std::size_t i = 0; i < plot_.series.size() && plot_.series.size() > 1; ++i) {
-      const double y = kTop + 14 + kLegendRow * static_cast<double>(i);
-      svg_.line(x, y - 4, x + 24, y - 4,
-                fmt::format("stroke=\"{}\" stroke-width=\"2.5\"", kColours[i % kColours.size()]));
-      svg_.text(x + 32, y, "start", plot_.series[i].name);
+      const double y = top_ + 14 + kLegendRow * static_cast<double>(i);
+      svg_->line(x, y - 4, x + 24, y - 4,
+                 fmt::format("class=\"series s{}\" stroke=\"{}\" stroke-width=\"2.5\"{}",
+                             i % kColours.size(), series_colour(i),
+                             plot_.series[i].is_ideal ? " stroke-dasharray=\"5 4\"" : ""));
+      svg_->text(x + 32, y, "start", plot_.series[i].name);
     }
   }
 
   const LinePlot& plot_;
+  double top_ = kTitleTop;
   Range x_;
   Range y_;
-  Svg svg_{kWidth, kHeight, "font-size=\"12\" fill=\"#333\""};
+  std::optional<Svg> svg_;  // made once the ranges are known
 };
 
 }  // namespace
@@ -213,6 +295,16 @@ std::vector<double> axis_ticks(double low, double high, int count) {
   }
   return ticks;
 }
+
+std::string tick_text(double value) {
+  const double size = std::abs(value);
+  return size >= 1e9   ? fmt::format("{:.4g}G", value / 1e9)
+         : size >= 1e6 ? fmt::format("{:.4g}M", value / 1e6)
+         : size >= 1e4 ? fmt::format("{:.4g}k", value / 1e3)
+                       : fmt::format("{:.4g}", value);
+}
+
+std::string_view series_colour(std::size_t index) { return kColours[index % kColours.size()]; }
 
 std::string to_svg(const LinePlot& plot) { return Figure(plot).draw(); }
 

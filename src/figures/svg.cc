@@ -59,6 +59,10 @@ void Svg::path(std::string_view points, std::string_view attributes) {
   out_ += fmt::format("<path d=\"{}\" {}/>\n", points, attributes);
 }
 
+void Svg::begin_group(std::string_view attributes) { out_ += fmt::format("<g {}>\n", attributes); }
+
+void Svg::end_group() { out_ += "</g>\n"; }
+
 std::string mixed_colour(const SvgColour& from, const SvgColour& to, double part) {
   const auto mix = [part](double a, double b) { return std::lround(a + (b - a) * part); };
   return fmt::format("#{:02x}{:02x}{:02x}", mix(from.red, to.red), mix(from.green, to.green),

@@ -22,6 +22,9 @@ class Svg {
            std::string_view tooltip = "");
   // points: as in the attribute d, "M1 2 L3 4".
   void path(std::string_view points, std::string_view attributes);
+  // Elements between the two calls are in one group.
+  void begin_group(std::string_view attributes);
+  void end_group();
 
   // Returns the whole figure.
   std::string str() const { return out_ + "</svg>\n"; }

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdlib>
 
+#include <cpuid.h>
 #include <fmt/core.h>
+#include <immintrin.h>
 
 #include "src/kernels/cuda_kernels.h"
 #include "src/kernels/product_library.h"
@@ -40,6 +42,24 @@ constexpr std::array<std::string_view, 8> kInstructions = {"sse41",
                                                            "avx512_core_bf16",
                                                            "avx512_core_amx"};
 
+// Returns whether the processor has AMX's tiles with int8 and bf16 products, and the operating
+// system saves them (Intel's manual, volume 1, section 18.2). Clang 14's __builtin_cpu_supports
+// does not know AMX.
+__attribute__((target("xsave"))) bool has_amx() {
+  constexpr unsigned kOsSavesState = 1U << 27;                              // leaf 1, ecx
+  constexpr unsigned kBf16TileInt8 = (1U << 22) | (1U << 24) | (1U << 25);  // leaf 7, edx
+  constexpr unsigned long long kTileState = 3ULL << 17;                     // XCR0
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsSavesState) == 0 ||
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) {
+    return false;
+  }
+  return (d & kBf16TileInt8) == kBf16TileInt8 && (_xgetbv(0) & kTileState) == kTileState;
+}
+
 // Returns the richest of kInstructions that oneDNN could use on this processor.
 std::string_view instructions_of_processor() {
   const bool avx512 =
@@ -47,9 +67,7 @@ std::string_view instructions_of_processor() {
       __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
   const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni") != 0;
   const bool bf16 = vnni && __builtin_cpu_supports("avx512bf16") != 0;
-  const bool amx = bf16 && __builtin_cpu_supports("amx-tile") != 0 &&
-                   __builtin_cpu_supports("amx-int8") != 0 &&
-                   __builtin_cpu_supports("amx-bf16") != 0;
+  const bool amx = bf16 && has_amx();
   const bool avx2 = __builtin_cpu_supports("avx2") != 0;
   return amx      ? "avx512_core_amx"
          : bf16   ? "avx512_core_bf16"

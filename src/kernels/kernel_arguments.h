@@ -16,6 +16,21 @@ enum class Epilogue : std::uint8_t {
   gelu_backward,  // c = the sum * gelu'(aux)
 };
 
+// The formats of 8 bits (Micikevicius et al., FP8 Formats for Deep Learning, 2022): e4m3 has no
+// infinity and numbers up to 448, e5m2 has numbers up to 57344.
+enum class Fp8Format : std::uint8_t { none, e4m3, e5m2 };
+
+// Fp8Operand lets a product take the numbers of 8 bits that are nearest to scale * x, divided by
+// scale, instead of the elements x of an operand; what exceeds the format becomes its largest
+// number. The scale is a power of two.
+struct Fp8Operand {
+  Fp8Format format = Fp8Format::none;
+  // f32 [1]; empty, or 0 together with `most`: the largest scale for which no element of the
+  // operand exceeds the format.
+  ConstView scale = {};
+  View most = {};  // f32 [1], raised to the operand's largest magnitude; or empty
+};
+
 // C[M,N] = op(A)[M,K] op(B)[K,N]; T x T -> T or f32, summed in f32.
 struct Matmul {
   std::int64_t m = 0;
@@ -30,6 +45,9 @@ struct Matmul {
   bool transpose_b = false;
   bool accumulate = false;  // adds to the old contents of C (f32 C only, no epilogue)
   Epilogue epilogue = Epilogue::none;
+  // Both have a format, or neither. Only for operands of bf16, by the CUDA table and the reference.
+  Fp8Operand fp8_a = {};
+  Fp8Operand fp8_b = {};
 };
 
 struct ColumnSum {
@@ -126,7 +144,15 @@ struct AttentionDropout {
   std::uint32_t layer = 0;
   std::int64_t first_head = 0;    // number of the call's first head among all ranks' heads
   std::int64_t first_sample = 0;  // number of the call's first sample within the global batch
+  // u32 [2] in memory that the kernels read: the step and the first sample, which replace the two
+  // above. A recorded call (CUDA graph) repeats with other ones. Null: those above.
+  const std::uint32_t* position = nullptr;
 
+  // Return the step and the first sample that hold when the kernel runs.
+  constexpr std::uint32_t present_step() const { return position == nullptr ? step : position[0]; }
+  constexpr std::uint32_t present_sample() const {
+    return position == nullptr ? static_cast<std::uint32_t>(first_sample) : position[1];
+  }
   // Returns the Philox seed of a head of this call.
   constexpr std::uint64_t seed_of(std::int64_t head) const {
     const auto number = static_cast<std::uint64_t>(first_head + head);
@@ -179,6 +205,7 @@ struct Dropout {
   ConstView x;  // T, elements [first_element, first_element + count) of [B, elements_per_sample]
   View y;
   std::int64_t first_element = 0;
+  const std::uint32_t* position = nullptr;  // as in AttentionDropout
 };
 
 // LossTerms are added to the cross entropy in training. With L = log(sum_i exp(x_i)) over the V
@@ -244,7 +271,7 @@ struct AdamW {
   View m;                 // f32 [n]
   View v;                 // f32 [n]
   ConstView gradient;     // f32 [n]
-  View compute = {};      // bf16 [n], receives the new value; or empty
+  View compute = {};      // bf16 or f16 [n], receives the new value; or empty
   std::int64_t step = 1;  // t, from 1
   float lr = 0;
   float beta1 = 0.9F;
@@ -264,7 +291,7 @@ struct Sgd {
   View value;          // f32 [n]
   View buffer;         // f32 [n], b; zeros before the first step
   ConstView gradient;  // f32 [n]
-  View compute = {};   // bf16 [n], receives the new value; or empty
+  View compute = {};   // bf16 or f16 [n], receives the new value; or empty
   float lr = 0;
   float momentum = 0.9F;
   bool nesterov = false;

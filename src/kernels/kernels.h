@@ -6,9 +6,9 @@
 // Rules for every entry:
 // - Work is ordered on the stream; on the CPU it has finished when the call returns.
 // - Views are dense and row-major unless a stride says otherwise; strides count elements.
-// - Activations ("T" below) are f32 or bf16, with one type per call; sums are taken in f32 or
-//   better. Weights have the activations' type. Gradients of parameters are always f32 and are
-//   overwritten unless `accumulate` says otherwise.
+// - Activations ("T" below) are f32, bf16 or f16, with one type per call; sums are taken in f32 or
+//   better. The tables of CPUs have no f16. Weights have the activations' type. Gradients of
+//   parameters are always f32 and are overwritten unless `accumulate` says otherwise.
 // - An id outside its vocabulary is a defect of the caller. Tables of the host throw InternalError;
 //   the CUDA table, which cannot, makes what depends on the id NaN.
 // - Results depend on the arguments and the instruction set, not on the number of threads.
@@ -69,12 +69,12 @@ struct Kernels {
   // Sets digest (i64 [1]) to a digest of the bytes of x, of any type. Digests can be compared if
   // one table computed them.
   void (*digest)(Stream&, View digest, ConstView x);
-  // y += x, both f32 or both bf16.
+  // y += x, of one type.
   void (*add)(Stream&, View y, ConstView x);
   // y += x[0] + (x[1] + (... + x[n-1])), all f32, for n from 1 to kMaxAddends. Has the bits of
   // add() calls from the right, in one pass over memory.
   void (*add_chain)(Stream&, View y, const ConstView* x, int n);
-  // y = x, converting between f32 and bf16 (nearest, ties to even).
+  // y = x, converting between f32 and a type of 2 bytes (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
   void (*fill)(Stream&, View y, float value);
 };

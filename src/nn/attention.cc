@@ -124,7 +124,8 @@ AttentionForward Attention::arguments(const Span& span, const View& out, const V
   if (run.training && shape_.dropout > 0) {
     call.dropout = {shape_.dropout,    run.dropout.seed,
                     run.dropout.step,  static_cast<std::uint32_t>(shape_.layer),
-                    shape_.first_head, run.first_sample};
+                    shape_.first_head, run.first_sample,
+                    run.position()};
   }
   return call;
 }

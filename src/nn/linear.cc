@@ -7,6 +7,14 @@ View Linear::product_weight(const ParameterStore& store) const {
   return store.compute(weight, weights);
 }
 
+// Lets the product take its operands in 8 bits, if the run does so.
+void Linear::round_operands(Matmul& product, const Run& run, Role a, Role b) const {
+  if (run.fp8 != nullptr) {
+    product.fp8_a = run.fp8->operand(weight, a);
+    product.fp8_b = run.fp8->operand(weight, b);
+  }
+}
+
 void Linear::forward(const ConstView& x, const View& y, Run& run, const View& before) const {
   const ParameterStore& store = run.parameters;
   Matmul product;
@@ -17,6 +25,7 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
   product.b = product_weight(store);
   product.transpose_b = transposed;
   product.c = y;
+  round_operands(product, run, Role::input, Role::weight);
   if (bias != kNoParameter && adds_bias) {
     product.bias = store.compute(bias);
   }
@@ -38,6 +47,8 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   product.transpose_a = true;
   product.c = run.gradients->gradient(weight, weights);
   product.accumulate = accumulate;
+  round_operands(product, run, transposed ? Role::gradient : Role::input,
+                 transposed ? Role::input : Role::gradient);
   run.kernels().matmul(run.stream(), product);
   if (bias != kNoParameter) {
     run.kernels().column_sum(run.stream(), {product.k, out, dy, run.gradients->gradient(bias)});
@@ -65,6 +76,7 @@ Matmul input_product(const Linear& linear, const ConstView& dy, const ConstView&
 void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
                             const View& before) const {
   Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
+  round_operands(product, run, Role::gradient, Role::weight);
   if (!before.empty()) {
     product.aux = before;
     product.epilogue = Epilogue::gelu_backward;
@@ -74,6 +86,7 @@ void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
 
 void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) const {
   Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
+  round_operands(product, run, Role::gradient, Role::weight);
   product.accumulate = true;
   run.kernels().matmul(run.stream(), product);
 }

@@ -4,6 +4,7 @@
 // the columns or rows of the whole matrix. Holds parameter ids and sizes; has no state.
 #pragma once
 
+#include "src/nn/fp8_products.h"
 #include "src/nn/layer.h"
 
 namespace trireme {
@@ -38,6 +39,8 @@ struct Linear {
   BranchGradient backward_entry(const Tensor& dy, const GatheredRows& x, Run& run) const;
 
  private:
+  using Role = Fp8Products::Role;
+  void round_operands(Matmul& product, const Run& run, Role a, Role b) const;
   View product_weight(const ParameterStore& store) const;
 };
 

@@ -111,7 +111,10 @@ Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale,
   stream.x = saved.pop();
   const InMemory tied(run, parts_.head->tied ? parts_.embedding_parameters : PartParameters{});
   const InMemory part(run, parts_.head_parameters, &parts_.layer_parameters.back());
-  return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale, run);
+  Run plain = run;
+  plain.fp8 = nullptr;
+  return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale,
+                                       plain);
 }
 
 Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,

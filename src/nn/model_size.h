@@ -1,10 +1,9 @@
-// Computes the costs of a model from its (complete) config: parameters, arithmetic and memory. Pure
-// functions.
+// Computes the costs of a model from its (complete) config: parameters and arithmetic. Pure
+// functions. Memory is predicted by an engine on a counting device (src/train/memory).
 #pragma once
 
 #include <cstdint>
 
-#include "src/device/dtype.h"
 #include "src/nn/model_config.h"
 
 namespace trireme {
@@ -31,16 +30,5 @@ ForwardFlops forward_flops(const ModelConfig& config, std::int64_t sequence);
 // Returns the largest number of rows of logits that the head holds at a time: 2^26 elements, which
 // are 256 MiB in f32, or one row. It depends on the config alone.
 std::int64_t logits_rows(const ModelConfig& config);
-
-// Returns the bytes that the forward pass of one micro-batch saves for backward in all layers (see
-// Saved).
-std::int64_t saved_bytes(const ModelConfig& config, std::int64_t micro_batch, std::int64_t sequence,
-                         DType compute);
-
-// Returns the peak bytes of a pool during Model::forward_backward of one micro-batch: saved_bytes
-// plus the largest workspace (the head with its logits, or the backward of the last layer), before
-// the pool rounds block sizes up (by at most 12.5 %).
-std::int64_t activation_bytes(const ModelConfig& config, std::int64_t micro_batch,
-                              std::int64_t sequence, DType compute);
 
 }  // namespace trireme

@@ -10,6 +10,7 @@ void apply_dropout(const ResidualDropout& dropout, const Tensor& x, const Tensor
   call.first_sample = run.first_sample;
   call.seed = run.dropout.seed;
   call.step = run.dropout.step;
+  call.position = run.position();
   call.site = dropout.site;
   call.probability = dropout.probability;
   call.x = x.view();

@@ -13,6 +13,7 @@
 
 namespace trireme {
 
+class Fp8Products;
 class KeyValueCache;
 struct Run;
 
@@ -32,7 +33,13 @@ struct Run {
   bool training = false;
   DropoutKey dropout{};
   std::int64_t first_sample = 0;  // number of the micro-batch's first sample in the global batch
-  LossTerms loss_terms{};         // for training; evaluation uses the plain cross entropy
+  // u32 [2] in memory that kernels can read: step and first sample, which then replace the two
+  // above. Empty unless the pass is recorded to be repeated with others.
+  ConstView dropout_position{};
+  const std::uint32_t* position() const {
+    return static_cast<const std::uint32_t*>(dropout_position.data);
+  }
+  LossTerms loss_terms{};  // for training; evaluation uses the plain cross entropy
   // f64 [1], to which the last slice writes the sum of the micro-batch's token losses.
   View loss{};
   // Receives the gradients; needed for backward only.
@@ -53,6 +60,8 @@ struct Run {
   // The shape of the current micro-batch; set by the model.
   std::int64_t batch = 0;
   std::int64_t time = 0;
+  // Lets the products of the blocks' linear layers take numbers of 8 bits; null for none.
+  const Fp8Products* fp8 = nullptr;
   // Decoding only: the keys and values of the tokens before this pass.
   KeyValueCache* cache = nullptr;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the preset `cuda` needs from the packages that NVIDIA publishes for Python: nvcc,
-# cuBLASLt, NCCL, and nvdisasm for a test of the machine code. 1.1 GB, without a driver and without
-# touching the system's CUDA (docs/gpu.md).
+# cuBLASLt, NCCL, cuDNN, and nvdisasm for a test of the machine code. Takes 1.6 GB, installs no
+# driver, and leaves the system's CUDA alone (docs/gpu.md).
 #
 # usage: install_cuda.sh DIR
 set -euo pipefail
@@ -20,7 +20,7 @@ mkdir -p "$1"
 /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
   --target "$packages" \
   'cuda-toolkit[nvcc,crt,nvvm,cudart,cccl,cublas,nvml,nvtx]==13.0.2' nvidia-nccl-cu13==2.28.9 \
-  nvidia-cuda-nvdisasm==13.2.51
+  nvidia-cudnn-cu13==9.19.0.56 nvidia-cuda-nvdisasm==13.2.51
 
 # The linker asks for names without a version, and nvcc for a folder lib64.
 for library in "$toolkit"/lib/*.so.* "$packages"/nvidia/nccl/lib/*.so.*; do
@@ -28,9 +28,12 @@ for library in "$toolkit"/lib/*.so.* "$packages"/nvidia/nccl/lib/*.so.*; do
   ln -sfr "$library" "$toolkit/lib/${name%%.so.*}.so"
 done
 ln -sfn lib "$toolkit/lib64"
-ln -sfr "$packages"/nvidia/nccl/include/nccl*.h "$toolkit/include/"
+ln -sfr "$packages"/nvidia/nccl/include/nccl*.h "$packages"/nvidia/cudnn/include/cudnn*.h \
+  "$toolkit/include/"
 ln -sfr "$packages"/nvidia/nccl/lib/libnccl.so.2 "$toolkit/lib/"
 ln -sfr "$toolkit" "$1/cuda"
 "$1/cuda/bin/nvcc" --version | tail -n 2
+printf 'For train.attention: cudnn, run with LD_LIBRARY_PATH=%s\n' \
+  "$(realpath -s "$packages")/nvidia/cudnn/lib"
 printf 'Configure with: cmake --preset cuda -DCMAKE_CUDA_COMPILER=%s\n' \
   "$(realpath -s "$1")/cuda/bin/nvcc"

@@ -47,6 +47,32 @@ void GradientLeaf::ready(ParameterId id) {
   }
 }
 
+void GradientLeaf::receive(int bucket, const View& values, const std::vector<ParameterId>& ready) {
+  check(buffers_[static_cast<std::size_t>(bucket)].data() == nullptr,
+        "a bucket is computed in one place");
+  for (const ParameterId id : ready) {
+    check(bucket_of(id) == bucket, "a bucket has its own parameters");
+    is_ready_[static_cast<std::size_t>(id)] = true;
+    --missing_[static_cast<std::size_t>(bucket)];
+  }
+  staged_bucket_ = bucket;
+  staged_ = values;
+  if (complete(bucket)) {
+    announce_(bucket);
+  }
+  if (staged_bucket_ == bucket) {  // it has to wait: for its other parameters, or earlier leaves
+    buffers_[static_cast<std::size_t>(bucket)] = take(bucket);
+  }
+}
+
+Buffer GradientLeaf::take(int bucket) {
+  if (bucket == staged_bucket_) {
+    staged_bucket_ = -1;
+    return memory_.copy_whole(bucket, staged_);
+  }
+  return std::move(buffers_[static_cast<std::size_t>(bucket)]);
+}
+
 void GradientLeaf::check_complete() const {
   for (int b = 0; b < layout_.buckets(); ++b) {
     for (ParameterId id = layout_.bucket(b).begin; id < layout_.bucket(b).end; ++id) {

@@ -32,15 +32,28 @@ GradientMemory::GradientMemory(const ZeroLayout& layout, const ZeroTools& tools)
   }
 }
 
-Buffer GradientMemory::take_whole(int bucket) {
-  Buffer buffer = counted(
+Buffer GradientMemory::allocate_whole(int bucket) {
+  return counted(
       tools_.context.exchange_state().allocate(layout_.padded(bucket) * size_of(DType::f32)),
       Kind::whole);
-  const View whole = buffer.view(DType::f32);
-  for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
-    tools_.context.kernels().fill(tools_.context.stream(), whole.slice(gap.first, gap.count), 0);
-  }
+}
+
+Buffer GradientMemory::take_whole(int bucket) {
+  Buffer buffer = allocate_whole(bucket);
+  clear_gaps(bucket, buffer.view(DType::f32), tools_.context);
   return buffer;
+}
+
+Buffer GradientMemory::copy_whole(int bucket, const ConstView& values) {
+  Buffer buffer = allocate_whole(bucket);
+  tools_.context.stream().copy(buffer.view(DType::f32), values);
+  return buffer;
+}
+
+void GradientMemory::clear_gaps(int bucket, const View& whole, DeviceContext& context) const {
+  for (const IndexRange& gap : gaps_[static_cast<std::size_t>(bucket)]) {
+    context.kernels().fill(context.stream(), whole.slice(gap.first, gap.count), 0);
+  }
 }
 
 Buffer GradientMemory::take_block(int bucket) {

@@ -17,6 +17,10 @@ class GradientMemory {
 
   // Returns f32 [padded(bucket)]. What belongs to no parameter is zero, the rest is not set.
   Buffer take_whole(int bucket);
+  // Returns a copy of f32 [padded(bucket)].
+  Buffer copy_whole(int bucket, const ConstView& values);
+  // Sets what belongs to no parameter in f32 [padded(bucket)] to zero.
+  void clear_gaps(int bucket, const View& whole, DeviceContext& context) const;
   // Returns f32 [block(bucket)], which is not set.
   Buffer take_block(int bucket);
   // `kind` must be that of the call that returned the buffer.
@@ -33,6 +37,7 @@ class GradientMemory {
     std::int64_t bytes = 0;
     std::int64_t peak = 0;
   };
+  Buffer allocate_whole(int bucket);
   Count& count_of(Kind kind) { return kind == Kind::whole ? whole_ : block_; }
   Buffer counted(Buffer buffer, Kind kind);
 

@@ -59,7 +59,7 @@ void GradientReducer::begin_step(std::int64_t micro_batches) {
   in_step_ = true;
 }
 
-GradientSink& GradientReducer::open(std::int64_t m) {
+GradientLeaf& GradientReducer::open(std::int64_t m) {
   const std::size_t next = leaves_.size();
   check(in_step_ && next < numbers_.size() && m == numbers_[next],
         "micro-batches are opened in their order, within a step");
@@ -76,17 +76,24 @@ void GradientReducer::advance(int bucket) {
     if (!leaf.complete(bucket)) {
       return;
     }
-    add_leaf(bucket, leaf.take(bucket));
+    add_leaf(bucket, leaf);
   }
 }
 
-void GradientReducer::add_leaf(int bucket, Buffer leaf) {
+// Values that are staged are added at once where they are added to anything: otherwise they would
+// have to be copied first.
+void GradientReducer::add_leaf(int bucket, GradientLeaf& leaf) {
   Partial& sum = partial(bucket);
   merge_top(sum.local, Kind::whole, std::exchange(sum.due, 0));
   const std::int64_t index = sum.leaves++ % rounds_.each;
   const bool is_last = index + 1 == rounds_.each;
-  sum.local.push_back(std::move(leaf));
   sum.due = merges(index, rounds_.each);
+  if (const View staged = leaf.staged(bucket); !staged.empty() && sum.due > 0) {
+    merge_top(sum.local, Kind::whole, std::exchange(sum.due, 0), staged);
+    leaf.release_staged();
+  } else {
+    sum.local.push_back(leaf.take(bucket));
+  }
   if (is_last || !merges_late_[static_cast<std::size_t>(bucket)]) {
     merge_top(sum.local, Kind::whole, std::exchange(sum.due, 0));
   }
@@ -104,13 +111,18 @@ int GradientReducer::merges(std::int64_t index, std::int64_t count) const {
 }
 
 // Adds the topmost sum to the one below it, `merges` times, with up to kMaxAddends per kernel call.
-void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merges) {
+// `above`, unless it is empty, is the topmost sum, and not on the stack.
+void GradientReducer::merge_top(std::vector<Buffer>& stack, Kind kind, int merges,
+                                ConstView above) {
   while (merges > 0) {
     const int n = std::min(merges, kMaxAddends);
-    const auto sum = stack.end() - n - 1;
+    const auto sum = stack.end() - n - (above.empty() ? 1 : 0);
     std::array<ConstView, kMaxAddends> addends;
-    std::transform(sum + 1, stack.end(), addends.begin(),
-                   [](Buffer& buffer) { return buffer.view(DType::f32); });
+    const auto end = std::transform(sum + 1, stack.end(), addends.begin(),
+                                    [](Buffer& buffer) { return buffer.view(DType::f32); });
+    if (!above.empty()) {
+      *end = std::exchange(above, {});
+    }
     tools_.context.kernels().add_chain(tools_.context.stream(), sum->view(DType::f32),
                                        addends.data(), n);
     std::for_each(sum + 1, stack.end(), [&](Buffer& buffer) { memory_.give_back(buffer, kind); });

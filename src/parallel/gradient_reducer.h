@@ -16,10 +16,10 @@
 // micro-batches are added one after the other. In the tree, an even micro-batch merges nothing and
 // an odd one merges once or more. Pipeline stages would wait for one another by turns, so half of
 // the buckets merge one micro-batch later: the same sums, evenly spread, in the memory that the
-// last micro-batch needs anyway. gradient_bytes() gives the memory. The ranks of the group must
-// announce gradients in the same order, as they do when they run the same schedule, because that
-// starts their reductions in the same order. Owned by the training loop and used by its thread
-// alone.
+// last micro-batch needs anyway. Buckets that are handed over (StagedGradients) do not wait.
+// gradient_bytes() gives the memory. The ranks of the group must announce gradients in the same
+// order, as they do when they run the same schedule, because that starts their reductions in the
+// same order. Owned by the training loop and used by its thread alone.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class GradientReducer {
   const std::vector<std::int64_t>& micro_batches() const { return numbers_; }
   // Returns the sink for micro-batch m, valid until the next begin_step(). Micro-batches are opened
   // in their order.
-  GradientSink& open(std::int64_t m);
+  GradientLeaf& open(std::int64_t m);
   // Waits until all sums are complete. Throws InternalError if a micro-batch lacks a gradient.
   void finish_step();
   // Returns f32 [layout.owned(bucket).count], valid until the next begin_step().
@@ -65,6 +65,8 @@ class GradientReducer {
   // Return the bytes of gradient buffers now, and the most at one time.
   std::int64_t buffer_bytes() const { return memory_.bytes(); }
   std::int64_t peak_buffer_bytes() const { return memory_.peak_bytes(); }
+  // Returns the memory whose buckets the leaves have.
+  const GradientMemory& memory() const { return memory_; }
   // Returns the bytes that the pools keep for them, which can be more if steps differ in size.
   std::int64_t reserved_buffer_bytes() const { return memory_.reserved_bytes(); }
 
@@ -86,13 +88,13 @@ class GradientReducer {
 
   Partial& partial(int bucket) { return partials_[static_cast<std::size_t>(bucket)]; }
   void advance(int bucket);
-  void add_leaf(int bucket, Buffer leaf);
+  void add_leaf(int bucket, GradientLeaf& leaf);
   void start_reduction(int bucket);
   void finish_oldest();
   bool keeps_whole() const;
   void add_round(int bucket, Buffer& whole);
   int merges(std::int64_t index, std::int64_t count) const;
-  void merge_top(std::vector<Buffer>& stack, Kind kind, int merges);
+  void merge_top(std::vector<Buffer>& stack, Kind kind, int merges, ConstView above = {});
   void give_back(std::vector<Buffer>& buffers, Kind kind);
 
   const ZeroLayout& layout_;

@@ -1,8 +1,8 @@
 // Defines the canonical tree of a sum over numbered leaves 0..n-1: the root is [0,n), and a node
-// [lo,hi) of more than one leaf is the sum of [lo,mid) and [mid,hi) with mid = lo + (hi-lo)/2. The
-// leaves are the micro-batches of a step. A rank computes the part of the tree over its own leaves;
-// the communicator, whose tree over the ranks has the same shape, computes the rest. Pure
-// functions.
+// [lo,hi) of more than one leaf is the sum of [lo,mid) and [mid,hi) with mid = lo + (hi-lo)/2
+// (tree_middle.h). The leaves are the micro-batches of a step. A rank computes the part of the tree
+// over its own leaves; the communicator, whose tree over the ranks has the same shape, computes the
+// rest. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,6 @@ struct LeafRange {
   std::int64_t count() const { return hi - lo; }
   friend bool operator==(const LeafRange&, const LeafRange&) = default;
 };
-
-// Returns the leaves of part `index` of `parts`; `parts` must divide `leaves`.
-LeafRange part_of_leaves(std::int64_t leaves, int parts, int index);
-
-// Returns whether the range is a node of the tree over [0, leaves).
-bool is_node(LeafRange range, std::int64_t leaves);
 
 // The leaves of a node are summed from the left, on a stack: push a leaf, then replace the two
 // topmost sums by their sum as many times as this function returns. After the node's last leaf, one

@@ -82,8 +82,8 @@ class SpanLog {
   SpanPoint now();
   // Adds a span that began at `begin` and ends now.
   void add(Span span, const SpanPoint& begin);
-  // Sets the times of spans that follow a stream, for whose work so far it waits. They have none
-  // before this call.
+  // Waits for the stream that spans follow, and sets the times of the spans so far. Such spans have
+  // no times before this call.
   void settle();
   // Inner spans precede outer ones.
   const std::vector<Span>& spans() const { return spans_; }

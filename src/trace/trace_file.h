@@ -39,8 +39,8 @@ struct TraceHeader {
   std::string host;
   TracePlace place;             // of the rank
   TracePlace grid = {1, 1, 1};  // the degrees
-  // What was added to this rank's clock, the error bound of that, and by how much more it was off
-  // at the end of the trace.
+  // The three numbers are what was added to this rank's clock, the error bound of that, and by how
+  // much more the clock was off at the end of the trace.
   std::int64_t clock_offset_ns = 0;
   std::int64_t clock_uncertainty_ns = 0;
   std::int64_t clock_drift_ns = 0;

@@ -15,6 +15,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
 
 namespace trireme {
@@ -25,10 +26,23 @@ DType trained_precision(const nlohmann::json& config) {
     return DType::bf16;
   }
   const std::string& word = text_field(config, "train.precision");
-  if (word != "bf16" && word != "fp32") {
-    throw DataError(fmt::format("field 'train.precision' is '{}', not bf16 or fp32", word));
+  const std::optional<DType> trained = dtype_of_precision(word);
+  if (!trained) {
+    throw DataError(
+        fmt::format("field 'train.precision' is '{}', not {}", word, fmt::join(kPrecisions, ", ")));
   }
-  return word == "fp32" ? DType::f32 : DType::bf16;
+  return *trained;
+}
+
+// Returns the precision in which to compute. The CPU lacks fp16; fp32 has all of its numbers.
+DType chosen_precision(DType trained, std::optional<DType> asked, Device device) {
+  if (asked == DType::f16 && device.is_host()) {
+    throw ConfigError("--precision fp16 needs a CUDA device: on the CPU, choose bf16 or fp32");
+  }
+  if (asked) {
+    return *asked;
+  }
+  return trained == DType::f16 && device.is_host() ? DType::f32 : trained;
 }
 
 // Reads the manifest's description of the model.
@@ -86,7 +100,7 @@ LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
     }
     read_meta(manifest.meta, loaded);
     check_count(manifest, loaded.config);
-    loaded.compute = compute.value_or(loaded.compute);
+    loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
     check_shapes(manifest, *loaded.parameters, weights);
@@ -96,8 +110,13 @@ LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
   HostMirror mirror(context);
-  load_step(step.path, manifest, mirror.fetch(parameters_to_load(masters, weights)));
+  const std::vector<TensorBlock> blocks = parameters_to_load(masters, weights);
+  load_step(step.path, manifest, mirror.fetch(blocks));
   mirror.store();
+  if (const auto fault = fault_of_numbers(context, blocks, FiniteCheck::finite); !fault.empty()) {
+    throw DataError(fmt::format("{}: {} (the run had diverged, or the checkpoint was changed)",
+                                step.path.string(), fault));
+  }
   masters.refresh_working_copies();
   return loaded;
 }
@@ -161,9 +180,7 @@ void check_exists(const std::filesystem::path& directory) {
   }
 }
 
-std::optional<DType> asked_precision(std::string_view word) {
-  return word.empty() ? std::nullopt : std::optional(word == "bf16" ? DType::bf16 : DType::f32);
-}
+std::optional<DType> asked_precision(std::string_view word) { return dtype_of_precision(word); }
 
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights) {

@@ -27,7 +27,7 @@ struct LoadedModel {
   std::vector<std::string> skipped;  // on rank 0: newer steps that are damaged, and why
 };
 
-// word: "bf16", "fp32", or "", for which it returns nothing.
+// word: "bf16", "fp16", "fp32", or "", for which it returns nothing.
 std::optional<DType> asked_precision(std::string_view word);
 
 // Throws NotFound if the folder of a checkpoint is missing. Call it before looking for a device: a
@@ -35,10 +35,11 @@ std::optional<DType> asked_precision(std::string_view word);
 void check_exists(const std::filesystem::path& directory);
 
 // directory: a step's folder, or a checkpoint folder, which stands for its newest valid step: a
-// step whose damage shows only when it is read is skipped like one that is not complete. compute:
-// bf16 or f32; if empty, as it was trained. The context outlives the model. Throws NotFound if
-// there is no step, DataError if none is valid, and ConfigError if weights are the average and the
-// run kept none.
+// step whose damage shows only when it is read, or whose weights contain NaN or infinity, is
+// skipped like one that is not complete. compute: if empty, as it was trained, or f32 instead of
+// f16 on the CPU. The context outlives the model. Throws NotFound if there is no step, DataError if
+// none is valid, and ConfigError if weights are the average and the run kept none, or if compute is
+// f16 on the CPU.
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights = Weights::latest);
 // Loads the same step on all ranks; collective.

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "src/train/training_parts.h"
+#include "src/train/parts/training_parts.h"
 
 namespace trireme {
 

@@ -6,6 +6,7 @@ void StepWindow::add(const StepResult& result) {
   ++steps_;
   sequences_ += result.sequences;
   data_wait_ms_ += result.data_wait_ms;
+  compute_ms_ += result.compute_ms;
   comm_exposed_ms_ += result.comm_exposed_ms;
   tensor_wait_ms_ += result.tensor_wait_ms;
   pipeline_wait_ms_ += result.pipeline_wait_ms;
@@ -17,6 +18,7 @@ void StepWindow::describe(StepMetrics& metrics, std::int64_t sequence) const {
   metrics.tokens_per_s = static_cast<double>(sequences_ * sequence) / elapsed;
   metrics.step_ms = 1e3 * elapsed / steps;
   metrics.data_wait_ms = data_wait_ms_ / steps;
+  metrics.compute_ms = compute_ms_ / steps;
   metrics.comm_exposed_ms = comm_exposed_ms_ / steps;
   metrics.tensor_wait_ms = tensor_wait_ms_ / steps;
   metrics.pipeline_wait_ms = pipeline_wait_ms_ / steps;
@@ -28,6 +30,8 @@ void StepWindow::describe_device(StepMetrics& metrics) const {
   metrics.device_waits =
       static_cast<double>(use.waits - before_.waits) / static_cast<double>(steps_);
   metrics.device_allocations = use.allocations - before_.allocations;
+  metrics.device_graphs =
+      static_cast<double>(use.graphs - before_.graphs) / static_cast<double>(steps_);
 }
 
 }  // namespace trireme

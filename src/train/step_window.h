@@ -25,6 +25,7 @@ class StepWindow {
   std::int64_t steps_ = 0;
   std::int64_t sequences_ = 0;
   double data_wait_ms_ = 0;
+  double compute_ms_ = 0;
   double comm_exposed_ms_ = 0;
   double tensor_wait_ms_ = 0;
   double pipeline_wait_ms_ = 0;

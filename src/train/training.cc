@@ -10,13 +10,14 @@
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
+#include "src/train/engine/loss_scale.h"
 #include "src/train/memory/held_memory.h"
-#include "src/train/recovery.h"
+#include "src/train/parts/training_parts.h"
+#include "src/train/recovery/recovery.h"
 #include "src/train/report/energy.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run_evaluations.h"
 #include "src/train/step_window.h"
-#include "src/train/training_parts.h"
 #include "src/train/watch/replica_guard.h"
 
 namespace trireme {
@@ -63,6 +64,9 @@ class Loop {
 
 LoopEnd Loop::run() {
   TrainingOutcome outcome;
+  if (p_.metrics != nullptr && !energy_.complaint().empty()) {
+    p_.host.log.info("energy is not counted: " + energy_.complaint());
+  }
   make_up_evaluation();
   if (p_.counters.step > p_.config.train.steps && p_.world.rank() == 0) {
     p_.host.log.warning(fmt::format(
@@ -110,7 +114,7 @@ LoopEnd Loop::run() {
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
   const std::int64_t step = p_.counters.step;
-  const StepResult result = run_step(*p_.step, p_.counters, stop_signal(), p_.context);
+  const StepResult result = run_step(*p_.step, p_.counters, stop_signal(), p_.engine);
   fault("step.end");
   energy_.note_step();
   p_.host.status.step = p_.counters.step;
@@ -137,19 +141,14 @@ void Loop::report_judgement(std::int64_t step, const StepResult& result) {
                                    {"grad_norm", std::to_string(result.grad_norm)},
                                    {"loss_score", judgement.scores.loss},
                                    {"norm_score", judgement.scores.norm}});
-  std::string follows;
-  if (judgement.response == Response::warn) {
-    follows = fmt::format(
-        "the update is made (divergence.spike: warn); `trireme train CONFIG --replay {}` finds out "
-        "whether data or hardware caused it",
-        step);
-  } else if (judgement.response == Response::skip) {
-    follows = fmt::format("skipped, weights and moments are unchanged ({} in a row, {} allowed)",
-                          p_.counters.skipped_in_a_row, p_.config.train.max_skipped_steps);
+  const std::string line =
+      fmt::format("step {}: {}: {}", step, judgement.what,
+                  consequence(judgement, step, p_.counters, p_.config.train.max_skipped_steps));
+  if (judgement.response == Response::lower_scale) {
+    p_.host.log.info(line);
   } else {
-    follows = "weights and moments are unchanged";
+    p_.host.log.warning(line);
   }
-  p_.host.log.warning(fmt::format("step {}: {}: {}", step, judgement.what, follows));
 }
 
 // Returns the signal that ends the run after this step, or 0. Only rank 0 watches the time limit;
@@ -177,13 +176,13 @@ void Loop::check_skipped(const StepResult& result) {
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   (void)p_.checkpoints->finish(p_.counters.step);
   throw DivergenceError(fmt::format(
-      "step {}: the loss ({:.6g}) or the gradient norm ({:.6g}) {} {} in a row: lower "
+      "step {}: the loss ({:.6g}) or the gradient norm ({:.6g}) {} {} in a row{}: lower "
       "optimizer.lr, lengthen the warmup or resume from an earlier checkpoint "
       "(checkpoint.resume=STEP; divergence.not_finite=rewind and divergence.spike=rewind do so by "
       "themselves)",
       p_.counters.step, result.loss, result.grad_norm,
       result.judgement.finite ? "had a spike" : "was not finite",
-      counted(p_.counters.skipped_in_a_row, "time")));
+      counted(p_.counters.skipped_in_a_row, "time"), at_loss_scale(p_.config.train, p_.counters)));
 }
 
 // Warns if a step and a save take longer than mpirun's delay between Ctrl-C and killing the ranks:
@@ -245,6 +244,9 @@ void Loop::log_step(const StepResult& result) {
 void Loop::write(const StepMetrics& metrics) {
   if (p_.metrics != nullptr) {
     p_.metrics->write(metrics);
+  }
+  if (p_.host.observe) {
+    p_.host.observe(metrics);
   }
   window_ = StepWindow();
   p_.counters.loss_window = {};
@@ -308,7 +310,14 @@ void Loop::save_if_due(bool stopping) {
   const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
   p_.enter("checkpoint", p_.config.deadline.checkpoint);
   p_.checkpoints->poll();
+  const bool due = stopping || p_.checkpoints->save_due(p_.counters.step);
+  if (due) {
+    energy_.begin_save();
+  }
   p_.checkpoints->save_if_due(p_.counters, stopping);
+  if (due) {
+    energy_.end_save(true);
+  }
   window_.add_checkpoint_stall(watch.milliseconds());
 }
 
@@ -316,7 +325,9 @@ void Loop::save_if_due(bool stopping) {
 void Loop::finish_saves() {
   const Stopwatch watch;
   const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
+  energy_.begin_save();
   (void)p_.checkpoints->finish(p_.counters.step);
+  energy_.end_save(false);
   window_.add_checkpoint_stall(watch.milliseconds());
 }
 
@@ -334,10 +345,9 @@ void Loop::finish(const TrainingOutcome& outcome) {
   p_.checkpoints->check_not_refused(outcome.step);
   if (!durable) {
     throw IoError(
-        fmt::format("step {} is done but could not be saved in {}: remove the cause that the log "
-                    "names, such as a full disk, and start the run again; it repeats the steps "
-                    "since the last checkpoint",
-                    outcome.step, p_.config.checkpoint_dir().string()));
+        fmt::format("step {} is done but could not be saved in {} ({}): remove the cause and start "
+                    "the run again; it repeats the steps since the last checkpoint",
+                    outcome.step, p_.config.checkpoint_dir().string(), p_.checkpoints->failure()));
   }
   if (p_.world.rank() == 0 && outcome.finished) {
     if (p_.counters.skipped_in_a_row > 0) {

@@ -1,5 +1,5 @@
-// What main() and all commands share: the rank before MPI starts, the version, and the end of a
-// process after an error.
+// Tests what main() and all commands share: the rank before MPI starts, the version, and the end of
+// a process after an error.
 #include "src/app/command/app_context.h"
 
 #include <gmock/gmock.h>

@@ -133,7 +133,7 @@ TEST_F(CkptCommand, AnUnreadableStepIsRefusedNotSkipped) {
   forbid_reading(folder_.path(), fs::path(dir(3)) / "shard-00001.safetensors");
   const Unprivileged nobody;
   if (!nobody.bound()) {
-    GTEST_SKIP() << "may not become another user: skipped";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   const auto names_the_shard = AllOf(HasSubstr("shard-00001.safetensors"), HasSubstr("readable"));
   for (const std::string command : {"digest ", "show ", "verify "}) {
@@ -243,7 +243,7 @@ TEST_F(CkptCommand, PruneDeletesNothingUnderARun) {
 TEST_F(CkptCommand, PruneMakesRoomOnAFullDisk) {
   const SmallFileSystem disk(1 << 20);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   fs::copy(folder_.path(), disk.path(), fs::copy_options::recursive);
   const fs::path filler = disk.path() / "filler";
@@ -256,6 +256,12 @@ TEST_F(CkptCommand, PruneMakesRoomOnAFullDisk) {
   EXPECT_EQ(run("prune --keep 2 " + disk.path().string()).code, 0);
   EXPECT_FALSE(fs::exists(step_path(disk.path(), 1)));
   EXPECT_TRUE(fs::exists(step_path(disk.path(), 2)));
+}
+
+TEST_F(CkptCommand, ShowsTheConfigurationInLines) {
+  EXPECT_THAT(run("show " + dir(1)).out,
+              HasSubstr("  config:\n    model: {\"hidden\":10,\"layers\":1}\n"
+                        "    name: \"sample\"\n  numerics:\n    isa: \"avx2\"\n  extra:\n"));
 }
 
 TEST_F(CkptCommand, EndsWithTheCodesOfTheContract) {

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A program with nested commands, and with words that a shell must not interpret.
+// The program has nested commands, and words that a shell must not interpret.
 class Completion : public ::testing::Test {
  protected:
   Completion() : app("does things", "prog") {

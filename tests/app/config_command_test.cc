@@ -44,7 +44,7 @@ class ConfigCommand : public testing::Test {
     words.insert(words.begin(), {"show", file_.string()});
     return config(words);
   }
-  // The entries of `config show --json` by key.
+  // Returns the entries of `config show --json` by key.
   std::map<std::string, json> keys(std::vector<std::string> words = {}) {
     words.emplace_back("--json");
     std::map<std::string, json> found;

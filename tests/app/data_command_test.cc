@@ -117,7 +117,7 @@ TEST_F(DataCommandTest, ListsFoldersThatMayNotBeRead) {
   forbid_reading(folder_, folder_ / "sets/secret");
   const Unprivileged user;
   if (!user.bound()) {
-    GTEST_SKIP() << "may not become another user: skipped";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   EXPECT_EQ(run("ls " + in("sets") + " --json"), 0);
   const json list = json::parse(printed_)["datasets"];
@@ -173,7 +173,7 @@ TEST_F(DataCommandTest, AnUnreadableShardIsRefusedNotDamaged) {
   forbid_reading(folder_, folder_ / "out/shards/00000.h5");
   const Unprivileged nobody;
   if (!nobody.bound()) {
-    GTEST_SKIP() << "may not become another user: skipped";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   EXPECT_THAT(message_of<PolicyError>([&] { run("verify " + in("out")); }),
               HasSubstr("shards/00000.h5"));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/train/engine/train_step.h"
 #include "tests/app/command_run.h"
 #include "tests/support/environment_variables.h"
 #include "tests/support/temp_folder.h"
@@ -66,6 +67,14 @@ TEST_F(DoctorCommand, TheExitCodeIsThatOfTheLaunch) {
   EXPECT_EQ(report["exit_code"], 66);
   EXPECT_EQ(report["findings"][0]["severity"], "error");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
+}
+
+// The checks of kernels have the model's size, and would take 16 GB here.
+TEST_F(DoctorCommand, KernelsAreNotCheckedWithAModelThatDoesNotFit) {
+  const std::int64_t before = peak_resident_bytes();
+  const CommandRun run = doctor({"model.vocab=2147483647"});
+  EXPECT_THAT(run.out, HasSubstr("makes it fit"));
+  EXPECT_LT(peak_resident_bytes() - before, std::int64_t{1} << 30);
 }
 
 TEST_F(DoctorCommand, ThePlannedLaunchIsNamed) {

@@ -1,4 +1,4 @@
-// What doctor and health make of GPUs that are described by plain values.
+// Tests how doctor and health judge GPUs that are described by plain values.
 #include "src/app/site/gpu_checks.h"
 
 #include <fstream>
@@ -66,7 +66,7 @@ TEST_F(GpuChecksTest, AnOldDriverIsAnError) {
 
 TEST_F(GpuChecksTest, WarnsOfWhatSlowsCommunicationDown) {
   here_.without_peer_access = {{0, 1}};
-  EXPECT_THAT(only().what, HasSubstr("1 pair of GPUs have no peer access, such as 0 and 1"));
+  EXPECT_THAT(only().what, HasSubstr("no peer access within 1 pair of GPUs, such as 0 and 1"));
   here_.without_peer_access.clear();
   variables_ = {{"NCCL_IB_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "0"}};
   EXPECT_THAT(only().what, HasSubstr("NCCL_IB_DISABLE=1: NCCL uses TCP"));
@@ -110,10 +110,9 @@ TEST_F(GpuChecksTest, HealthKeepsWhatShouldNotChange) {
   EXPECT_EQ(measures.facts["GPU 0"],
             "H100, PCIe 5 x16, 18 of 18 NVLinks, up to 1980 MHz, memory unknown MHz");
   EXPECT_EQ(measures.counters["GPU 0 corrected memory errors"], 12);
-  EXPECT_FALSE(measures.facts.contains("GPU 1"));  // which the baseline then misses
+  EXPECT_FALSE(measures.facts.contains("GPU 1"));  // so it differs from the baseline
   ASSERT_EQ(complaints.size(), 1U);
   EXPECT_THAT(complaints[0], HasSubstr("GPU is lost"));
-  // More errors than a cable explains.
   const Measures before = measures;
   measures.counters["GPU 0 corrected memory errors"] = 400;
   const std::vector<std::string> worse = compare(measures, before, 0.9);

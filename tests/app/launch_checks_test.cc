@@ -1,4 +1,4 @@
-// Ranks are threads, on hosts that exist by name only.
+// Tests the checks of a launch. Ranks are threads, on hosts that exist by name only.
 #include "src/app/site/launch_checks.h"
 
 #include <mutex>
@@ -50,7 +50,7 @@ class LaunchChecksTest : public testing::Test {
     config_.run_dir = folder_.path() / "run";
     config_.self_check = false;
   }
-  // The findings of `check` whose text begins with `words`.
+  // Returns the findings of `check` whose text begins with `words`.
   static std::vector<Finding> about(const std::string& words, const std::vector<Finding>& found) {
     std::vector<Finding> chosen;
     for (const Finding& finding : found) {
@@ -121,7 +121,7 @@ TEST_F(LaunchChecksTest, AnUnreadableStepMattersIfTheRunMayResumeFromIt) {
   forbid_reading(folder_.path(), manifest);
   const Unprivileged nobody;
   if (!nobody.bound()) {
-    GTEST_SKIP() << "may not become another user: skipped";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
@@ -150,7 +150,7 @@ TEST_F(LaunchChecksTest, ATuningTableThatIsMissingIsNamed) {
 TEST_F(LaunchChecksTest, TooLittleSpaceIsAnErrorIfNotOneCheckpointFits) {
   const SmallFileSystem disk(1 << 20);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   config_.checkpoint.dir = disk.path() / "checkpoints";
   config_.checkpoint.every = {1, ""};

@@ -157,7 +157,7 @@ TEST_F(LaunchPlanTest, AHostFileIsReachedOverSsh) {
   EXPECT_THROW((void)plan(), NotFound);
 }
 
-// mpirun would say so in each of four attempts.
+// Otherwise mpirun would report this in each of four attempts.
 TEST_F(LaunchPlanTest, MoreCoresThanThisHostHasAreRefused) {
   options_.cpus_per_rank = 4096;
   options_.ranks_per_node = 2;
@@ -218,7 +218,7 @@ TEST_F(LaunchPlanTest, InASlurmJobItsNodesAreUsed) {
   EXPECT_THAT(names_of(made), ElementsAre("n1", "n2", "n3"));
   EXPECT_EQ(made.nodes[0].group, "s1");
   EXPECT_EQ(made.nodes[1].group, "s1");
-  EXPECT_EQ(made.nodes[2].group, "");  // no safe name
+  EXPECT_EQ(made.nodes[2].group, "");  // the group's name is not safe
   EXPECT_EQ(made.setting.ranks_per_node, 2);
   EXPECT_EQ(made.slurm_job, "40");
   EXPECT_EQ(made.batch_node, "n2");
@@ -328,7 +328,7 @@ TEST_F(LaunchPlanTest, SaysWhatIsWrongWithTheOptions) {
 
 TEST_F(LaunchPlanTest, RootNeedsPermissionOfMpirun) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "only root is refused: skipped";
+    GTEST_SKIP() << "mpirun refuses only root: run as root";
   }
   variables_.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", std::nullopt);
   EXPECT_THAT(complaint(), AllOf(HasSubstr("mpirun refuses to run as root: "),

@@ -97,7 +97,7 @@ class ModelCommands : public testing::Test {
     words.insert(words.begin(), {"generate", "--checkpoint", path("run/checkpoints")});
     return run_command(words);
   }
-  // The texts that are generated, as JSON.
+  // Returns the generated texts as JSON.
   static std::vector<json> samples(std::vector<std::string> words) {
     words.emplace_back("--json");
     const CommandRun run = generate(words);
@@ -116,6 +116,17 @@ class ModelCommands : public testing::Test {
 };
 std::unique_ptr<TempFolder> ModelCommands::folder_;
 CommandRun ModelCommands::first_;
+
+TEST_F(ModelCommands, EvalEndsWith3IfTheLossIsNotFinite) {
+  const CommandRun trained =
+      train({"optimizer.lr=1e30", "train.steps=1", "run.dir=" + path("diverged")});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const CommandRun run = run_command(
+      {"eval", "--checkpoint", path("diverged/checkpoints"), "--data", path("data"), "--json"});
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("is not finite"));
+  EXPECT_TRUE(json::parse(run.out).at("loss").is_null()) << run.out;
+}
 
 TEST_F(ModelCommands, ARunLeavesItsFiles) {
   EXPECT_EQ(first_.code, 0) << first_.err;
@@ -251,7 +262,7 @@ TEST_F(ModelCommands, GenerateDrawsAsManyTokensAsAskedFor) {
   EXPECT_EQ(drawn[0]["sample"], 1);
   EXPECT_EQ(drawn[0]["tokens"], 5);
   EXPECT_EQ(drawn[0]["finish"], "length");
-  // More tokens than the context of 16 holds.
+  // The prompt and the new tokens exceed the context of 16.
   const json many = samples({"--ids", "--prompt", "97", "--tokens", "40", "--top-k", "1"})[0];
   EXPECT_EQ(many["tokens"], 40);
 }
@@ -292,7 +303,7 @@ TEST_F(ModelCommands, SeveralTextsHaveHeadings) {
                            "--- prompt 2 of 2, sample 2 of 2 ---\n98[ 0-9]*\n"));
 }
 
-// These are found before the checkpoint is looked for.
+// These mistakes are reported before the checkpoint is read.
 TEST_F(ModelCommands, GenerateChecksItsOptionsFirst) {
   const auto code = [](std::vector<std::string> words) {
     words.insert(words.begin(), {"generate", "--checkpoint", path("none")});

@@ -1,4 +1,4 @@
-// The bounds of numbers on the command line, and the layout of --help.
+// Tests the bounds of numbers on the command line, and the layout of --help.
 #include <array>
 
 #include <gmock/gmock.h>

@@ -54,7 +54,7 @@ TEST_F(ReportCommand, AccountsForTheTimeOfTheJournal) {
   ASSERT_EQ(json["attempts"].size(), 2U);
   EXPECT_EQ(json["attempts"][0]["seconds"], 50.0);
   EXPECT_EQ(json["attempts"][0]["cause"], "hang");
-  EXPECT_EQ(json["attempts"][1]["cause"], "");  // killed: nobody knows why
+  EXPECT_EQ(json["attempts"][1]["cause"], "");  // it was killed, and the cause is unknown
 }
 
 TEST_F(ReportCommand, TheLastAttemptRunsWhileTheLaunchHoldsItsLock) {

@@ -32,7 +32,7 @@ class RunStateTest : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(run_ / name, std::ios::binary) << text;
   }
-  // A configuration of 100 steps.
+  // Writes a configuration of 100 steps.
   void write_config() const {
     write("config.yaml",
           "model: {preset: tiny-gpt2}\n"
@@ -202,7 +202,7 @@ TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
   std::filesystem::permissions(closed, std::filesystem::perms::none);
   const Unprivileged nobody;
   if (!nobody.bound()) {
-    GTEST_SKIP() << "permissions bind nobody here";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   EXPECT_THAT(message_of<PolicyError>([&] { (void)state_of_run(closed); }),
               HasSubstr("Permission denied"));

@@ -61,7 +61,7 @@ class SlurmCommand : public testing::Test {
     EXPECT_EQ(run.code, 0) << run.err;
     return run.out;
   }
-  // The calls of sbatch, without the names of the script files.
+  // Returns the calls of sbatch without the names of the script files.
   std::string calls() const {
     std::string text = read_file(folder_.path() / "calls");
     for (std::size_t at = text.find(temporary_.string()); at != std::string::npos;

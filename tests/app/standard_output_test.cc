@@ -84,7 +84,7 @@ TEST(StandardOutput, OnATerminalTextCannotControlIt) {
   const nlohmann::ordered_json json = {{"a", "\u202Eä"}};
   const std::string shown = on_terminal([&] { print_json_line(json); });
   if (shown.empty()) {
-    GTEST_SKIP() << "no terminal can be made here: skipped";
+    GTEST_SKIP() << "needs a pseudoterminal: mount devpts at /dev/pts";
   }
   EXPECT_EQ(shown, "{\"a\":\"\\u202e\\u00e4\"}\n");
   EXPECT_EQ(nlohmann::ordered_json::parse(shown), json);

@@ -1,4 +1,5 @@
-// The traces are those of tests/trace/example.h, whose times were added up by hand.
+// Tests `trireme trace` with the traces of tests/trace/example.h, whose times were added up by
+// hand.
 #include "src/app/trace_command.h"
 
 #include <array>
@@ -124,7 +125,7 @@ TEST_F(TraceCommand, SaysHowMuchOfTheTraceIsMissing) {
                     HasSubstr("the trace is incomplete: up to 7 events per rank did not fit")));
 }
 
-// Four replicas: rank 2 computes for 3.9 ms instead of 3 ms.
+// There are four replicas. Rank 2 computes for 3.9 ms instead of 3 ms.
 TEST_F(TraceCommand, NamesStragglersAndTheirPeers) {
   const TracePlace grid{4, 1, 1};
   for (int rank = 0; rank < 4; ++rank) {

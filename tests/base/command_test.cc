@@ -1,6 +1,8 @@
 #include "src/base/command.h"
 
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -8,6 +10,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "src/base/interruption.h"
 
 namespace trireme {
 namespace {
@@ -49,6 +54,14 @@ bool has_ended(const std::string& pid) {
          stat.at(name_end + 2) == 'X';
 }
 
+// A SIGKILL takes effect with a delay.
+bool ends_soon(const std::string& pid) {
+  for (int i = 0; i < 1000 && !has_ended(pid); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return has_ended(pid);
+}
+
 // The sleep that the shell starts keeps the output open and would outlast the test's TIMEOUT.
 TEST(Command, LateOnesAreKilled) {
   const CommandResult result =
@@ -57,11 +70,7 @@ TEST(Command, LateOnesAreKilled) {
   EXPECT_THAT(result.complaint("sleep"), HasSubstr("no answer within 0.3 s"));
   const std::string sleeper = result.output.substr(0, result.output.find('\n'));
   ASSERT_FALSE(sleeper.empty());
-  for (int i = 0; i < 1000 && !has_ended(sleeper); ++i) {
-    // A SIGKILL takes effect with a delay.
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(has_ended(sleeper)) << sleeper;
+  EXPECT_TRUE(ends_soon(sleeper)) << sleeper;
 }
 
 TEST(Command, ClosedOutputIsNoEnd) {
@@ -73,6 +82,86 @@ TEST(Command, OutputIsBounded) {
   const CommandResult result = run_command({"sh", "-c", "yes | head -c 3000000"}, seconds(60));
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.output.size(), kMostCommandOutput);
+}
+
+// The sleep plays a program that a launcher has started in another process group.
+constexpr const char* kLauncher =
+    "setsid sleep 600 & elsewhere=$!; echo $elsewhere;"
+    "trap 'kill -9 $elsewhere; echo ended; exit 9' TERM; while :; do sleep 0.01; done";
+
+TEST(Command, ALauncherGetsTimeToEndWhatItStarted) {
+  const CommandResult result =
+      run_command({"sh", "-c", kLauncher}, std::chrono::milliseconds(300), seconds(20));
+  EXPECT_TRUE(result.late);
+  EXPECT_EQ(result.code, 9);
+  EXPECT_THAT(result.output, HasSubstr("ended"));
+  EXPECT_TRUE(ends_soon(result.output.substr(0, result.output.find('\n'))));
+}
+
+TEST(Command, ALauncherThatIgnoresTheSignalIsKilled) {
+  const CommandResult result =
+      run_command({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"},
+                  std::chrono::milliseconds(100), std::chrono::milliseconds(300));
+  EXPECT_TRUE(result.late);
+  EXPECT_EQ(result.code, 137);
+}
+
+std::string outcome(std::vector<std::string> argv, std::chrono::duration<double> grace) {
+  try {
+    return run_command(std::move(argv), seconds(20), grace).good() ? "good" : "bad";
+  } catch (const Interrupted&) {
+    return "interrupted";
+  }
+}
+
+// The signal ends this child process of the test.
+void interrupt_a_launcher() {
+  std::string seen;
+  run_interruptibly(
+      [&] {
+        seen += outcome({"true"}, seconds(20));
+        std::raise(SIGINT);
+        // A command without grace is short, and its result must not be lost.
+        seen += " " + outcome({"true"}, {}) + " " + outcome({"true"}, seconds(20));
+        throw_if_interrupted();
+      },
+      [&] { std::fprintf(stderr, "seen: %s\n", seen.c_str()); });
+}
+
+TEST(CommandDeathTest, AnInterruptionEndsTheProcessByItsSignal) {
+  EXPECT_EXIT(interrupt_a_launcher(), ::testing::KilledBySignal(SIGINT),
+              "seen: good good interrupted");
+}
+
+void interrupt_from_outside() {
+  ::dup2(STDERR_FILENO, 9);
+  run_interruptibly(
+      [] {
+        std::thread([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(200));
+          ::kill(::getpid(), SIGTERM);
+        }).detach();
+        (void)run_command({"sh", "-c",
+                           "trap 'echo launcher ended >&9; exit' TERM;"
+                           "while :; do sleep 0.01; done"},
+                          seconds(60), seconds(20));
+      },
+      [] {});
+}
+
+TEST(CommandDeathTest, AnInterruptionEndsTheRunningLauncher) {
+  EXPECT_EXIT(interrupt_from_outside(), ::testing::KilledBySignal(SIGTERM), "launcher ended");
+}
+
+TEST(Interruption, SignalsThatAreIgnoredStayIgnored) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  run_interruptibly(
+      [] {
+        std::raise(SIGHUP);
+        EXPECT_EQ(interruption(), 0);
+      },
+      [] {});
+  std::signal(SIGHUP, before);
 }
 
 }  // namespace

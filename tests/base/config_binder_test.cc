@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A configuration with one key of each kind.
+// The configuration has one key of each kind.
 struct Sample {
   std::string preset;
   std::int64_t steps = 0;
@@ -28,10 +28,9 @@ struct Sample {
   std::string precision = "fp32";
   std::filesystem::path dir = "runs/x";
   std::int64_t bucket = 25 << 20;
-  std::optional<std::int64_t> kv_heads;
+  std::int64_t kv_heads = 8;
   IntegerOrWord dp = {0, "auto"};
   std::array<double, 2> betas = {0.9, 0.999};
-  std::vector<double> milestones = {};
   std::vector<std::string> sources = {};
 };
 
@@ -39,14 +38,13 @@ void bind(ConfigBinder& b, Sample& c) {
   b.text("model.preset", c.preset, "a named model");
   b.integer("model.layers", c.layers, "blocks").at_least(1).at_most(1000);
   b.boolean("model.tie", c.tie, "whether the output is the embedding");
-  b.optional_integer("model.kv_heads", c.kv_heads, "heads of keys and values").at_least(1);
+  b.integer("model.kv_heads", c.kv_heads, "heads of keys and values").at_least(1);
   b.integer("train.steps", c.steps, "optimizer steps of the whole run").required().at_least(1);
   b.integer("train.seed", c.seed, "seed");
   b.text("train.precision", c.precision, "type").one_of({"fp32", "bf16"});
   b.real("optimizer.lr", c.lr, "peak rate").above(0).below(10);
   b.real("optimizer.eps", c.eps, "epsilon").above(0);
   b.real_pair("optimizer.betas", c.betas, "moments").at_least(0).below(1);
-  b.reals("optimizer.milestones", c.milestones, "where the rate drops").at_least(0);
   b.integer_or_word("parallel.dp", c.dp, {"auto"}, "replicas").at_least(1);
   b.bytes("parallel.bucket", c.bucket, "gradient bucket").at_least(1024);
   b.path("run.dir", c.dir, "folder");
@@ -80,8 +78,8 @@ TEST(ConfigBinder, BindsEveryKind) {
   b.add_arguments({"train.steps=5", "train.seed=18446744073709551", "model.layers=7",
                    "model.tie=false", "model.kv_heads=3", "train.precision=bf16",
                    "optimizer.lr=1e-3", "optimizer.eps=.5", "optimizer.betas=[0.8, 0.9]",
-                   "optimizer.milestones=[1, 2, 3]", "parallel.dp=4", "parallel.bucket=1.5MiB",
-                   "run.dir=/scratch/a b", "data.sources=one"});
+                   "parallel.dp=4", "parallel.bucket=1.5MiB", "run.dir=/scratch/a b",
+                   "data.sources=one"});
   bind(b, c);
   b.finish();
   EXPECT_EQ(c.steps, 5);
@@ -93,7 +91,6 @@ TEST(ConfigBinder, BindsEveryKind) {
   EXPECT_EQ(c.lr, 1e-3);
   EXPECT_EQ(c.eps, 0.5F);
   EXPECT_EQ(c.betas, (std::array<double, 2>{0.8, 0.9}));
-  EXPECT_EQ(c.milestones, (std::vector<double>{1, 2, 3}));
   EXPECT_EQ(c.dp.integer, 4);
   EXPECT_FALSE(c.dp.is("auto"));
   EXPECT_EQ(c.bucket, 3 << 19);
@@ -109,7 +106,7 @@ TEST(ConfigBinder, KeepsDefaultsAndSaysSo) {
   b.finish();
   EXPECT_EQ(c.layers, 2);
   EXPECT_TRUE(c.dp.is("auto"));
-  EXPECT_EQ(c.kv_heads, std::nullopt);
+  EXPECT_EQ(c.kv_heads, 8);
   EXPECT_EQ(b.origin_of("model.layers"), "default");
   EXPECT_EQ(b.origin_of("train.steps"), "command line");
 }
@@ -198,7 +195,7 @@ TEST(ConfigBinder, RefusesEachWrongValue) {
                             "optimizer.betas=[0.9]",
                             "optimizer.betas=[0.9, 1]",
                             "optimizer.betas=[0.9, x]",
-                            "optimizer.milestones=[1, -1]",
+                            "optimizer.betas=[-1, 0.9]",
                             "parallel.dp=some",
                             "parallel.dp=0",
                             "parallel.bucket=12",
@@ -212,7 +209,6 @@ TEST(ConfigBinder, RefusesEachWrongValue) {
                             "train.precision={}",
                             "optimizer.lr={}",
                             "optimizer.betas={}",
-                            "optimizer.milestones={}",
                             "parallel.dp={}",
                             "parallel.bucket={}",
                             "run.dir={}",
@@ -370,7 +366,7 @@ TEST(ConfigBinder, TheResolvedConfigurationLoadsAgain) {
   EXPECT_EQ(d.bucket, 65536);
   EXPECT_EQ(d.lr, 0.1);
   EXPECT_EQ(d.eps, c.eps);
-  EXPECT_EQ(d.kv_heads, std::nullopt);
+  EXPECT_EQ(d.kv_heads, 8);
   EXPECT_TRUE(d.dp.is("auto"));
   ASSERT_EQ(again.resolved().size(), b.resolved().size());
   for (std::size_t i = 0; i < b.resolved().size(); ++i) {

@@ -111,7 +111,9 @@ TEST(File, NothingButRegularFilesIsOpened) {
     EXPECT_THROW(File::open_to_append(path), PolicyError);
     EXPECT_THROW(File::open_to_update(path), PolicyError);
     EXPECT_THAT(error_of([&] { File::open_to_append(path); }), HasSubstr(words));
+    EXPECT_THROW(write_named_file(path, "text"), PolicyError);
   }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
   sync_directory(folder.path());
   const File plain = File::open_to_append(folder.path() / "plain");
   EXPECT_EQ(::fcntl(plain.fd(), F_GETFL) & O_NONBLOCK, 0);
@@ -120,7 +122,7 @@ TEST(File, NothingButRegularFilesIsOpened) {
 TEST(File, AFullDiskIsMetWhenReserving) {
   const SmallFileSystem disk(std::size_t{1} << 20);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "mounting a small file system needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   File file = File::create_new(disk.path() / "a");
   EXPECT_THROW(file.reserve(std::int64_t{1} << 30), IoError);
@@ -133,7 +135,7 @@ TEST(File, AFullDiskIsMetWhenReserving) {
 TEST(WriteFileDurably, LeavesTheOldFileWhenTheDiskIsFull) {
   const SmallFileSystem disk(std::size_t{256} << 10);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "mounting a small file system needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   const auto path = disk.path() / "state";
   write_file_durably(path, "the old state");

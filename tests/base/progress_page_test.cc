@@ -6,10 +6,14 @@
 #include <string>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -141,6 +145,25 @@ TEST(ProgressPage, IsAskedForByTheEnvironment) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->attempt, 4);
   ::unsetenv("TRIREME_NODE_DIR");
+}
+
+TEST(ProgressPage, AFolderThatOthersUseIsRefused) {
+  const TempFolder folder;
+  const auto with = [](const std::string& path) {
+    ::setenv("TRIREME_NODE_DIR", path.c_str(), 1);
+    const std::string said = message_of<PolicyError>([] { (void)progress_page_of_environment(); });
+    ::unsetenv("TRIREME_NODE_DIR");
+    return said;
+  };
+  EXPECT_THAT(with("/"), testing::HasSubstr("/ is the root of the file system"));
+  EXPECT_THAT(with("/usr/.."), testing::HasSubstr("is the root of the file system"));
+  ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);
+  EXPECT_THAT(with(folder.path()), testing::HasSubstr("can be written to by any user"));
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0700), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(folder.path().c_str(), 65534, 65534), 0);
+    EXPECT_THAT(with(folder.path()), testing::HasSubstr("belongs to another user"));
+  }
 }
 
 TEST(ProgressPhase, NamesComeBack) {

@@ -27,7 +27,7 @@ std::string contents(const std::filesystem::path& file) {
 }
 
 // Two spinning threads report their stacks and continue.
-TEST(StackDump, EveryThreadTellsWhereItIs) {
+TEST(StackDump, EveryThreadReportsWhereItIs) {
   const TempFolder folder;
   const auto file = folder.path() / "rank-00000.stack";
   const StackDump dump(file);

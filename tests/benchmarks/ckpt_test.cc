@@ -1,9 +1,9 @@
-#include "benchmarks/ckpt.h"
+#include "benchmarks/ckpt/ckpt.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "benchmarks/loader.h"
+#include "benchmarks/loader/loader.h"
 #include "src/base/error.h"
 #include "tests/support/temp_folder.h"
 

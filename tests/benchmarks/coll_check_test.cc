@@ -1,4 +1,4 @@
-#include "benchmarks/coll_check.h"
+#include "benchmarks/coll/coll_check.h"
 
 #include <cmath>
 #include <cstring>

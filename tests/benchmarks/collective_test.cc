@@ -1,8 +1,8 @@
-#include "benchmarks/collective.h"
+#include "benchmarks/coll/collective.h"
 
 #include <gtest/gtest.h>
 
-#include "benchmarks/coll.h"
+#include "benchmarks/coll/coll.h"
 
 namespace trireme {
 namespace {

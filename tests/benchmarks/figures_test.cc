@@ -51,6 +51,9 @@ TEST(Figures, AResultFitsATerminalAndHasAVerdict) {
   EXPECT_THAT(text, HasSubstr("micro batches 1\n"));
   EXPECT_THAT(text, HasSubstr("    step                           2 s\n"));
   EXPECT_THAT(text, HasSubstr("step: 0.85 of the machine's bf16 rate: good\n"));
+  Json hostile = step_result(0.45);
+  hostile["params"]["model"] = "e\x1b[31m";  // such as the name of a folder
+  EXPECT_THAT(result_text(hostile), HasSubstr("  model e\\x1b[31m, precision bf16,"));
   EXPECT_THAT(result_text(step_result(0.45)), HasSubstr("rate: fair\n"));
   EXPECT_THAT(result_text(step_result(0.1)), HasSubstr("rate: low: find out what slows it down\n"));
 }

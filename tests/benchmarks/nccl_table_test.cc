@@ -1,4 +1,4 @@
-#include "benchmarks/nccl_table.h"
+#include "benchmarks/coll/nccl_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

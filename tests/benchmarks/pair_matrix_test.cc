@@ -1,4 +1,4 @@
-#include "benchmarks/pair_matrix.h"
+#include "benchmarks/p2p/pair_matrix.h"
 
 #include <cmath>
 #include <set>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "benchmarks/tournament.h"
+#include "benchmarks/p2p/tournament.h"
 #include "src/base/error.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "benchmarks/pipeline_bubble.h"
+#include "benchmarks/step/pipeline_bubble.h"
 
 #include <cmath>
 
@@ -78,7 +78,7 @@ TEST(PipelineBubble, TakesMediansOfSteps) {
 TEST(PipelineBubble, TransfersTakeTimeWhereThereIsAPeer) {
   ThreadWorld world(3);
   world.run([](Communicator& pp) {
-    Pool pool{Device{}};
+    Pool pool{Device::cpu()};
     EXPECT_GT(measure_transfer(pp, pool, 1 << 16), 0) << "the last rank has no pair of its own";
   });
 }

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "benchmarks/coll/tune.h"
 #include "benchmarks/memory_rate.h"
-#include "benchmarks/point_to_point.h"
-#include "benchmarks/tune.h"
+#include "benchmarks/p2p/point_to_point.h"
 #include "mpi/thread/thread_world.h"
 
 namespace trireme {
@@ -33,12 +33,45 @@ TEST(Turns, TheSlowestRankCounts) {
   });
 }
 
+// Ranks that share a core may begin when the others have ended.
+TEST(Turns, SamplesCanEndWithTheLastRank) {
+  ThreadWorld world(3);
+  world.run([](Communicator& comm) {
+    const auto work = [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(comm.rank() == 2 ? 8 : 1));
+    };
+    TurnOptions options{.warmup = 0, .iterations = 2};
+    options.aggregated = 1;
+    options.until_all_end = true;
+    const auto samples = take_turns(comm, {work}, options).front();
+    ASSERT_EQ(samples.by_rank.size(), 3U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_GE(samples.seconds[i], 0.008);
+      EXPECT_GE(samples.seconds[i], samples.by_rank[2][i]);
+      EXPECT_LT(samples.by_rank[0][i], samples.seconds[i]);
+    }
+  });
+}
+
+TEST(Turns, StopWhenTheMedianIsKnown) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    TurnOptions options{.warmup = 0};
+    options.aggregated = 1;
+    options.stop = StopRule{.least = 6, .most = 500, .seconds = 0, .precision = 0.5};
+    const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+    const auto samples = take_turns(comm, {sleep}, options).front();
+    EXPECT_GE(samples.seconds.size(), 6U);
+    EXPECT_LT(samples.seconds.size(), 500U);
+  });
+}
+
 TEST(Turns, QuickCallsShareASample) {
   ThreadWorld world(2);
   world.run([](Communicator& comm) {
     std::int64_t calls = 0;
     const auto samples = take_turns(comm, {[&] { ++calls; }}, {.warmup = 2, .iterations = 3});
-    // How many depends on how long they take.
+    // The number of calls depends on how long they take.
     EXPECT_GE(samples[0].aggregated, 1);
     EXPECT_LE(samples[0].aggregated, kMostAggregated);
     EXPECT_EQ(calls, 2 + 5 + 3 * samples[0].aggregated);

@@ -10,9 +10,9 @@ namespace {
 
 // Programs with CUDA devices are tested in tests/e2e/simulated_gpu_test.py.
 TEST(DeviceChoice, IsTheCpuWithoutCuda) {
-  EXPECT_EQ(choose_device("cpu"), Device{});
-  EXPECT_EQ(choose_device("auto", 3, 4), Device{});
-  EXPECT_EQ(device_text(Device{}), "cpu");
+  EXPECT_EQ(choose_device("cpu"), Device::cpu());
+  EXPECT_EQ(choose_device("auto", 3, 4), Device::cpu());
+  EXPECT_EQ(device_text(Device::cpu()), "cpu");
   try {
     (void)choose_device("cuda");
     ADD_FAILURE() << "there is no device";
@@ -26,14 +26,14 @@ TEST(DeviceChoice, FollowsTheNumberOnTheHostWithoutNuma) {
   EXPECT_THAT(assign_devices(ranks, std::vector<DeviceNearness>(4)), testing::ElementsAre(0, 1, 2));
 }
 
-// Two sockets with two devices each; the ranks go round the sockets.
+// There are two sockets with two devices each. Neighbouring ranks are on different sockets.
 TEST(DeviceChoice, TakesADeviceNextToTheRanksCores) {
   const std::vector<DeviceNearness> devices = {{0}, {0}, {1}, {1}};
   EXPECT_THAT(assign_devices({{{1}}, {{0}}, {{1}}, {{0}}}, devices),
               testing::ElementsAre(2, 0, 3, 1));
-  // One that may run anywhere takes what those that are bound leave.
+  // A rank that may run anywhere takes a device that the bound ranks leave.
   EXPECT_THAT(assign_devices({{{0, 1}}, {{0}}, {{0}}}, devices), testing::ElementsAre(2, 0, 1));
-  // More ranks than devices on a socket: the rest go to the other one.
+  // If a socket has more ranks than devices, the rest take devices of the other socket.
   EXPECT_THAT(assign_devices({{{1}}, {{1}}, {{1}}}, devices), testing::ElementsAre(2, 3, 0));
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/compute/counting_device.h"
 #include "src/compute/kernel_choice.h"
 
 namespace trireme {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::int64_t kTerabyte = std::int64_t{1} << 40;
 
 TEST(DeviceContext, WritesToTheDeviceAndReadsBack) {
-  DeviceContext context(Device{}, 2);
+  DeviceContext context(Device::cpu(), 2);
   const Buffer buffer = context.activations().allocate(5 * sizeof(float));
   context.write<float>(buffer.view(DType::f32), [](float* x) { std::iota(x, x + 5, 1.5F); });
   EXPECT_EQ(context.read<float>(buffer.view(DType::f32)),
@@ -24,7 +25,7 @@ TEST(DeviceContext, WritesToTheDeviceAndReadsBack) {
 }
 
 TEST(DeviceContext, ReadsAfterTheWorkThatIsQueued) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const Buffer buffer = context.state().allocate(3 * sizeof(float));
   const View view = buffer.view(DType::f32);
   context.kernels().fill(context.stream(), view, 7);
@@ -32,7 +33,7 @@ TEST(DeviceContext, ReadsAfterTheWorkThatIsQueued) {
   EXPECT_THROW((void)context.read<std::int32_t>(view), InternalError) << "of another type";
 }
 
-// Four pools, of which two take the memory that other ranks read.
+// Of the four pools, two take the memory that other ranks read.
 TEST(DeviceContext, TakesExchangedMemoryFromItsSource) {
   class Counted : public MemorySource {
    public:
@@ -45,7 +46,7 @@ TEST(DeviceContext, TakesExchangedMemoryFromItsSource) {
     }
     int pieces = 0;
   } source;
-  DeviceContext context(Device{}, 1, source);
+  DeviceContext context(Device::cpu(), 1, source);
   const Buffer own = context.activations().allocate(10);
   const Buffer state = context.state().allocate(10);
   EXPECT_EQ(source.pieces, 0);
@@ -55,7 +56,7 @@ TEST(DeviceContext, TakesExchangedMemoryFromItsSource) {
 }
 
 TEST(DeviceContext, ACountingDeviceHasSizesAndNoBytes) {
-  DeviceContext context(Device{DeviceKind::counting}, 1);
+  DeviceContext context(kCountsCpu, 1);
   const Buffer buffer = context.activations().allocate(kTerabyte);
   EXPECT_EQ(context.activations().reserved_bytes(), kTerabyte);
   const View view = buffer.view(DType::f32);

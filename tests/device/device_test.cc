@@ -29,7 +29,7 @@ TEST(View, IsReadAsWhatItIs) {
   EXPECT_EQ(as<std::int32_t>(view)[1], 2);
   EXPECT_THROW(as<float>(view), InternalError);
   EXPECT_THROW(as<std::uint32_t>(ConstView(view)), InternalError);
-  // Nothing may be asked for as anything.
+  // An empty view can be read as any type.
   EXPECT_EQ(as<float>(View{}), nullptr);
 }
 

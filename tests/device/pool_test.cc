@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 TEST(Pool, TheSecondStepTakesNothingFromTheSystem) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   const auto step = [&pool] {
     std::vector<Buffer> buffers;
     for (const std::int64_t bytes : {100, 5000, 70000, 3 << 20, 100, 5000}) {
@@ -32,7 +32,7 @@ TEST(Pool, TheSecondStepTakesNothingFromTheSystem) {
 }
 
 TEST(Pool, WhatIsHeldIsNotHandedOutAgain) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   std::set<void*> seen;
   std::vector<Buffer> held;
   for (int i = 0; i < 100; ++i) {
@@ -45,7 +45,7 @@ TEST(Pool, WhatIsHeldIsNotHandedOutAgain) {
 }
 
 TEST(Pool, RoundingLosesLittleAndAligns) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   std::int64_t before = 0;
   for (const std::int64_t bytes : {0LL, 1LL, 63LL, 64LL, 65LL, 1000LL, 4097LL, 1LL << 20,
                                    (1LL << 20) + 1, (5LL << 20) + 7, 33LL << 20}) {
@@ -64,7 +64,7 @@ TEST(Pool, RoundingLosesLittleAndAligns) {
 }
 
 TEST(Pool, PeakIsTheLargestSumHeldAtOnce) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   {
     const Buffer a = pool.allocate(1 << 16);
     const Buffer b = pool.allocate(1 << 16);
@@ -74,7 +74,7 @@ TEST(Pool, PeakIsTheLargestSumHeldAtOnce) {
 }
 
 TEST(Buffer, MovesItsMemoryOnce) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   Buffer a = pool.allocate(256);
   void* data = a.data();
   Buffer b = std::move(a);
@@ -86,7 +86,7 @@ TEST(Buffer, MovesItsMemoryOnce) {
   EXPECT_EQ(b.data(), data);
   EXPECT_EQ(b.view(DType::f32).count, 64);
   b = pool.allocate(256);
-  // The first block is free again, and only once.
+  // The first block can be used again, but only once.
   EXPECT_EQ(pool.allocate(256).data(), data);
   const Buffer c = pool.allocate(256);
   const Buffer d = pool.allocate(256);
@@ -94,7 +94,7 @@ TEST(Buffer, MovesItsMemoryOnce) {
 }
 
 TEST(Pool, ManyThreadsShareIt) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&pool, t] {
@@ -116,7 +116,7 @@ TEST(Pool, ManyThreadsShareIt) {
 }
 
 TEST(Pool, TooMuchIsAnErrorThatSaysWhatToDo) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   try {
     const Buffer buffer = pool.allocate(std::int64_t{1} << 60);
     FAIL() << "an exbibyte was granted";

@@ -10,7 +10,7 @@ namespace trireme {
 namespace {
 
 TEST(Stream, RunsAtOnceWithoutAQueue) {
-  Stream stream(Device{}, 1);
+  Stream stream(Device::cpu(), 1);
   int runs = 0;
   stream.run([&] { ++runs; });
   EXPECT_EQ(runs, 1);
@@ -19,7 +19,7 @@ TEST(Stream, RunsAtOnceWithoutAQueue) {
 }
 
 TEST(Stream, KeepsTheOrderOfAWorkersWork) {
-  Stream stream(Device{}, 1, make_worker_queue());
+  Stream stream(Device::cpu(), 1, make_worker_queue());
   std::promise<void> open;
   std::vector<int> order;
   stream.run([&] {
@@ -36,8 +36,8 @@ TEST(Stream, KeepsTheOrderOfAWorkersWork) {
 }
 
 TEST(Stream, WaitsForAnotherStream) {
-  Stream a(Device{}, 1, make_worker_queue());
-  Stream b(Device{}, 1, make_worker_queue());
+  Stream a(Device::cpu(), 1, make_worker_queue());
+  Stream b(Device::cpu(), 1, make_worker_queue());
   std::promise<void> open;
   int value = 0;
   int seen = 0;
@@ -53,7 +53,7 @@ TEST(Stream, WaitsForAnotherStream) {
 }
 
 TEST(Stream, StopsAtWorkThatThrows) {
-  Stream stream(Device{}, 1, make_worker_queue());
+  Stream stream(Device::cpu(), 1, make_worker_queue());
   bool ran = false;
   stream.record().wait();
   stream.run([] { throw std::runtime_error("broken"); });
@@ -66,7 +66,7 @@ TEST(Stream, FinishesItsWorkBeforeItEnds) {
   int runs = 0;
   StreamEvent last;
   {
-    Stream stream(Device{}, 1, make_worker_queue());
+    Stream stream(Device::cpu(), 1, make_worker_queue());
     for (int i = 0; i < 100; ++i) {
       stream.run([&] { ++runs; });
     }

@@ -337,7 +337,7 @@ class BadInput(unittest.TestCase):
         digests = {harness.must(harness.run("ckpt", "digest", s)).stdout for s in after}
         self.assertEqual(len(digests), 1, steps)
 
-    @unittest.skipUnless(os.geteuid() == 0, "a small tmpfs needs root")
+    @unittest.skipUnless(os.geteuid() == 0, "needs to mount a file system: run as root")
     def test_full_and_read_only_disks(self):
         mount = self.folder / "disk"
         mount.mkdir()

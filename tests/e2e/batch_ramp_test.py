@@ -105,7 +105,7 @@ class BatchRamp(unittest.TestCase):
                          said.split("#")[-1])
 
     def test_a_rewind_leaves_batches_of_the_ramp_out(self):
-        noisy = (divergence_test.make_noisy_dataset(self.folder), self.datasets[1])
+        noisy = (harness.make_noisy_dataset(self.folder, *divergence_test.NOISE), self.datasets[1])
         words = ramp(2, 2, 10)  # the noise, samples 160 to 183, is in batches of 8
         bits = []
         for number, (ranks, layout) in enumerate(LAYOUTS[:4:2]):

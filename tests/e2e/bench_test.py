@@ -114,12 +114,12 @@ class Coll(unittest.TestCase):
         broadcast = table(parts[3].split("\n", 1)[1])[0]
         self.assertEqual((broadcast["redop"], broadcast["root"]), ("none", "1"))
         document = strict(path)
-        self.assertEqual(document["schema"], 1)
+        self.assertEqual(document["schema"], 2)
         for result in document["results"]:
-            metrics, samples = result["metrics"], result["samples_us"]
+            metrics, samples = result["metrics"], result["samples"]
             self.assertEqual(result["params"]["ranks"], 3)
             self.assertEqual(metrics["wrong"], 0)
-            self.assertEqual(len(samples["in_place"]), 5)
+            self.assertEqual(len(samples["in_place_us"]["values"]), 5)
             self.assertLessEqual(metrics["time_us_low"], metrics["time_us"])
             self.assertLessEqual(metrics["time_us"], metrics["time_us_high"])
             # MPI cannot reduce bfloat16.
@@ -143,8 +143,9 @@ class Coll(unittest.TestCase):
         self.assertTrue(math.isclose(metrics["fraction_of_memory_ceiling"],
                                      2 * (1 << 20) / (metrics["time_us"] * 1e-6) /
                                      metrics["memory_ceiling_bytes_per_s"]))
-        self.assertEqual(sorted(result["samples_us"]),
-                         ["in_place", "out_of_place", "peer_in_place", "peer_out_of_place"])
+        self.assertEqual(sorted(result["samples"]),
+                         ["in_place_us", "out_of_place_us", "peer_in_place_us",
+                          "peer_out_of_place_us"])
 
     def shared_memory(self, word):
         """Returns the files of the memory that the ranks share, for processes with this word in
@@ -205,6 +206,16 @@ class PointToPoint(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = harness.workspace()
 
+    def test_p2p_as_reframe_reads_osu(self):
+        # hpctestlib/microbenchmarks/mpi/osu.py of ReFrame: sanity and performance, for its sizes.
+        for test, size in [("latency", 8), ("bandwidth", 4194304)]:
+            out = harness.must(harness.run("bench", "p2p", "--test", test, "-m", f"{size}", "-x", 1,
+                                           "-i", 2, "-c", ranks=2, timeout=120)).stdout
+            self.assertRegex(out, re.compile(rf"^{size}.*Pass", re.MULTILINE))
+            value = re.search(rf"^{size}\s+(\S+)", out, re.MULTILINE)
+            self.assertGreater(float(value[1]), 0)
+            self.assertRegex(out, re.compile(r"^# Size .*Validation$", re.MULTILINE))
+
     def test_p2p_in_the_form_of_osu(self):
         path = self.folder / "p2p.json"
         out = harness.must(harness.run("bench", "p2p", "-m", "4:64K", "-i", 20, "-x", 2, "--pair",
@@ -238,12 +249,12 @@ class PointToPoint(unittest.TestCase):
         for i, row in enumerate(rows[1:]):
             self.assertEqual(row[0], str(i))
             for j, cell in enumerate(row[2:]):
-                known = result["bandwidth_GBps"][i][j]
+                known = result["matrices"]["bandwidth_GBps"][i][j]
                 if i == j:
                     self.assertEqual((cell, known), ("", None))
                 else:
                     self.assertTrue(math.isclose(float(cell), known, rel_tol=1e-5))
-                    self.assertGreater(result["latency_us"][i][j], 0)
+                    self.assertGreater(result["matrices"]["latency_us"][i][j], 0)
         titles = [t for t in xml.etree.ElementTree.parse(figure).iter() if t.tag.endswith("title")]
         self.assertEqual(len(titles), 9)
 

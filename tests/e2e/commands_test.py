@@ -58,9 +58,10 @@ class Commands(unittest.TestCase):
         for m in steps:
             self.assertLessEqual(keys, set(m))
             self.assertLessEqual(m["mfu"], 1)
-        page = (harness.SOURCE / "docs/metrics.md").read_text()
+        page = (harness.SOURCE / "docs/metrics.md").read_text().split("## Prometheus")[0]
         documented = re.findall(r"(?m)^\| `(\w+)` \|", page)
-        of_gpus = {"device_waits", "device_allocations"}
+        of_gpus = {"device_waits", "device_allocations", "device_graphs", "loss_scale",
+                   "overflows", "co2_grams_per_step", "price_per_step"}
         self.assertEqual(sorted(set().union(*steps) | of_gpus), sorted(documented))
         self.assertTrue(of_gpus.isdisjoint(set().union(*steps)))
         self.assertEqual([m["step"] for m in steps if "val_loss" in m], [10, 20])
@@ -136,7 +137,7 @@ class Commands(unittest.TestCase):
             harness.must(harness.run("config", "show", self.config, "--json")).stdout)
         documented = (harness.SOURCE / "docs/configuration.md").read_text()
         meanings = {row[1]: row[2] for row in re.finditer(
-            r"^\| `([a-z_]+\.[a-z_.]+)` \|[^|]*\| ([^|]*) \|", documented, re.MULTILINE)}
+            r"^\| `([a-z_]+\.[a-z0-9_.]+)` \|[^|]*\| ([^|]*) \|", documented, re.MULTILINE)}
         for key, meaning in meanings.items():
             without_links = re.sub(r"\[\w+\]\((\w+\.md)\)", r"docs/\1", meaning)
             meanings[key] = without_links.replace("`", "")
@@ -304,7 +305,7 @@ class Commands(unittest.TestCase):
             with self.subTest(name):
                 harness.must(harness.run("bench", name, *options, "-J", file))
                 document = strict_json(file.read_text())
-                self.assertEqual(document["schema"], 1)
+                self.assertEqual(document["schema"], 2)
                 for result in document["results"]:
                     self.assertIn("fraction_of_ceiling", result["metrics"])
 

@@ -3,7 +3,6 @@ All ranks make the same decision, and every layout that resumes another one ends
 uninterrupted run."""
 
 import json
-import random
 import re
 import shutil
 import unittest
@@ -13,7 +12,8 @@ from launch_harness import Launch
 
 STEPS = 32
 EVERY = 4
-# Batches have 8 samples of 48 tokens; the file is read in order.
+# The first token of the noise and how many it has. Batches have 8 samples of 48 tokens; the file is
+# read in order.
 NOISE = (20 * 8 * 48, 3 * 8 * 48)
 POLICY = {
     "divergence__spike": "rewind",
@@ -24,31 +24,12 @@ POLICY = {
 LAYOUTS = [(2, ""), (4, "parallel.zero=3"), (2, "parallel.pp=2"), (1, "")]
 
 
-def make_noisy_dataset(folder):
-    """Makes a dataset of text that turns into noise for a while."""
-    text = folder / "text-noisy"
-    harness.make_text(text, 120_000, 0)
-    whole = bytearray(b"".join((text / f"text{i}.txt").read_bytes() for i in range(3)))
-    first, count = NOISE
-    # The noise is printable ASCII, with all characters equally likely.
-    drawn = random.Random(5)
-    whole[first:first + count] = bytes(drawn.randrange(33, 127) for _ in range(count))
-    shutil.rmtree(text)
-    text.mkdir()
-    # There are two documents, and the noise is in the second one.
-    (text / "a.txt").write_bytes(whole[:first - 1000])
-    (text / "b.txt").write_bytes(whole[first - 1000:])
-    out = folder / "noisy"
-    harness.must(harness.run("data", "pack", "--out", out, text))
-    return out
-
-
 class Divergence(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.workspace()
         cls.datasets = harness.make_datasets(cls.folder)
-        cls.noisy = (make_noisy_dataset(cls.folder), cls.datasets[1])
+        cls.noisy = (harness.make_noisy_dataset(cls.folder, *NOISE), cls.datasets[1])
 
     def config(self, name, datasets=None, **keys):
         keys = {"train__steps": STEPS, "checkpoint__every": EVERY, "checkpoint__keep": 3,

@@ -95,12 +95,21 @@ REFUSED = [
     Row("a huge stack for threads", {"OMP_STACKSIZE": "4000G"}, code=76,
         words=["1 of 2 compute threads", "OMP_STACKSIZE", "ulimit -u"]),
 ]
+REFUSED += [Row("a stack of 64 KiB", limits={resource.RLIMIT_STACK: 64 << 10}, code=2,
+                words=["64 KiB of stack", "ulimit -s"])]
 REFUSED += [Row(f"attempt {value}", {"TRIREME_GENERATION": value}, code=2,
                 words=["TRIREME_GENERATION", value])
             for value in ["-5", "0", "99999999999999999999", "1x"]]
+REFUSED += [Row(f"{name} {value!r}", {name: value}, code=2, words=[f"{name} is '{shown}'"])
+            for name, value, shown in [
+                ("TRIREME_GENERATION", "4\n", "4\\n"),
+                ("TRIREME_LAUNCH_ID", os.fsdecode(b"a\xff"), "a\\xff"),
+                ("SLURM_RESTART_COUNT", "-1", "-1")]]
 REFUSED += [Row("a node's folder that is a file", {"TRIREME_NODE_DIR": "/dev/null"}, code=2,
-                words=["TRIREME_NODE_DIR", "/dev/null"])]
-# A library that is loaded before the program may have done this.
+                words=["TRIREME_NODE_DIR", "/dev/null"]),
+            Row("the root as a node's folder", {"TRIREME_NODE_DIR": "/"}, code=2,
+                words=["TRIREME_NODE_DIR", "/ is the root of the file system"])]
+# This code stands for a library that is loaded before the program and changes its state.
 SOURCE = """
 #include <fenv.h>
 #include <locale.h>

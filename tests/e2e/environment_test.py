@@ -150,7 +150,7 @@ class Environment(unittest.TestCase):
         """The instructions that oneDNN may use are part of the fingerprint: ranks must agree on
         them, and a run that resumes with other instructions prints a warning."""
         if not has_table("avx512"):
-            self.skipTest("oneDNN takes AVX2 in any case")
+            self.skipTest("needs a processor with AVX-512: others take AVX2 in any case")
         limited = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
         clean = self.clean_run()
         result, other = self.train(Row("limited", limited))
@@ -200,7 +200,7 @@ class Environment(unittest.TestCase):
 
     def test_with_little_memory_a_start_ends_with_words(self):
         if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
-            self.skipTest("AddressSanitizer needs more address space itself")
+            self.skipTest("AddressSanitizer needs more address space: run another build")
         rows = [Row(f"{kib} KiB", limits={resource.RLIMIT_AS: kib * 1024})
                 for kib in range(76_000, 172_000, 6_000)]
         codes = set()
@@ -208,6 +208,8 @@ class Environment(unittest.TestCase):
             for row, (result, _) in zip(rows, pool.map(self.train, rows)):
                 codes.add(result.returncode)
                 with self.subTest(row.name):
+                    if "Fatal glibc error: failed to register TLS destructor" in result.stderr:
+                        continue  # the C library found no memory, says so, and aborts
                     # 74: a save that fails for lack of memory. 127: no room for the libraries.
                     self.assertIn(result.returncode, [0, 74, 76, 127], result.stderr)
                     if result.returncode == 76:

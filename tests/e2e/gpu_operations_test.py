@@ -1,6 +1,6 @@
 """Tests for running a site with GPUs: faults of GPUs under `trireme launch`, GPUs that do not fit a
-job, and what doctor, health, metrics and logs say of them. The devices are simulated, and so is
-their driver (tests/device/nvml/library)."""
+job, and what doctor, health, metrics and logs report about them. The devices and their driver are
+simulated (tests/device/nvml/library)."""
 
 import json
 import os
@@ -105,16 +105,19 @@ class GpuOperations(unittest.TestCase):
 
     # GPUs that do not fit the job
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_gpus_that_do_not_fit_the_job_are_refused(self):
         mps = self.folder / "mps"
         mps.mkdir()
         (mps / "control").touch()
         busy = "cudaMemGetInfo@1/1:1:cudaErrorDevicesUnavailable"
         mig = {"TRIREME_SIM_NAMES": "A MIG 1g.10gb,A MIG 1g.10gb"}
         unlike = {"TRIREME_SIM_NAMES": "A,B"}
+        old = {"TRIREME_SIM_DRIVER": "12020"}
+        broken = {"TRIREME_SIM_FAULT": "cudaGetDeviceCount:1:cudaErrorECCUncorrectable"}
+        lost = {"TRIREME_SIM_FAULT": "cudaGetDeviceProperties:2:cudaErrorECCUncorrectable"}
         for name, env, ranks, code, words in [
             ("no-driver", {"TRIREME_SIM_DRIVER": "0"}, 1, 2, "no NVIDIA driver is loaded"),
-            ("old-driver", {"TRIREME_SIM_DRIVER": "12020"}, 1, 2,
+            ("old-driver", old, 1, 2,
              "the driver supports CUDA 12.2, but this program needs 13.0"),
             ("none-visible", {"CUDA_VISIBLE_DEVICES": ""}, 1, 2, "CUDA_VISIBLE_DEVICES is ''"),
             ("few", {"CUDA_VISIBLE_DEVICES": "5,6"}, 3, 2, "2 CUDA devices for 3 ranks"),
@@ -123,9 +126,14 @@ class GpuOperations(unittest.TestCase):
             ("unlike", unlike, 2, 2, "unlike GPUs may give other bits"),
             ("mps", {"CUDA_MPS_PIPE_DIRECTORY": str(mps)}, 1, 2, "multi-process service"),
             ("shared", {"TRIREME_SIM_DEVICES": "1"}, 2, 2, "the same CUDA device"),
+            ("broken", broken, 1, 76, "uncorrectable ECC error"),
+            ("lost", lost, 1, 76, "cudaErrorECCUncorrectable"),
+            ("auto-old-driver", old, 1, 2, "set train.device=cpu"),
+            ("auto-broken", broken, 1, 76, "set train.device=cpu"),
         ]:
             with self.subTest(name):
-                result = harness.run("train", self.config(name), ranks=ranks, env=env)
+                device = "train.device=" + ("auto" if name.startswith("auto") else "cuda")
+                result = harness.run("train", self.config(name), device, ranks=ranks, env=env)
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(words, result.stderr)
         for name, env, key in [("slice", mig, "train.share_device=true"),
@@ -148,16 +156,20 @@ class GpuOperations(unittest.TestCase):
         self.assertEqual(harness.digest(config), harness.digest(alone))
 
     def test_versions_of_nccl_must_agree(self):
-        config = self.config("nccl", numerics__reproducibility="fast")
-        part = ["-n", "1", "-x", "TRIREME_SIM_NCCL=22809", SIMULATED, "train", str(config)]
-        other = [word.replace("22809", "22703") for word in part]
-        result = subprocess.run([harness.MPIEXEC, *part, ":", *other], env=harness.ENVIRONMENT,
-                                capture_output=True, text=True, timeout=240, check=False)
-        self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertIn("NCCL 2.28.9", result.stderr)
-        self.assertIn("NCCL 2.27.3", result.stderr)
+        for reproducibility, words in [
+                ("fast", "versions of NCCL do not understand each other"),
+                ("elastic", "has nccl NCCL 2.28.9, but rank 1")]:
+            config = self.config(f"nccl-{reproducibility}",
+                                 numerics__reproducibility=reproducibility)
+            part = ["-n", "1", "-x", "TRIREME_SIM_NCCL=22809", SIMULATED, "train", str(config)]
+            other = [word.replace("22809", "22703") for word in part]
+            result = subprocess.run([harness.MPIEXEC, *part, ":", *other], env=harness.ENVIRONMENT,
+                                    capture_output=True, text=True, timeout=240, check=False)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            for each in ("NCCL 2.28.9", "NCCL 2.27.3", words):
+                self.assertIn(each, result.stderr)
 
-    # What is said of GPUs
+    # Reports about GPUs
 
     def test_metrics_logs_and_status_name_the_device(self):
         config = self.config("named")
@@ -166,15 +178,21 @@ class GpuOperations(unittest.TestCase):
         self.assertIn("computes on a simulated CUDA device", result.stderr)
         for rank, number in enumerate([5, 3]):
             log = harness.run_dir(config) / f"logs/rank-{rank:05}.jsonl"
-            lines = [json.loads(line) for line in log.read_text().splitlines()]
+            text = log.read_text()
+            # The index counts the devices that the rank sees, so it does not identify one.
+            self.assertRegex(text, rf"rank {rank} computes on simulated CUDA device \d+ \([^()]*"
+                             + UUID.format(number))
+            lines = [json.loads(line) for line in text.splitlines()]
             device = next(line for line in lines if line.get("event") == "device")
             self.assertEqual(device["uuid"], UUID.format(number))
             self.assertTrue(device["simulated"])
-        line = harness.metrics(config)[-1]
-        self.assertEqual(line["device"], "simulated CUDA device")
-        # Each reading of a counter is one joule above the last: of two GPUs, after each step.
-        self.assertEqual(line["gpu_joules_per_step"], 2.0)
-        self.assertEqual(line["gpu_joules_per_token"], 2.0 / 16)
+        first, last = harness.metrics(config)
+        self.assertEqual(last["device"], "simulated CUDA device")
+        # The counters of both GPUs are read after each step and around each save. Each reading adds
+        # one joule.
+        self.assertEqual(first["gpu_joules_per_step"], 2.0)
+        self.assertEqual(first["gpu_joules_per_token"], 2.0 / 16)
+        self.assertGreaterEqual(last["gpu_joules_per_checkpoint"], 2.0)
         status = harness.must(harness.run("status", harness.run_dir(config), "--json"))
         self.assertEqual(json.loads(status.stdout)["device"], "simulated CUDA device")
         config = self.config("unread")

@@ -14,7 +14,7 @@ SIMULATED = pathlib.Path(os.environ["TRIREME_SIM"])
 GOLDEN_TESTS = SIMULATED.parent / "tests/golden/on_device/golden_cuda_test"
 KERNEL_TESTS = SIMULATED.parent / "tests/kernels/on_device/kernels_cuda_test"
 BENCHMARK = SIMULATED.parent / "benchmarks/kernels/kernels_benchmark"
-SPEEDS = 12  # parts that measure speed
+SPEEDS = 14  # parts that measure speed
 
 
 def speeds_module():
@@ -53,11 +53,12 @@ class GpuSuite(unittest.TestCase):
         self.assertEqual(results.count("refused"), SPEEDS)
         self.assertEqual(parts["kernels over a copy"]["words"], "a simulated device has no speed")
         self.assertGreater(parts["kernels against the reference"]["figures"]["tests"], 1)
+        self.assertIn("the same bits", parts["20 steps with cuDNN's attention"]["words"])
         text = (self.folder / "good/results.md").read_text()
         self.assertIn("simulated CUDA device", text)
         self.assertEqual(text.count("| passed |"), results.count("passed"))
 
-    # A device that computes wrong, and tests that crash.
+    # One device computes wrong results, and one test crashes.
     def test_failures_are_found(self):
         wrong = self.folder / "wrong"
         wrong.write_text("#!/bin/sh\nexport TRIREME_FAULTS='start.kernel:0:*:scale=1.5'\n"
@@ -72,7 +73,7 @@ class GpuSuite(unittest.TestCase):
         self.assertIn("self-check", parts["10 steps, fp32, against the CPU"]["words"])
         self.assertEqual(set(self.results_without_sanitizer(parts)), {"failed", "refused"})
 
-    # What a GPU would be timed with runs on the simulated device, too, over small arrays.
+    # On the simulated device, the benchmarks for GPUs run over small arrays.
     def test_kernels_are_timed(self):
         report = self.folder / "kernels.json"
         subprocess.run([BENCHMARK, "--device=cuda", "--benchmark_min_time=0.000001",

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -46,7 +47,7 @@ LLAMA = """
   vocab: 1003
   context: 64
 """
-# Half as expensive per step, for tests of starts, ends and faults.
+# A step of this model takes half as long; it is for tests of starts, ends and faults.
 SMALL = GPT2.replace("layers: 5", "layers: 2")
 MODELS = {"gpt2": GPT2, "llama": LLAMA, "small": SMALL}
 
@@ -124,6 +125,30 @@ def end_group(process):
     process.wait()
 
 
+def processes_with(text):
+    """Returns the processes that have `text` in their command line, except for ended ones and for
+    this one."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in words and int(path.parent.name) != os.getpid():
+            found[int(path.parent.name)] = words
+    return found
+
+
+def until(what, seconds, condition):
+    """Waits until the condition holds, and returns its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+    return value
+
+
 def commands_of(*words):
     """Returns the commands that a help text lists."""
     listed = must(run(*words)).stdout
@@ -166,6 +191,24 @@ def make_datasets(folder, bytes_wanted=120_000):
         must(run("data", "pack", "--out", out, text))
         result.append(out)
     return result
+
+
+def make_noisy_dataset(folder, first, count):
+    """Makes a dataset of text in which `count` tokens from `first` on are noise."""
+    text = folder / "text-noisy"
+    make_text(text, 120_000, 0)
+    whole = bytearray(b"".join((text / f"text{i}.txt").read_bytes() for i in range(3)))
+    # The noise is printable ASCII, with all characters equally likely.
+    drawn = random.Random(5)
+    whole[first:first + count] = bytes(drawn.randrange(33, 127) for _ in range(count))
+    shutil.rmtree(text)
+    text.mkdir()
+    # There are two documents, and the noise is in the second one.
+    (text / "a.txt").write_bytes(whole[:first - 1000])
+    (text / "b.txt").write_bytes(whole[first - 1000:])
+    out = folder / "noisy"
+    must(run("data", "pack", "--out", out, text))
+    return out
 
 
 def write_config(path, datasets, model="gpt2", precision="fp32", **keys):

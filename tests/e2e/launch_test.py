@@ -166,11 +166,11 @@ class LaunchTest(unittest.TestCase):
 
     def test_out_of_memory_is_tried_three_times(self):
         if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
-            self.skipTest("AddressSanitizer itself takes more address space than that")
+            self.skipTest("AddressSanitizer needs more address space: run another build")
         config = self.make_config("memory")
         options = ("--ranks-per-node", 1, "--launcher-arg=prlimit",
                    "--launcher-arg=--as=1500000000")
-        # Even the weights need more, so no time is spent on them.
+        # The weights alone exceed the limit, so the run fails before it computes anything.
         with self.start(config, "model.hidden=3072", "model.heads=24", "model.layers=5",
                         "run.memory_check=off", options=options) as launch:
             self.assertEqual(launch.wait(), 2, launch.text())
@@ -223,7 +223,7 @@ class LaunchTest(unittest.TestCase):
         """Returns a program that starts another one in a control group with this memory limit."""
         group = memory_group(self.folder, most_bytes)
         if group is None:
-            self.skipTest("no memory cgroup can be made here")
+            self.skipTest("needs control groups for memory: run as root, /sys/fs/cgroup writable")
         self.addCleanup(group.rmdir)
         enter = self.folder / "enter.sh"
         enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
@@ -264,7 +264,7 @@ class LaunchTest(unittest.TestCase):
     # The run's file system hangs for longer than agents wait for a message of the supervisor.
     def test_a_file_system_that_hangs_under_the_journal(self):
         config = self.make_config("hangs")
-        # Few long steps last as long as many short ones, and compute less.
+        # The steps sleep, so that the run lasts long with little computation.
         env = {"LD_PRELOAD": str(FAULTY), "TRIREME_FAULTS": "step.forward:*:*:sleep=0.1",
                "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
                "TRIREME_FAULTY_CALLS": "*/journal.jsonl|write|5|delay=15"}
@@ -292,13 +292,26 @@ class LaunchTest(unittest.TestCase):
 
     def test_root_is_told_at_once_what_mpirun_wants(self):
         if os.geteuid() != 0:
-            self.skipTest("only root is refused")
+            self.skipTest("mpirun refuses only root: run as root")
         config = self.make_config("root")
         result = harness.run("launch", "--", "train", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", result.stderr)
         doctor = harness.run("doctor", config, env={"OMPI_ALLOW_RUN_AS_ROOT": ""})
         self.assertIn("mpirun refuses to run as root", doctor.stdout)
+
+    # mpirun crashes or hangs under some of these, and would do so in four attempts.
+    def test_limits_that_are_too_low_are_named_at_once(self):
+        config = self.make_config("limits")
+        for limit in ["ulimit -n 20", "ulimit -f 1", "ulimit -v 300000", "ulimit -s 64"]:
+            with self.subTest(limit):
+                limited = ["bash", "-c", f'{limit} && exec "$@"', "bash"]
+                result = subprocess.run(
+                    limited + harness.command(["launch", "--", "train", config]), text=True,
+                    env=harness.ENVIRONMENT, capture_output=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(limit[:len("ulimit -x")], result.stderr)
+                self.assertFalse(harness.run_dir(config).exists())
 
     # Some daemons ignore SIGCHLD, and their children inherit that.
     def test_where_sigchld_is_ignored(self):

@@ -33,11 +33,11 @@ def mirror():
 def why_not():
     """Returns what is missing here, or nothing."""
     if os.geteuid() != 0:
-        return "needs root, for chroot"
+        return "needs chroot: run as root"
     if not shutil.which("debootstrap"):
         return "needs debootstrap: apt-get install debootstrap"
     if not mirror():
-        return "apt knows no Debian mirror"
+        return "apt knows no Debian mirror: add one to /etc/apt/sources.list"
     try:
         urllib.request.urlopen(f"{mirror()}/dists/{SUITE}/Release", timeout=20).close()
     except (urllib.error.URLError, OSError) as error:

@@ -169,7 +169,7 @@ class PowerCut(unittest.TestCase):
                 if not (c.kind == power_cut.SYNC and "/.tmp" in c.path)]
         whole, self.changes = self.changes, weak
         try:
-            # An image, not a failure at the end.
+            # The error must come from an image, not from the end of the run.
             with self.assertRaisesRegex(AssertionError, "image-"):
                 self.test_every_cut()
         finally:

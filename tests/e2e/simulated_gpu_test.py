@@ -3,57 +3,18 @@ Its kernels, streams and NCCL calls are those of the CUDA back end. The digest o
 device is the oracle for all layouts and faults."""
 
 import json
-import os
 import re
 import resource
 import unittest
 
 import harness
 import launch_harness
-
-SIMULATED = os.environ["TRIREME_SIM"]
-STEPS = 4
+from simulated import SIMULATED, STEPS, SimulatedTest
 
 
-class SimulatedGpu(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = harness.workspace()
-        cls.datasets = harness.make_datasets(cls.folder, 20_000)
-
-    def setUp(self):
-        self.use(SIMULATED)
-
-    def use(self, program):
-        previous = harness.PROGRAM
-        harness.PROGRAM = program
-        self.addCleanup(setattr, harness, "PROGRAM", previous)
-
-    def config(self, name, model="gpt2", precision="bf16", **keys):
-        keys = {
-            "data__sequence": 24,
-            "train__steps": STEPS,
-            "train__global_batch": 4,
-            "train__eval_samples": 2,
-            "train__device": "cuda",
-            "numerics__self_check": "false",
-            **keys,
-        }
-        path = self.folder / f"{name}.yaml"
-        return harness.write_config(path, self.datasets, model, precision, **keys)
-
-    def train(self, config, ranks=0, env=None, code=0, more=()):
-        result = harness.run("train", config, *more, ranks=ranks, env=env)
-        self.assertEqual(result.returncode, code, result.stderr)
-        return result
-
-    def trained(self, name, ranks=0, env=None, more=(), **keys):
-        config = self.config(name, **keys)
-        self.train(config, ranks, env, more=more)
-        return harness.loss_bits(config), harness.digest(config)
-
+class SimulatedGpu(SimulatedTest):
     def test_layouts_have_the_same_bits(self):
-        # What a family computes differs in these two; how layouts exchange it does not.
+        # Recomputation and pipeline stages depend on the family; exchanges do not.
         layouts = [
             (2, "selective", {"train__recompute": "selective"}),
             (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
@@ -65,12 +26,27 @@ class SimulatedGpu(unittest.TestCase):
         ]
         for model, chosen in [("gpt2", layouts + more), ("llama", layouts)]:
             with self.subTest(model=model):
-                alone = self.trained(f"{model}-1", model=model)
+                alone = self.trained(f"{model}-1", model=model, train__graphs="off")
                 self.assertEqual(sorted(alone[0]), list(range(1, STEPS + 1)))
                 for ranks, name, keys in chosen:
                     with self.subTest(layout=name):
                         this = self.trained(f"{model}-{name}", ranks, model=model, **keys)
                         self.assertEqual(alone, this)
+
+    def test_graphs_are_made_where_they_can_be(self):
+        config = self.config("graphs", train__eval_every=2)
+        self.assertIn("are recorded as CUDA graphs", self.train(config).stderr)
+        # The first micro-batch allocates, the second one is recorded.
+        self.assertTrue(all(m["device_graphs"] > 0 for m in harness.metrics(config)))
+        without = self.config("no-graphs", train__eval_every=2, train__graphs="off")
+        self.assertIn("no CUDA graphs: train.graphs is off", self.train(without).stderr)
+        self.assertEqual([m["device_graphs"] for m in harness.metrics(without)], [0] * STEPS)
+        self.assertEqual(harness.digest(config), harness.digest(without))
+        for key in ["loss_bits", "val_loss_bits"]:
+            self.assertEqual(*[[m.get(key) for m in harness.metrics(one)]
+                               for one in (config, without)])
+        refused = self.config("graphs-refused", train__graphs="on", parallel__zero=3)
+        self.assertIn("parallel.zero is 3", self.train(refused, 2, code=2).stderr)
 
     def test_tensor_parallel_ranks_agree(self):
         heads = ["model.heads=4"]  # which two ranks can divide
@@ -160,11 +136,12 @@ class SimulatedGpu(unittest.TestCase):
         self.assertLess(losses[-1], losses[0])
 
     def test_losses_are_those_of_the_cpu(self):
-        for precision, allowed in [("fp32", 2e-5), ("bf16", 2e-2)]:
+        for precision, allowed in [("fp32", 2e-5), ("bf16", 2e-2), ("fp16", 3e-3)]:
             losses = []
             for device in ["cpu", "cuda"]:
-                config = self.config(f"{precision}-{device}", precision=precision,
-                                     train__device=device)
+                on_host = "fp32" if precision == "fp16" else precision
+                config = self.config(f"{precision}-{device}", train__device=device,
+                                     precision=on_host if device == "cpu" else precision)
                 self.train(config)
                 losses.append([m["loss"] for m in harness.metrics(config)])
             for cpu, cuda in zip(*losses):
@@ -189,6 +166,7 @@ class SimulatedGpu(unittest.TestCase):
     def test_the_self_check_covers_the_device(self):
         config = self.config("checked", numerics__self_check="true")
         self.train(config)
+        self.train(self.config("checked-half", precision="fp16", numerics__self_check="true"))
         wrong = {"TRIREME_FAULTS": "start.kernel:0:3:scale=1.5"}
         config = self.config("wrong", numerics__self_check="true")
         stderr = self.train(config, env=wrong, code=76).stderr
@@ -227,7 +205,7 @@ class SimulatedGpu(unittest.TestCase):
         self.train(config, 2, {"TRIREME_SIM_LINKS": "pcie"})
         self.assertEqual(self.events(config, "links")[0]["links"][0]["groups"], ["pp"])
 
-    def test_links_that_are_required(self):
+    def test_required_links(self):
         for links, required, code, words in [
             ("ib", "[rdma,gpudirect]", 0, ""),
             ("ib-host", "rdma", 0, ""),
@@ -243,7 +221,7 @@ class SimulatedGpu(unittest.TestCase):
         config = self.config("required")
         result = self.train(config, 2, code=2,
                             more=["comm.require=rdma", "train.device=cpu"])
-        self.assertIn("speaks of links between GPUs", result.stderr)
+        self.assertIn("concerns links between GPUs", result.stderr)
         result = self.train(config, 2, {"NCCL_DEBUG": "INFO"}, code=2, more=["comm.require=rdma"])
         self.assertIn("cannot be checked", result.stderr)
         result = self.train(config, code=2, more=["comm.require=telepathy"])
@@ -268,12 +246,48 @@ class SimulatedGpu(unittest.TestCase):
                             more=["numerics.reproducibility=layout"])
         self.assertIn("uses NCCL_ALGO=Ring instead of NVLS", result.stderr)
 
+    def test_ranks_must_choose_the_same_algorithms(self):
+        other = {"TRIREME_SIM_FAULT": "cublasLtMatmulAlgoGetHeuristic@1/1:1:other"}
+        config = self.config("choices", precision="fp32")
+        result = self.train(config, 2, other, code=2)
+        self.assertRegex(
+            result.stderr,
+            r"rank 0 \(host \S+, CUDA device 0 \(simulated device, GPU-\S+, \S+\)\) computes the "
+            r"product \d+x\d+x\d+ F32.* by algorithm 1, tile 20,.*, but rank 1 \(host \S+, CUDA "
+            r"device 1 \(.*\)\) by algorithm 1, tile 18,")
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertEqual((reason["code"], reason["phase"]), (2, "start"))
+        self.train(config, 2, other, more=["numerics.reproducibility=fast"])
+        always = {"TRIREME_SIM_FAULT": "cublasLtMatmulAlgoGetHeuristic:1:other"}
+        self.assertNotEqual(self.trained("choices-as-usual", precision="fp32"),
+                            self.trained("choices-other", env=always, precision="fp32"))
+
+    def test_a_resumed_run_compares_its_algorithms(self):
+        config = self.config("chosen", checkpoint__every=2, train__steps=2)
+        self.train(config)
+        events = self.events(config, "algorithms")
+        shown = json.loads(harness.must(harness.run(
+            "ckpt", "show", harness.run_dir(config) / "checkpoints", "--json")).stdout)
+        chosen = shown["numerics"]["algorithms"]
+        self.assertEqual(events[0]["chosen"], chosen)
+        self.assertGreater(len(chosen), 10)
+        # Another layout computes some of these products, and others by the same rule.
+        longer = "checkpoint.allow_change=[optimizer.schedule.steps]"
+        result = self.train(config, 2, more=["train.steps=3", "parallel.pp=2", longer])
+        self.assertNotIn("computes differently", result.stderr)
+        other = {"TRIREME_SIM_FAULT": "cublasLtMatmulAlgoGetHeuristic:1:other"}
+        result = self.train(config, 0, other, more=["train.steps=4", longer])
+        self.assertIn("computes differently from the one that wrote step 3", result.stderr)
+        self.assertEqual(len(re.findall(r"algorithms\.\d+x\d+x\d+ BF16", result.stderr)), 1)
+
     def test_memory_of_the_device_is_predicted(self):
         config = self.config("predicted", checkpoint__every=2)
         for number, (ranks, more) in enumerate([
                 (1, []), (2, ["parallel.zero=2"]), (2, ["parallel.pp=2"])]):
             folder = f"run.dir={self.folder}/predicted-{number}"
-            self.train(config, ranks if ranks > 1 else 0, more=[*more, folder])
+            # The self-check takes the workspace of products before algorithms are chosen.
+            self.train(config, ranks if ranks > 1 else 0,
+                       more=[*more, folder, "numerics.self_check=true"])
             log = self.folder / f"predicted-{number}" / "logs" / "rank-00000.jsonl"
             events = {e.get("event"): e for e in map(json.loads, log.read_text().splitlines())}
             predicted, measured = events["memory_predicted"], events["memory_measured"]
@@ -294,10 +308,13 @@ class SimulatedGpu(unittest.TestCase):
                              train__steps=2)
         result = self.train(config, 0, little, code=2)
         self.assertIn("CUDA device 0 of host", result.stderr)
+        doctor = harness.run("doctor", config, env=little)
+        self.assertEqual(doctor.returncode, 2, doctor.stdout)
+        self.assertIn("CUDA device 0 of host", doctor.stdout)
         advice = re.search(r"the cheapest change that makes it fit: (.*); or", result.stderr)
         self.assertIsNotNone(advice, result.stderr)
         self.train(config, 0, little, more=advice[1].split())
-        # The pools give unused blocks back before they fail, so that a little less would do.
+        # The pools free unused blocks before they fail, so the run fits into slightly less memory.
         less = {"TRIREME_SIM_MEMORY": str(taken * 3 // 4)}
         result = self.train(config, 0, less, code=76,
                             more=["run.memory_check=off", f"run.dir={self.folder}/unchecked"])

@@ -97,7 +97,7 @@ class Doctor(unittest.TestCase):
 
     def test_root_needs_leave_for_several_ranks(self):
         if os.geteuid() != 0:
-            self.skipTest("not root")
+            self.skipTest("mpirun refuses only root: run as root")
         env = {"OMPI_ALLOW_RUN_AS_ROOT": "", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": ""}
         self.assert_finds("refuses to run as root", "--ranks", 2, ranks=0, code=2, env=env)
         launched = harness.run("launch", "--ranks-per-node", 2, "--", "train", self.config, env=env)
@@ -183,7 +183,7 @@ class Health(unittest.TestCase):
     def test_one_that_takes_too_long(self):
         result = harness.run("health", "--seconds", 1)
         if result.returncode == 0:
-            self.skipTest("this machine is done within a second")
+            self.skipTest("needs a machine that takes longer than a second for `trireme health`")
         self.assertEqual(result.returncode, 4)
         self.assertRegex(result.stdout, "not finished within 1 s.*--seconds")
 
@@ -268,7 +268,7 @@ class ManPages(unittest.TestCase):
     def check_with_man(self, folder):
         man = shutil.which("man")
         if man is None or shutil.which("groff") is None:
-            self.skipTest("no man and groff to check the pages with")
+            self.skipTest("man or groff is missing: install man-db and groff")
         for page in sorted(folder.iterdir()):
             with self.subTest(page.name):
                 result = subprocess.run(

@@ -90,6 +90,23 @@ class OnSlurm(unittest.TestCase):
             time.sleep(0.1)
         raise AssertionError(f"no step {step} of {config}")
 
+    def test_scaling_study(self):
+        """Two numbers of nodes, as jobs; a study without waiting is continued."""
+        config = self.make_config("scaling")
+        profile = self.folder / "scale-site.yaml"
+        profile.write_text(TEST_CLUSTER.read_text().replace("program: trireme",
+                                                            f"program: {PROGRAM}"))
+        words = [PROGRAM, "scale", config, "--nodes", "1,2", "--cluster", profile, "--repeat", 1,
+                 "--steps", 4, "--dir", self.folder / "study"]
+        first = self.run_here(*words, "--no-wait")
+        self.assertIn("the jobs are submitted", first.stdout)
+        again = self.run_here(*words, "-J", self.folder / "scale.json")
+        self.assertNotIn("submitted", again.stderr)
+        self.assertIn("# knee: ", again.stdout)
+        results = json.loads((self.folder / "scale.json").read_text())["results"]
+        self.assertEqual([r["params"]["nodes"] for r in results if r["name"] == "scale"], [1, 2])
+        self.assertEqual(results[0]["params"]["launcher"], "slurm")
+
     # Launchers
 
     def test_srun(self):

@@ -93,6 +93,16 @@ class StopsTest(unittest.TestCase):
             self.assertEqual(process.wait(60), 75, log.read_text())
             log.unlink()
 
+    # UCX handles SIGHUP from the start of the program, unless it is kept from doing so.
+    def test_the_end_of_a_terminal_ends_a_command(self):
+        process = subprocess.Popen([harness.PROGRAM, "bench", "loader", "--duration", "60"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        process.stderr.readline()  # it has begun
+        process.send_signal(signal.SIGHUP)
+        process.stderr.close()
+        self.assertEqual(process.wait(60), -signal.SIGHUP)
+
     def test_usage_errors_have_no_banner(self):
         config = self.make_config("usage")
         result = harness.run("train", config, "parallel.tp=7", ranks=2)

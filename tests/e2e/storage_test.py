@@ -3,6 +3,7 @@ writes, syncs and reads, interrupted and short calls, slow, hung and read-only f
 logs that cannot be written. A save that fails is abandoned and reported, and training continues.
 Damaged data is never used, and the bits are those of the uninterrupted run."""
 
+import json
 import os
 import pathlib
 import re
@@ -126,6 +127,8 @@ class Storage(unittest.TestCase):
         self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("step 4 could not be saved, training continues: ", result.stderr)
         self.assertIn(f"step {self.steps} could not be saved: ", result.stderr)
+        reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+        self.assertIn("No space left", reason["message"])
         self.assertEqual(self.steps_of(config), {1, 2, 3})
         self.assertFalse((harness.run_dir(config) / "DONE").exists())
         harness.must(self.train(config, []))
@@ -239,7 +242,7 @@ class Storage(unittest.TestCase):
                 self.assertEqual(code, 0)
                 self.assert_same_as_reference(config)
 
-    @unittest.skipUnless(ROOT, "mounting needs root")
+    @unittest.skipUnless(ROOT, "needs to mount a file system: run as root")
     def test_read_only_at_the_start(self):
         for key in ["run.dir", "checkpoint.dir"]:
             with self.subTest(key):

@@ -187,7 +187,7 @@ class NotToBeHad(unittest.TestCase):
                     else:
                         self.refused(result, words)
 
-    @unittest.skipUnless(os.geteuid() == 0, "a process namespace needs root")
+    @unittest.skipUnless(os.geteuid() == 0, "needs to make a PID namespace: run as root")
     def test_no_permission(self):
         # One rank is in a container of its own and may not access the other's process.
         def both(backend):
@@ -200,7 +200,7 @@ class NotToBeHad(unittest.TestCase):
         self.refused(both("shm"), words)
         self.goes_on(both("auto"), [*words, "continues over MPI alone"])
 
-    @unittest.skipUnless(os.geteuid() == 0, "a small /dev/shm needs root")
+    @unittest.skipUnless(os.geteuid() == 0, "needs to mount a small /dev/shm: run as root")
     def test_dev_shm_may_be_small(self):
         outside = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
                    'mount -t tmpfs -o size=16k none /dev/shm && exec "$@"', "sh"]

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(HeatMap, CellsTellTheirValues) {
+TEST(HeatMap, CellsHaveTooltipsWithTheirValues) {
   const std::string svg =
       to_svg({"a<b & c", "GB/s", {"0 n1", "1 n2"}, {std::nan(""), 1.5, 2.5, std::nan("")}});
   EXPECT_THAT(svg, HasSubstr("a&lt;b &amp; c"));

@@ -104,5 +104,23 @@ TEST(LinePlot, ManyPointsKeepTheirPeaksAndStaySmall) {
   EXPECT_THAT(svg, HasSubstr(fmt::format(" {:.1f} ", top)));
 }
 
+TEST(LinePlot, LogarithmicAxesHaveRoundNumbers) {
+  LinePlot plot{"", "ranks", "tokens/s", {{"s", {1, 64}, {1000, 50000}}}, {}, {}, true, true};
+  const std::string svg = to_svg(plot);
+  for (const char* const tick : {">1<", ">2<", ">5<", ">10<", ">20<", ">50<", ">1000<", ">10k<"}) {
+    EXPECT_THAT(svg, HasSubstr(tick)) << tick;
+  }
+  plot.series[0].x = {0, -1};  // they have no logarithm
+  EXPECT_THAT(to_svg(plot), Not(HasSubstr("nan")));
+}
+
+TEST(LinePlot, IntervalsAreBarsAndTheIdealLineIsDashed) {
+  LinePlot plot{"", "x", "y", {{"s", {1, 2}, {5, 6}, {4, NAN}, {6, 7}}, {"i", {1, 2}, {5, 7}}}};
+  plot.series[1].is_ideal = true;
+  const std::string svg = to_svg(plot);
+  EXPECT_EQ(count(svg, "class=\"series s0\" stroke="), 3U + 1U) << "one interval and the legend";
+  EXPECT_EQ(count(svg, "stroke-dasharray=\"5 4\""), 2U);
+}
+
 }  // namespace
 }  // namespace trireme

@@ -12,6 +12,7 @@ the targets add them.
 import json
 import os
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -85,6 +86,9 @@ def from_run(folder):
     lines = (folder / "run/trace/rank-00000.json").read_text()
     if len(lines) < 60_000:
         put("trace_fuzz", "whole", lines)
+    put("run_files_fuzz", "metrics", (folder / "run/metrics.jsonl").read_text())
+    put("run_files_fuzz", "log", (folder / "run/logs/rank-00000.jsonl").read_text()[:8000])
+    put("run_files_fuzz", "done", (folder / "run/DONE").read_text())
     put("journal_fuzz", "finished", (folder / "run/journal.jsonl").read_text())
     resolved = (folder / "run/config.yaml").read_text()
     put("run_config_fuzz", "resolved", resolved)
@@ -136,6 +140,10 @@ def texts():
     put("packing_notes_fuzz", "note",
         '{\n "version": 1,\n "fingerprint": "f",\n "files": 1,\n "binary_files": 0,\n'
         ' "empty_documents": 0,\n "shard": null')
+    put("text_inputs_fuzz", "lines",
+        '{"id": 1, "text": "a\\u00e9\\n"}\n{"meta": {"text": 2}, "text": "b"}\n')
+    put("text_inputs_fuzz", "prompts", '{"prompt": "The ship"}\r\n\n{"prompt": "sails", "n": [1]}')
+    put("text_inputs_fuzz", "paths", "text/a.txt\n\n/data/b c.txt\n")
     put("tuning_fuzz", "table", json.dumps(
         {"schema": 1, "ranks": 4, "hosts": 2, "ranks_per_host": 2, "entries": [
             {"op": "all_reduce", "max_bytes": 65536, "backend": "mpi"},
@@ -181,6 +189,61 @@ def messages():
         + frame({"copy": "end"}) + frame({"copy": "done", "whole": True, "why": ""}))
 
 
+def studies():
+    """Writes what comparisons and histories read."""
+    times = {"values": [1.5, 1.4, None, 1.6], "median": 1.5, "low": 1.4, "high": 1.6,
+             "by_rank": None}
+    put("measured_result_fuzz", "bench", json.dumps(
+        {"schema": 2, "command": "gemm",
+         "program": {"version": "0.1.0", "commit": "c", "mpi": None, "built_with": {"fmt": "9"}},
+         "host": {"name": "n1", "cores": 2, "memory_bytes": 1 << 34},
+         "ranks": [{"rank": 0, "host": "n1", "cpus": "0-1"}],
+         "environment": {"OMP_NUM_THREADS": "1"}, "clock": {"name": "m", "source": None},
+         "time": 1.8e9, "waited_fraction": 0, "results": [
+             {"name": "gemm", "params": {"m": 96, "rounds": 4}, "samples": {"time_us": times}}]}))
+    put("measured_result_fuzz", "run",
+        '{"step":1,"step_ms":9}\n{"step":2,"step_ms":3,"data_wait_ms":1}\n{"step":3,"step_ms":4}\n'
+        "\0train: {global_batch: 8}\n")
+    put("archive_fuzz", "texts",
+        'password: "a" --token b https://u:p@h/ Bearer abcdefghij -----BEGIN 1 PRIVATE KEY-----\n'
+        '{"host": {"name": "n1.site"}, "nodes": ["n2"], "user": "joe"} /users/mary n[1-2] '
+        '10.0.0.1:22 fe80::1:2:3 a@b.org\n')
+    put("accept_fuzz", "profile", (SOURCE / "configs/accept/slurm.yaml").read_text())
+    put("accept_fuzz", "health", json.dumps(
+        {"schema": 1, "node": "n1", "healthy": False, "complaints": ["link eth0 is down"],
+         "rates": {"memory": {"median": 2e4, "deviation": 1.5, "unit": "MB/s"}}}))
+    put("history_fuzz", "lines", "".join(json.dumps(
+        {"schema": 1, "time": time, "command": "gemm", "name": "gemm", "params": {"m": "96"},
+         "samples": "time_us", "count": 4, "median": median, "low": 1.4, "high": 1.6,
+         "host": "n1", "machine": "0123456789abcdef", "commit": "c"}) + "\n"
+        for time, median in enumerate([1.5] * 9 + [1.7] * 9, 1)) + "torn {")
+
+
+def reports():
+    """Writes lines of metrics and results of benchmarks as tests of `trireme report` make them."""
+    sys.path.insert(0, str(SOURCE / "tests/support"))
+    import report_run  # pylint: disable=import-outside-toplevel
+
+    lines = report_run.metrics(6, random.Random(1))
+    put("report_fuzz", "metrics", "".join(json.dumps(line) + "\n" for line in lines))
+    results = report_run.bench_results()
+    curves = [[r for r in results["results"] if r["name"] == name][:3] for name in ("coll", "step")]
+    put("report_fuzz", "bench", json.dumps(dict(results, results=sum(curves, []))))
+    pairs = next(r for r in results["results"] if r["name"] == "pairs")
+    pairs["matrices"] = {"members": [0, 1], "hosts": ["a", "b"],
+                         "bandwidth_GBps": [[None, 9], [8, None]],
+                         "latency_us": [[None, 1], [2, None]]}
+    put("report_fuzz", "pairs", json.dumps(dict(results, results=[pairs])))
+    finding = {"name": "gemm time_us", "value": 9.5, "typical": 3, "unit": "us", "percent": 32,
+               "score": 8, "limit": None}
+    node = {"nodes": ["n1"], "good": False, "findings": [finding], "complaints": ["clock"],
+            "sentence": "Node n1 is slow."}
+    put("report_fuzz", "acceptance", json.dumps(
+        {"schema": 1, "accepted": False, "seconds": 56, "rounds": 3, "nodes": [node],
+         "links": [dict(node, nodes=["n1", "n2"])], "partner_tests": [],
+         "nodes_with_bad_links": [], "drain_commands": ["scontrol update NodeName=n1"]}))
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -189,6 +252,8 @@ def main():
         from_run(folder)
     texts()
     messages()
+    studies()
+    reports()
 
 
 if __name__ == "__main__":

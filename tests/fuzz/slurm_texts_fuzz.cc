@@ -26,6 +26,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   };
   trireme::refuses_only_with<trireme::ConfigError>([&] { (void)trireme::slurm_job(environment); });
-  trireme::refuses_only_with<trireme::ConfigError>([&] { (void)trireme::lacks_pmix(environment); });
   return 0;
 }

@@ -1,4 +1,4 @@
-// What the tests against PyTorch's values share.
+// Loads the files with PyTorch's values, for the tests that compare with them.
 #pragma once
 
 #include <cstdlib>
@@ -20,15 +20,19 @@ inline std::filesystem::path golden_folder() {
                            : std::filesystem::path(folder);
 }
 
-// Returns the names of what this program computes with: tables of the CPU, or "cuda".
+// Returns the names of this program's kernel tables: those of the CPU, or "cuda".
 std::vector<std::string> golden_tables();
+// Returns those of them that have fp16 kernels.
+std::vector<std::string> golden_f16_tables();
 
 struct GoldenTolerance {
   double loss;      // relative
   double gradient;  // of the difference's norm over the norm
 };
 inline GoldenTolerance golden_tolerance(DType compute) {
-  return compute == DType::f32 ? GoldenTolerance{1e-5, 1e-4} : GoldenTolerance{2e-2, 2e-2};
+  return compute == DType::f32   ? GoldenTolerance{1e-5, 1e-4}
+         : compute == DType::f16 ? GoldenTolerance{3e-3, 3e-3}
+                                 : GoldenTolerance{2e-2, 2e-2};
 }
 
 inline ModelConfig golden_config(const nlohmann::json& j) {

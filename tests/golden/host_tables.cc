@@ -4,5 +4,6 @@
 namespace trireme {
 
 std::vector<std::string> golden_tables() { return kernel_tables(); }
+std::vector<std::string> golden_f16_tables() { return {"reference"}; }
 
 }  // namespace trireme

@@ -1,6 +1,6 @@
-// Ten steps each of SGD, of label smoothing and z-loss, of a moving average of the weights and of
-// attention's dropout against variants.json, which make_variants.py made with PyTorch in float64;
-// every table of kernels, in f32 and bf16.
+// Compares ten steps of each variant (SGD, label smoothing and z-loss, a moving average of the
+// weights, dropout of attention) with variants.json, which make_variants.py made with PyTorch in
+// float64, for every kernel table, in f32 and bf16.
 #include <gtest/gtest.h>
 
 #include "src/base/file.h"
@@ -64,7 +64,7 @@ TEST_P(VariantsTest, TenSteps) {
         tiny_.model.forward_backward(held.micro_batch(), static_cast<float>(1 / count), run);
     EXPECT_NEAR(loss / count, expected, loss_room * expected) << "step " << step;
     const double norm = gradient_norm(tiny_.store, tiny_.gradients.view());
-    // In bf16 the paths part slowly.
+    // In bf16 the results drift apart slowly.
     if (compute() == DType::f32 || step == 0) {
       EXPECT_NEAR(norm, expected_norm, norm_room * expected_norm) << "step " << step;
     }

@@ -55,18 +55,21 @@ class Array {
 
   std::int64_t count() const { return count_; }
   DType dtype() const { return dtype_; }
-  View view() { return {bytes_.data() + size_of(dtype_), count_, dtype_, Device{}}; }
+  View view() { return {bytes_.data() + size_of(dtype_), count_, dtype_, Device::cpu()}; }
   ConstView view() const { return {bytes_.data() + size_of(dtype_), count_, dtype_}; }
   operator View() { return view(); }
   operator ConstView() const { return view(); }
 
   double operator[](std::int64_t i) const {
-    return dtype_ == DType::bf16 ? static_cast<double>(to_float(as<bf16>(view())[i]))
-                                 : static_cast<double>(as<float>(view())[i]);
+    return dtype_ == DType::bf16  ? static_cast<double>(to_float(as<bf16>(view())[i]))
+           : dtype_ == DType::f16 ? static_cast<double>(to_float(as<f16>(view())[i]))
+                                  : static_cast<double>(as<float>(view())[i]);
   }
   void set(std::int64_t i, double value) {
     if (dtype_ == DType::bf16) {
       as<bf16>(view())[i] = to_bf16(static_cast<float>(value));
+    } else if (dtype_ == DType::f16) {
+      as<f16>(view())[i] = to_f16(static_cast<float>(value));
     } else {
       as<float>(view())[i] = static_cast<float>(value);
     }
@@ -85,7 +88,7 @@ class Array {
   DType dtype_;
 };
 
-// The arrays that a kernel wrote, by name.
+// Results are the arrays that a kernel wrote, by name.
 using Results = std::vector<std::pair<std::string, Array>>;
 
 }  // namespace trireme::testing

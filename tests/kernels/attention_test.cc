@@ -101,7 +101,7 @@ void expect_near_reference(const AttentionCase& shape) {
   Stream stream = testing::test_stream(2);
   Pass want(shape);
   want.run(kernels_named("reference"), stream);
-  const double room = shape.type == DType::bf16 ? 0.015 : 1e-5;
+  const double room = shape.type == DType::f32 ? 1e-5 : shape.type == DType::bf16 ? 0.015 : 0.002;
   for (const Kernels* table : testing::tables_under_test()) {
     Pass got(shape);
     got.run(*table, stream);
@@ -121,7 +121,7 @@ TEST(Attention, AgreesAtTheEdgesOfBlocks) {
 }
 
 TEST(Attention, AgreesForAnyHeadDimension) {
-  for (const DType type : {DType::f32, DType::bf16}) {
+  for (const DType type : testing::activation_types()) {
     for (const std::int64_t depth : {1, 2, 3, 7, 8, 20, 40, 48, 64, 65, 80, 96, 128, 136}) {
       expect_near_reference({2, 70, 70, 3, 3, depth, type});
     }
@@ -129,7 +129,7 @@ TEST(Attention, AgreesForAnyHeadDimension) {
 }
 
 TEST(Attention, AgreesForGroupedHeads) {
-  for (const DType type : {DType::f32, DType::bf16}) {
+  for (const DType type : testing::activation_types()) {
     expect_near_reference({2, 90, 90, 6, 2, 24, type});
     expect_near_reference({1, 90, 90, 4, 1, 32, type});
   }
@@ -142,6 +142,11 @@ TEST(Attention, DropsTheSameWeightsEverywhere) {
     }
     expect_near_reference({1, 70, 70, 3, 3, 20, type, 0.9F});
     expect_near_reference({1, 300, 300, 2, 1, 64, type, 1e-3F});
+  }
+  for (const DType type : testing::half_types()) {
+    for (const std::int64_t depth : {32, 64, 128, 136}) {
+      expect_near_reference({1, 67, 67, 2, 1, depth, type, 0.3F});
+    }
   }
 }
 

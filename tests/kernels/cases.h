@@ -24,6 +24,13 @@ struct Case {
   std::function<Results(const Kernels&, Stream&)> run;
   Tolerance f32{4e-6, 2e-6};
   Tolerance bf16{1.0 / 128, 4e-3};
+
+  // f16 has three more bits than bf16.
+  Tolerance tolerance(DType dtype) const {
+    return dtype == DType::f32    ? f32
+           : dtype == DType::bf16 ? bf16
+                                  : Tolerance{bf16.relative / 8, bf16.absolute / 8};
+  }
 };
 
 // GoogleTest prints a case by its name in messages.
@@ -33,8 +40,8 @@ std::vector<Case> product_cases();
 std::vector<Case> row_cases();
 std::vector<Case> element_cases();
 
-inline constexpr DType kActivations[] = {DType::f32, DType::bf16};
-
-inline std::string dtype_word(DType dtype) { return dtype == DType::bf16 ? "bf16" : "f32"; }
+inline std::string dtype_word(DType dtype) {
+  return dtype == DType::bf16 ? "bf16" : dtype == DType::f16 ? "f16" : "f32";
+}
 
 }  // namespace trireme::testing

@@ -1,5 +1,6 @@
 #include "src/base/error.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/tables.h"
 
 namespace trireme::testing {
 namespace {
@@ -59,7 +60,8 @@ std::vector<std::int64_t> decay_turns(std::int64_t n) {
   return turns;
 }
 
-Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels& kernels,
+// copy_type is the type of the working copy; with f32 there is none.
+Results run_adamw(std::int64_t n, DType copy_type, std::int64_t step, const Kernels& kernels,
                   Stream& stream) {
   Array value = Array::random(n, DType::f32, 1);
   Array m = Array::random(n, DType::f32, 2, 0.1);
@@ -69,12 +71,12 @@ Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels
   }
   const Array gradient = Array::random(n, DType::f32, 4);
   const std::vector<std::int64_t> turns = decay_turns(n);
-  Array copy(n, DType::bf16);
+  Array copy(n, copy_type);
   kernels.adamw(stream, {.value = value,
                          .m = m,
                          .v = v,
                          .gradient = gradient,
-                         .compute = compute ? copy.view() : View{},
+                         .compute = copy_type != DType::f32 ? copy.view() : View{},
                          .step = step,
                          .lr = 0.01F,
                          .weight_decay = 0.1F,
@@ -83,17 +85,17 @@ Results run_adamw(std::int64_t n, bool compute, std::int64_t step, const Kernels
   return {{"value", value}, {"m", m}, {"v", v}, {"compute", copy}};
 }
 
-Results run_sgd(std::int64_t n, bool compute, bool nesterov, const Kernels& kernels,
+Results run_sgd(std::int64_t n, DType copy_type, bool nesterov, const Kernels& kernels,
                 Stream& stream) {
   Array value = Array::random(n, DType::f32, 1);
   Array buffer = Array::random(n, DType::f32, 2, 0.1);
   const Array gradient = Array::random(n, DType::f32, 4);
   const std::vector<std::int64_t> turns = decay_turns(n);
-  Array copy(n, DType::bf16);
+  Array copy(n, copy_type);
   kernels.sgd(stream, {.value = value,
                        .buffer = buffer,
                        .gradient = gradient,
-                       .compute = compute ? copy.view() : View{},
+                       .compute = copy_type != DType::f32 ? copy.view() : View{},
                        .lr = 0.01F,
                        .nesterov = nesterov,
                        .weight_decay = 0.1F,
@@ -104,14 +106,14 @@ Results run_sgd(std::int64_t n, bool compute, bool nesterov, const Kernels& kern
   return {{"value", value}, {"buffer", buffer}, {"compute", copy}, {"average", average}};
 }
 
-Results run_plain(std::int64_t n, const Kernels& kernels, Stream& stream) {
+Results run_plain(std::int64_t n, DType half_type, const Kernels& kernels, Stream& stream) {
   const Array x = with_extremes(n, DType::f32, 1);
-  Array half(n, DType::bf16);
+  Array half(n, half_type);
   Array back(n, DType::f32);
   Array copy(n, DType::f32);
   Array sum = Array::random(n, DType::f32, 2);
   Array threes(n, DType::f32);
-  Array halves(n, DType::bf16);
+  Array halves(n, half_type);
   kernels.cast(stream, half, x);
   kernels.cast(stream, back, half);
   kernels.cast(stream, copy, x);
@@ -134,7 +136,7 @@ Results run_add_chain(std::int64_t n, int addends, const Kernels& kernels, Strea
   return {{"sum", sum}};
 }
 
-// With y, and without; the result may take the place of x.
+// Combines with y and without it. The result may take the place of x.
 Results run_combine(std::int64_t n, const Kernels& kernels, Stream& stream) {
   Array x = Array::random(n, DType::f32, 1);
   const Array y = Array::random(n, DType::f32, 2);
@@ -260,11 +262,14 @@ void add_ropes(std::vector<Case>& cases, DType dtype) {
 }
 
 void add_counted(std::vector<Case>& cases, std::int64_t n) {
-  cases.push_back(
-      {fmt::format("plain_{}", n),
-       [=](const Kernels& kernels, Stream& stream) { return run_plain(n, kernels, stream); },
-       kExact, kExact});
-  for (const DType dtype : kActivations) {
+  for (const DType type : half_types()) {
+    cases.push_back({fmt::format("plain_{}_{}", n, dtype_word(type)),
+                     [=](const Kernels& kernels, Stream& stream) {
+                       return run_plain(n, type, kernels, stream);
+                     },
+                     kExact, kExact});
+  }
+  for (const DType dtype : activation_types()) {
     cases.push_back({fmt::format("activations_{}_{}", n, dtype_word(dtype)),
                      [=](const Kernels& kernels, Stream& stream) {
                        return run_activations(n, dtype, kernels, stream);
@@ -278,18 +283,18 @@ void add_counted(std::vector<Case>& cases, std::int64_t n) {
                        kExact, kExact});
     }
   }
-  for (const bool compute : {true, false}) {
+  for (const DType copy_type : activation_types()) {
+    const std::string copy = copy_type == DType::f32 ? "" : "_copy_" + dtype_word(copy_type);
     for (const bool nesterov : {true, false}) {
-      cases.push_back(
-          {fmt::format("sgd_{}{}{}", n, nesterov ? "_nesterov" : "", compute ? "_copy" : ""),
-           [=](const Kernels& kernels, Stream& stream) {
-             return run_sgd(n, compute, nesterov, kernels, stream);
-           }});
+      cases.push_back({fmt::format("sgd_{}{}{}", n, nesterov ? "_nesterov" : "", copy),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_sgd(n, copy_type, nesterov, kernels, stream);
+                       }});
     }
     for (const std::int64_t step : {1, 1000}) {
-      cases.push_back({fmt::format("adamw_{}_step{}{}", n, step, compute ? "_copy" : ""),
+      cases.push_back({fmt::format("adamw_{}_step{}{}", n, step, copy),
                        [=](const Kernels& kernels, Stream& stream) {
-                         return run_adamw(n, compute, step, kernels, stream);
+                         return run_adamw(n, copy_type, step, kernels, stream);
                        }});
     }
   }
@@ -328,7 +333,7 @@ std::vector<Case> element_cases() {
                      },
                      {1e-7, 1e-12}});
   }
-  for (const DType dtype : kActivations) {
+  for (const DType dtype : activation_types()) {
     add_embeddings(cases, dtype);
     add_ropes(cases, dtype);
   }

@@ -1,5 +1,6 @@
 #include "src/base/error.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/tables.h"
 
 namespace trireme::testing {
 namespace {
@@ -152,7 +153,7 @@ void add_attention(std::vector<Case>& cases, DType dtype) {
 
 std::vector<Case> product_cases() {
   std::vector<Case> cases;
-  for (const DType dtype : kActivations) {
+  for (const DType dtype : activation_types()) {
     for (const ProductShape& s : kProducts) {
       for (const ProductKind& kind : kKinds) {
         cases.push_back(

@@ -1,5 +1,6 @@
 #include "src/base/error.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/tables.h"
 
 namespace trireme::testing {
 namespace {
@@ -149,7 +150,7 @@ void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
   }
 }
 
-// The plain cross entropy, each term alone, and both terms.
+// Tries the plain cross entropy, each term alone, and both terms.
 constexpr std::pair<const char*, LossTerms> kTerms[] = {
     {"", {}}, {"_smooth", {0.1F, 0}}, {"_z", {0, 0.01F}}, {"_smooth_z", {0.3F, 0.05F}}};
 
@@ -216,7 +217,7 @@ void add_losses(std::vector<Case>& cases, DType dtype) {
 
 std::vector<Case> row_cases() {
   std::vector<Case> cases;
-  for (const DType dtype : kActivations) {
+  for (const DType dtype : activation_types()) {
     for (const RowShape& s : kRows) {
       cases.push_back({fmt::format("column_sum_{}x{}_{}", s.rows, s.columns, dtype_word(dtype)),
                        [=](const Kernels& kernels, Stream& stream) {

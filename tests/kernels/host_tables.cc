@@ -18,9 +18,11 @@ std::vector<const Kernels*> tables_under_test() {
   return all;
 }
 
+std::vector<DType> activation_types() { return {DType::f32, DType::bf16}; }
+
 bool runs_on_device(const Kernels&) { return false; }
 
-Stream test_stream(int threads) { return {Device{}, threads}; }
+Stream test_stream(int threads) { return {Device::cpu(), threads}; }
 
 void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
   for (const int threads : {1, 2, 3, 4, 16}) {

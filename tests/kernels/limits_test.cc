@@ -44,6 +44,50 @@ TEST_P(EachTable, GeluOfKnownNumbers) {
   }
 }
 
+// Graphs repeat a call with another step and sample. On devices, the numbers lie there, where
+// MicroBatchGraphsTest shows that kernels read them.
+TEST_P(EachTable, DropoutReadsItsPositionWhenItRuns) {
+  if (runs_on_device(kernels())) {
+    GTEST_SKIP() << "this test writes the position to memory of the host";
+  }
+  constexpr std::int64_t kWidth = 24;
+  const Array x = Array::uniform(2 * kWidth, DType::f32, 1, 1);
+  const auto dropped = [&](std::uint32_t step, std::int64_t sample, const std::uint32_t* position) {
+    Array y(x.count(), DType::f32);
+    Dropout p;
+    p.batch = 2;
+    p.elements_per_sample = kWidth;
+    p.first_sample = sample;
+    p.seed = 5;
+    p.step = step;
+    p.probability = 0.5F;
+    p.x = x;
+    p.y = y;
+    p.position = position;
+    kernels().dropout(stream_, p);
+    Array out(4 * kWidth / 4, DType::f32);
+    AttentionForward a;
+    a.batch = 2;
+    a.time = a.kv_time = a.kv_batch_rows = kWidth / 2;
+    a.heads = a.kv_heads = a.head_dim = a.q_stride = a.kv_stride = 1;
+    a.q = a.k = a.v = x.view().slice(0, kWidth);
+    a.out = out;
+    a.dropout = {0.5F, 5, step, 1, 0, sample, position};
+    kernels().attention_forward(stream_, a);
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      all.push_back(y[i]);
+    }
+    for (std::int64_t i = 0; i < out.count(); ++i) {
+      all.push_back(out[i]);
+    }
+    return all;
+  };
+  const std::uint32_t position[] = {7, 11};
+  EXPECT_EQ(dropped(0, 0, position), dropped(7, 11, nullptr));
+  EXPECT_NE(dropped(0, 0, nullptr), dropped(7, 11, nullptr));
+}
+
 TEST_P(EachTable, NanStaysNan) {
   const Array x = of({1, kNan, 2, kNan});
   const Array ones = of({1, 1, 1, 1});
@@ -62,9 +106,11 @@ TEST_P(EachTable, NanStaysNan) {
   expect_same_nans("swiglu");
   kernels().swiglu_backward(stream_, y, dup, ones, x, ones);
   expect_same_nans("swiglu backward");
-  Array half(4, DType::bf16);
-  kernels().cast(stream_, half, x);
-  EXPECT_TRUE(std::isnan(half[1]) && !std::isnan(half[0]));
+  for (const DType type : half_types()) {
+    Array half(4, type);
+    kernels().cast(stream_, half, x);
+    EXPECT_TRUE(std::isnan(half[1]) && !std::isnan(half[0]));
+  }
 }
 
 // The loss of a diverged model must be NaN.
@@ -112,7 +158,8 @@ TEST_P(EachTable, MaskedLogitsTakeNoPart) {
 
 TEST_P(EachTable, IdsOutsideTheVocabularyAreRefused) {
   if (runs_on_device(kernels())) {
-    GTEST_SKIP() << "kernels on a device do not throw";
+    GTEST_SKIP()
+        << "needs kernels on the host, which can throw: see the next test for those on a device";
   }
   const Array token = Array::random(10 * 4, DType::f32, 1);
   Array out(3 * 4, DType::f32);
@@ -143,7 +190,7 @@ TEST_P(EachTable, IdsOutsideTheVocabularyAreRefused) {
 // A kernel on a device cannot throw: it leaves memory alone, and NaN shows the mistake.
 TEST_P(EachTable, IdsOutsideTheVocabularyBecomeNanOnADevice) {
   if (!runs_on_device(kernels())) {
-    GTEST_SKIP() << "kernels on the host throw";
+    GTEST_SKIP() << "needs kernels on a device: see the previous test for those on the host";
   }
   const Array token = Array::random(10 * 4, DType::f32, 1);
   for (const std::int32_t bad : {10, -1, 1 << 30}) {
@@ -253,7 +300,7 @@ TEST_P(EachTable, SumsOfSquaresAreTakenInDouble) {
   EXPECT_EQ(sums.back(), -1) << "behind the last block";
 }
 
-// In the order of the elements, so that every table has the same bits.
+// A sum adds the elements in their order, so that every table gives the same bits.
 TEST_P(EachTable, ASumIsTakenInDoubleInOrder) {
   Array x(1000, DType::f32);
   kernels().fill(stream_, x, 0.1F);
@@ -270,7 +317,7 @@ TEST_P(EachTable, ASumIsTakenInDoubleInOrder) {
 }
 
 TEST_P(EachTable, ADigestDependsOnEveryByte) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : activation_types()) {
     Array x(777, dtype);
     kernels().fill(stream_, x, 1);
     std::int64_t first = 0;

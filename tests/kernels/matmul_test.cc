@@ -43,7 +43,7 @@ struct Operands {
 
 Array product(const Kernels& kernels, const MatmulCase& c, Operands& in, int threads) {
   Array out = c.accumulate ? filled(c.m * c.n, c.out, 4) : Array(c.m * c.n, c.out);
-  Stream stream(Device{}, threads);
+  Stream stream(Device::cpu(), threads);
   kernels.matmul(stream, {.m = c.m,
                           .n = c.n,
                           .k = c.k,
@@ -72,7 +72,7 @@ const std::vector<std::pair<DType, DType>> kTypes = {
     {DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}};
 
 TEST(MatmulBits, DoNotDependOnThreadsAtOddShapes) {
-  const Kernels& kernels = kernels_for(Device{});
+  const Kernels& kernels = kernels_for(Device::cpu());
   for (const auto& [type, out] : kTypes) {
     for (const std::int64_t m : {1, 17, 130}) {
       for (const std::int64_t n : {1, 7, 130}) {
@@ -89,7 +89,7 @@ TEST(MatmulBits, DoNotDependOnThreadsAtOddShapes) {
 
 // If the sum is long and C is small, oneDNN by itself would divide the sum among threads.
 TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
-  const Kernels& kernels = kernels_for(Device{});
+  const Kernels& kernels = kernels_for(Device::cpu());
   for (const auto& [type, out] : kTypes) {
     for (const std::int64_t side : {1, 32, 96}) {
       for (const std::int64_t k : {1025, 2048, 4097, 8192}) {
@@ -104,7 +104,7 @@ TEST(MatmulBits, DoNotDependOnThreadsWhenTheSumIsLong) {
 
 // The shapes are those of a tiny model and GPT-2 124M; the gradients are stored or added.
 TEST(MatmulBits, DoNotDependOnThreadsForWeightGradients) {
-  const Kernels& kernels = kernels_for(Device{});
+  const Kernels& kernels = kernels_for(Device::cpu());
   const std::vector<std::array<std::int64_t, 3>> shapes = {
       {64, 192, 2048}, {64, 64, 2048}, {257, 64, 2048}, {768, 768, 1024}, {768, 2304, 256}};
   for (const auto& [m, n, k] : shapes) {
@@ -128,7 +128,7 @@ double expected(const MatmulCase& c, const Operands& in, std::int64_t row, std::
 // The products are longer than a block along M, N or K, and elements on both sides of every cut are
 // checked.
 TEST(Matmul, BlocksMeetWithoutSeams) {
-  const Kernels& kernels = kernels_for(Device{});
+  const Kernels& kernels = kernels_for(Device::cpu());
   const Array before = filled(5000 * 40, DType::f32, 4);
   const std::vector<MatmulCase> cases = {
       {5000, 3, 40, false, false, DType::f32, DType::f32, true},
@@ -154,12 +154,12 @@ TEST(Matmul, BlocksMeetWithoutSeams) {
 }
 
 TEST(Matmul, GeluKeepsTheSumBefore) {
-  const Kernels& kernels = kernels_for(Device{});
+  const Kernels& kernels = kernels_for(Device::cpu());
   const MatmulCase c{5, 37, 19, false, false, DType::f32, DType::f32, false, true};
   Operands in(c);
   Array out(c.m * c.n, c.out);
   Array aux(c.m * c.n, c.type);
-  Stream stream(Device{}, 2);
+  Stream stream(Device::cpu(), 2);
   kernels.matmul(stream, {.m = c.m,
                           .n = c.n,
                           .k = c.k,

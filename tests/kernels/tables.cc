@@ -14,6 +14,12 @@ std::vector<const Kernels*> tables_and_reference() {
   return all;
 }
 
+std::vector<DType> half_types() {
+  std::vector<DType> types = activation_types();
+  std::erase(types, DType::f32);
+  return types;
+}
+
 std::string test_name(const Kernels& table) {
   std::string name(table.name);
   for (char& c : name) {

@@ -48,7 +48,7 @@ TEST_P(EachCase, AgreesWithTheReference) {
     const Results results = GetParam().run(*table, stream);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const auto& [what, array] = expected[i];
-      const Tolerance& tolerance = array.dtype() == DType::bf16 ? GetParam().bf16 : GetParam().f32;
+      const Tolerance tolerance = GetParam().tolerance(array.dtype());
       EXPECT_EQ(difference(results[i].second, array, tolerance), "") << table->name << " " << what;
     }
   }

@@ -23,8 +23,10 @@ RUN = PARALLEL + ["mpi/session", "mpi/links", "mpi/nccl", "src/parallel", "src/p
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
-TRAIN = SAVING + ["src/figures", "src/train/start", "src/train/report", "src/train/saving",
-                   "src/train/numerics", "src/train/watch", "io/h5", "slurm", "slurm/job"]
+PARTS = SAVING + ["src/train/start", "src/train/report", "src/train/saving", "src/train/numerics",
+                  "src/train/watch", "src/train/ending"]
+TRAIN = PARTS + ["src/figures", "src/train/parts", "src/train/recovery", "io/h5", "slurm",
+                 "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
@@ -57,6 +59,7 @@ ROOMS = {
     "io/checkpoint/load": CHECKPOINT + ["io/checkpoint", "io/checkpoint/memory"],
     "src/parallel": PARALLEL,
     "src/parallel/pipeline": NN + ["src/figures", "src/trace", "mpi"],
+    "src/report": DEVICE + ["src/figures", "src/trace", "slurm/journal"],
     "slurm": ["src/base"],
     "slurm/job": ["src/base"],
     "slurm/render": ["src/base", "slurm/job"],
@@ -76,14 +79,20 @@ ROOMS = {
     "src/train/memory": WATCHED,
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
-    "src/train": TRAIN,
+    "src/train/ending": ["src/base", "mpi", "slurm/job"],
+    "src/train/parts": PARTS,
+    "src/train/recovery": PARTS + ["src/train/parts"],
+    "src/train": PARTS + ["src/train/parts", "src/train/recovery"],
     "src/app/command": RUN + ["src/train/run"],
-    "benchmarks": TRAIN + ["src/train", "src/app/command"],
+    "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
-    "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command", "benchmarks"],
+    "src/study": ["src/base", "benchmarks", "slurm/job"],
+    "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command", "benchmarks",
+                                     "src/study", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "src/kernels/mirrored",
-                                         "src/train", "src/app", "src/app/command", "benchmarks"],
+                                         "src/kernels/mirrored", "src/report",
+                                         "src/train", "src/app", "src/app/command", "benchmarks",
+                                         "src/study"],
 }
 
 # Headers of other libraries, and the only places that may name them.

@@ -36,7 +36,16 @@ TEST(GatherFaults, NamesRanksAndHosts) {
     EXPECT_EQ(gather_faults(comm, ""), "");
     const std::string faults = gather_faults(comm, comm.rank() == 1 ? "no space" : "");
     EXPECT_EQ(faults, "rank 1 (b): no space");
-    EXPECT_THAT(gather_faults(comm, "bad"), HasSubstr("rank 2 (c): bad"));
+    EXPECT_EQ(gather_faults(comm, "bad"), "rank 0 (a), rank 1 (b), rank 2 (c): bad");
+    EXPECT_EQ(gather_faults(comm, comm.rank() == 1 ? "worse" : "bad"),
+              "rank 0 (a), rank 2 (c): bad; rank 1 (b): worse");
+  });
+}
+
+TEST(GatherFaults, NamesNobodyWhereThereIsOneRank) {
+  ThreadWorld(1).run([](Communicator& comm) {
+    EXPECT_EQ(gather_faults(comm, ""), "");
+    EXPECT_EQ(gather_faults(comm, "no space"), "no space");
   });
 }
 

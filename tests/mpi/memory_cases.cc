@@ -20,7 +20,7 @@ class Data {
  public:
   Data(Communicator& comm, Place place, std::int64_t count, DType dtype)
       : ordinary_(place == Place::none || (place == Place::even && comm.rank() % 2 != 0)),
-        pool_(Device{}, ordinary_ ? host_memory() : comm.memory()),
+        pool_(Device::cpu(), ordinary_ ? host_memory() : comm.memory()),
         buffer_(pool_.allocate(count * size_of(dtype))),
         view_(buffer_.view(dtype)) {
     for (std::int64_t i = 0; i < count; ++i) {

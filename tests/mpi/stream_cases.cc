@@ -11,7 +11,7 @@ namespace {
 // These sizes are below and above the one from which operations run beside the caller.
 const std::vector<std::int64_t> kStreamCounts = {1, 3000, 100'000};
 
-Stream worker_stream() { return {Device{}, 1, make_worker_queue()}; }
+Stream worker_stream() { return {Device::cpu(), 1, make_worker_queue()}; }
 
 double sum_over_ranks(int size) { return size * (size + 1) / 2.0; }
 
@@ -74,7 +74,7 @@ void order_sends_too(Communicator& comm) {
 
 // Work that runs at once leaves nothing to wait for.
 void start_at_once_on_the_host(Communicator& comm) {
-  Stream stream(Device{}, 1);
+  Stream stream(Device::cpu(), 1);
   std::int64_t value = 0;
   stream.run([&] { value = comm.rank() + 1; });
   comm.all_reduce({&value, 1, DType::i64}, ReduceOp::max, &stream).wait(stream);

@@ -1,37 +1,10 @@
-"""The mutations of run.py: each takes one safeguard out of the CUDA back end, and names the test
-that must fail without it."""
+"""The mutations of run.py: each takes one safeguard out of the CUDA back end or of what uses it,
+and names the test that must fail without it."""
 
-import dataclasses
-
-KERNELS = "tests/kernels/on_device/kernels_cuda_test"
-DEVICE = "tests/device/cuda/device_cuda_test"
-NCCL = "tests/mpi/nccl/mpi_nccl_test"
-BITS = "Kernels/EachCase.HasTheSameBitsInEverySchedule"
-VALUES = "Kernels/EachCase.AgreesWithTheReference"
-
-
-@dataclasses.dataclass(frozen=True)
-class Mutation:
-    name: str
-    what: str  # for the table
-    file: str
-    old: str  # occurs `times` times in the file; the first one is replaced
-    new: str
-    test: str  # a filter of GoogleTest
-    program: str = KERNELS
-    source: str = ""  # what is compiled; the file itself unless it is a header
-    times: int = 1
-
-    def __post_init__(self):
-        object.__setattr__(self, "source", self.source or self.file)
-
-
-CUDA = "src/kernels/cuda"
-QUEUE = "src/device/cuda/cuda_queue.cc"
-COMM = "mpi/nccl/nccl_communicator.cc"
-CALLS = "mpi/nccl/nccl_calls.cc"
-MONITOR = "mpi/nccl/nccl_monitor.cc"
-TREE = "mpi/nccl/tree_sum.cu"
+from cudnn_mutations import CUDNN
+from fp8_mutations import FP8
+from mutation import (BITS, CALLS, COMM, CUDA, DEVICE, GRAPHS, MONITOR, NCCL, QUEUE, TRAIN, TREE,
+                      VALUES, Mutation)
 
 BARRIERS = [
     Mutation(
@@ -132,7 +105,7 @@ BOUNDS = [
         "Kernels/EachTable.IdsOutsideTheVocabularyBecomeNanOnADevice/*"),
     Mutation(
         "attention_rows_bound", "zeros behind the last key", f"{CUDA}/attention_tiles.h",
-        "    } else {\n      *reinterpret_cast<Row8*>(to) = Row8{};\n    }\n", "    }\n",
+        "    } else {\n      *reinterpret_cast<Row8<T>*>(to) = Row8<T>{};\n    }\n", "    }\n",
         "Attention.AgreesAtTheEdgesOfBlocks", source=f"{CUDA}/attention_forward.cu"),
     Mutation(
         "attention_lse_bound", "bound of the queries' statistics",
@@ -181,8 +154,8 @@ MASKS = [
 
 SCRATCH = [
     Mutation(
-        "scratch_growth", "growth of scratch memory", f"{CUDA}/scratch.cc",
-        "  if (area.bytes < bytes) {\n", "  if (area.data == nullptr) {\n",
+        "scratch_growth", "growth of scratch memory", "src/device/cuda/scratch.cc",
+        "  if (bytes_ < bytes) {\n", "  if (areas_.empty()) {\n",
         "Scratch.GrowsAndKeepsOldAreas"),
     Mutation(
         "scratch_of_norms", "scratch for the gradient of a norm's bias", f"{CUDA}/norms.cu",
@@ -194,7 +167,7 @@ SCRATCH = [
         "Scratch.HoldsWhatKernelsNeed"),
     Mutation(
         "scratch_of_embedding", "scratch for the second list of rows", f"{CUDA}/embedding.cu",
-        "scratch_of<std::int32_t>(stream, 2 * rows)", "scratch_of<std::int32_t>(stream, rows)",
+        "scratch_of<std::int32_t>(on, 2 * rows)", "scratch_of<std::int32_t>(on, rows)",
         "Scratch.HoldsWhatKernelsNeed"),
     Mutation(
         "embedding_clear", "clearing of scratch memory", f"{CUDA}/embedding.cu",
@@ -312,8 +285,35 @@ COMMUNICATION = [
         "NcclCommunicator.ABarrierWaitsForAllRanks", program=NCCL),
     Mutation(
         "tree_order", "order of a sum over ranks", TREE,
-        "      const int middle = lo + (hi - lo) / 2;\n", "      const int middle = lo + 1;\n",
+        "      const int middle = tree_middle(lo, hi);\n", "      const int middle = lo + 1;\n",
         "Ranks/OverNccl.Holds/*", program=NCCL),
 ]
 
-MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *SCRATCH, *ALGORITHMS, *STREAMS, *COMMUNICATION]
+FLIGHT = "src/train/engine/flight_graphs.cc"
+REPEATED = [
+    Mutation(
+        "graph_position", "refresh of dropout's position before a graph is repeated", FLIGHT,
+        "  if (parts_.drops) {\n", "  if (parts_.drops && begun_ == 0) {\n", f"{GRAPHS}/dropout",
+        program=TRAIN),
+    Mutation(
+        "graph_tokens", "refresh of the tokens before a graph is repeated", FLIGHT,
+        "  place_tokens(micro_batch);\n", "  if (begun_ == 0) place_tokens(micro_batch);\n",
+        f"{GRAPHS}/one_micro_batch", program=TRAIN),
+    Mutation(
+        "graph_input", "refresh of a stage's input before a graph is repeated", FLIGHT,
+        "    own_.stream().copy(recorded.input.view(), input.view());\n",
+        "    if (mode_ != Mode::repeat) own_.stream().copy(recorded.input.view(), input.view());\n",
+        f"{GRAPHS}/interleaved", program=TRAIN),
+    Mutation(
+        "graph_scale", "a new recording for another weight of the loss", FLIGHT,
+        "scale != scale_ || ", "", f"{GRAPHS}/batch_ramp", program=TRAIN),
+    Mutation(
+        "graph_gradients", "copy of a bucket that cannot be added yet",
+        "src/parallel/gradient_leaf.cc",
+        "    buffers_[static_cast<std::size_t>(bucket)] = take(bucket);\n",
+        "    buffers_[static_cast<std::size_t>(bucket)] = memory_.take_whole(bucket);\n",
+        f"{GRAPHS}/pp_tied", program=TRAIN),
+]
+
+MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *SCRATCH, *ALGORITHMS, *STREAMS, *COMMUNICATION,
+             *REPEATED, *CUDNN, *FP8]

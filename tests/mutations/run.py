@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Takes one safeguard at a time out of the CUDA back end (a barrier, a wait, a bound, ...) and runs
-the test that must fail without it, on the simulated device. Each mutation is compiled from a
-changed copy and linked with the objects of a finished build, so that nothing in the build changes.
+"""Takes one safeguard at a time out of the CUDA back end and of what uses it (a barrier, a wait, a
+bound, ...) and runs the test that must fail without it, on the simulated device. Each mutation is
+compiled from a changed copy and linked with the objects of a finished build, so that nothing in the
+build changes.
 
     tests/mutations/run.py               all mutations
     tests/mutations/run.py NAME...       some
@@ -50,8 +51,10 @@ class Build:
     def __init__(self, folder):
         self.folder = folder.resolve()
         commands = json.loads((self.folder / "compile_commands.json").read_text())
-        self.commands = {pathlib.Path(one["file"]): shlex.split(one["command"])
-                         for one in commands if LIBRARY in one["command"]}
+        commands.sort(key=lambda one: LIBRARY not in one["command"])
+        self.commands = {}
+        for one in commands:
+            self.commands.setdefault(pathlib.Path(one["file"]), shlex.split(one["command"]))
 
     def unit_of(self, source):
         """Returns the file that is compiled for a source: itself, or one that includes it."""
@@ -59,7 +62,7 @@ class Build:
         for unit in self.commands:
             if unit == path or (unit.suffix == ".cxx" and f'"{path}"' in unit.read_text()):
                 return unit
-        raise Misfit(f"{source} is not compiled into {LIBRARY}")
+        raise Misfit(f"{source} is not compiled")
 
     def compile(self, mutation, scratch):
         """Compiles the source of a mutation, and returns the old object and the new one."""
@@ -91,9 +94,9 @@ class Build:
         listed = subprocess.run(["ninja", "-t", "commands", target], cwd=self.folder,
                                 capture_output=True, text=True, check=True).stdout
         command = shlex.split(listed.splitlines()[-1])
-        words = [new if word == old else word for word in command]
-        # The changed object comes first, so that its inline functions win.
-        words.remove(new)
+        # The changed object comes first, so that its inline functions win, and that a library's
+        # object of the same functions is not linked.
+        words = [word for word in command if word != old]
         first = next(i for i, word in enumerate(words) if word.endswith(".o") and i > 0
                      and words[i - 1] != "-o")
         words.insert(first, new)

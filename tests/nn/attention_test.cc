@@ -46,7 +46,8 @@ TEST(RopeFrequencies, AreStretchedAsLlama31Is) {
   }
 }
 
-// The frequency 1 has a wavelength of 6.28: beside the bounds of the middle part.
+// The frequency is 1, so its wavelength is 6.28. It lies above, below and between the bounds where
+// interpolation begins and ends.
 TEST(RopeFrequencies, AreInterpolatedBetweenTheFactors) {
   EXPECT_EQ(frequencies(2, 100, {8, 1, 4, 26}), Floats{1});  // 26 / 4 = 6.5
   EXPECT_EQ(frequencies(2, 100, {8, 1, 4, 6}), Floats{0.125F});
@@ -107,7 +108,8 @@ TEST(Attention, SeesTheTokensUpToItsOwn) {
 }
 
 TEST(Attention, DividesScoresByTheRootOfTheWidth) {
-  // The second token's query meets keys with the products 2 and 0; over sqrt(4) that is 1 and 0.
+  // The products of the second token's query with the keys are 2 and 0; divided by sqrt(4), they
+  // are 1 and 0.
   Packed packed(heads_of(1, 1, 4), 2, {0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0,  //
                                        2, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0});
   const float weight = 0.7310586F;  // e / (e + 1)
@@ -127,7 +129,7 @@ TEST(Attention, RotatesQueriesAndKeysButNotValues) {
   Packed packed(heads_of(1, 1, 2), 2,
                 {1, 0, 0, 1, 5, 6,  //
                  1, 0, 0, 1, 7, 8});
-  // A quarter turn per position.
+  // Each position turns by a quarter of a circle.
   const Tensor rope = packed.layer.tensor({1}, {static_cast<float>(std::numbers::pi / 2)});
   Saved saved;
   (void)packed.forward(saved, rope, true);
@@ -162,7 +164,7 @@ TEST(Attention, DropsWeightsInTrainingAlone) {
   packed.layer.run.dropout = {3, 4};
   const Floats dropped = packed.forward();
   EXPECT_THAT(dropped, testing::Contains(0.0F)) << "the first token has one weight, or none";
-  // The last token's 64 weights are each 0 or 2 / 64: a deviation of 1/8 around 1.
+  // Each of the last token's 64 weights is 0 or 2 / 64, so their sum deviates from 1 by about 1/8.
   EXPECT_NEAR(dropped.back(), 1, 0.6);
   packed.layer.run.dropout.step = 5;
   EXPECT_NE(packed.forward(), dropped);

@@ -51,7 +51,7 @@ TEST_F(DeviceTokensTest, NameTheTokenBeyondTheVocabulary) {
   EXPECT_THAT(refusal(10), testing::HasSubstr("token 0 of the micro-batch is -1,"));
 }
 
-// Decoding has none.
+// Decoding has no targets.
 TEST_F(DeviceTokensTest, TargetsMayBeMissing) {
   const DeviceTokens tokens(layer_.context, {1, 3, {ids_.data(), 3, DType::i32}, {}}, 5);
   EXPECT_TRUE(tokens.micro_batch().targets.empty());

@@ -1,4 +1,4 @@
-// Embeddings of four ids with two channels, whose numbers tell which row they are.
+// Tests embeddings of four ids with two channels. The numbers show from which row they come.
 #include "src/nn/embedding.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 class EmbeddingTest : public testing::Test {
  protected:
-  // ids [2,2] of four tokens, three positions.
+  // The micro-batch has ids [2,2] out of four tokens. There are three positions.
   EmbeddingTest() {
     embedding_.token = layer_.add("wte", {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
     embedding_.position = layer_.add("wpe", {3, 2}, {100, 200, 300, 400, 500, 600});
@@ -65,7 +65,7 @@ TEST_F(EmbeddingTest, GradientsOfTokensAddUpById) {
   embedding_.backward_tokens(micro_batch_, gradient(d), true, layer_.run);
   EXPECT_EQ(layer_.gradient(0), (Floats{10, 20, 100, 200, 0, 0, 1001, 2002}));
   EXPECT_THAT(layer_.announced, ElementsAre(embedding_.token));
-  // A head that is the same matrix has written its part before.
+  // With tied embeddings, the head has already written its part of the gradient.
   embedding_.backward_tokens(micro_batch_, gradient(d), false, layer_.run);
   EXPECT_EQ(layer_.gradient(0), (Floats{20, 40, 200, 400, 0, 0, 2002, 4004}));
 }

@@ -19,7 +19,7 @@ Parameter normal(const Place& place, float deviation = 1) {
   return parameter;
 }
 
-// Elements [first, first + count) of those that the place holds.
+// Returns elements [first, first + count) of those that the place holds.
 Floats initial(const Parameter& parameter, std::int64_t first, std::int64_t count,
                std::uint64_t seed = 1, int threads = 1) {
   DeviceContext context(kernels_named("reference"), threads);

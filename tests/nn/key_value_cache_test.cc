@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Two layers of two query heads and one key-value head of width 3.
+// Returns a model of two layers with two query heads and one key-value head of width 3.
 ModelConfig grouped_config() {
   ModelConfig config;
   config.layers = 2;

@@ -1,5 +1,5 @@
-// What the tests of single layers share: a few parameters with chosen values, their gradients, and
-// a Run. Computes with the reference kernels in f32.
+// LayerFixture is shared by the tests of single layers: a few parameters with chosen values, their
+// gradients, and a Run. It computes with the reference kernels in f32.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline Floats values_of(const Tensor& tensor) { return values_of(tensor.view());
 
 class LayerFixture {
  public:
-  // Declares a parameter; before begin().
+  // Declares a parameter. Call it before begin().
   ParameterId add(const std::string& name, const Shape& shape, Floats values, bool joined = false) {
     Parameter parameter;
     parameter.name = name;
@@ -57,7 +57,7 @@ class LayerFixture {
   DeviceContext context{kernels_named("reference"), 1};
   ParameterStore store{context, DType::f32};
   Run run{context, store};
-  std::vector<ParameterId> announced;  // the gradients that were final, in this order
+  std::vector<ParameterId> announced;  // parameters whose gradients became final, in this order
 
  private:
   std::vector<Floats> values_;

@@ -41,7 +41,7 @@ TEST_P(LinearTest, MultipliesRowsAndAddsTheBias) {
   const Tensor y = layer_.tensor({1, 2, 2}, {0, 0, 0, 0});
   linear_.forward(x_.view(), y.view(), layer_.run);
   EXPECT_EQ(values_of(y), (Floats{6, 16, 15, 28}));
-  // In a group, one rank alone adds it.
+  // If ranks share a product, only one of them adds the bias.
   linear_.adds_bias = false;
   linear_.forward(x_.view(), y.view(), layer_.run);
   EXPECT_EQ(values_of(y), (Floats{-4, -4, 5, 8}));
@@ -66,7 +66,7 @@ TEST_P(LinearTest, GradientsOfWeightsAreProductsOfRows) {
   EXPECT_TRUE(layer_.announced.empty()) << "more chunks of rows may follow";
 }
 
-// All rows are needed for the gradient of the bias, so that it is computed from all of them once.
+// The gradient of the bias needs all rows, so it is computed once, after the last chunk of rows.
 TEST_P(LinearTest, AccumulatesTheMatrixButNotTheBias) {
   linear_.adds_bias = false;
   linear_.backward_weight(dy_.view(), x_.view(), layer_.run);

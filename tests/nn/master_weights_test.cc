@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Vectors and a matrix of which rows, or columns of rows, are held.
+// Declares two vectors, some columns of a matrix and some rows of another one.
 ParameterStore declare(DeviceContext& context, DType compute) {
   ParameterStore store(context, compute);
   const auto add = [&](const Place& place, Initializer::Kind kind) {
@@ -30,7 +30,7 @@ ParameterStore declare(DeviceContext& context, DType compute) {
 class MasterWeightsTest : public testing::TestWithParam<DType> {};
 
 TEST_P(MasterWeightsTest, EveryRangeStartsAsTheWholeDoes) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   ParameterStore whole = declare(context, GetParam());
   ParameterStore cut = declare(context, GetParam());
   whole.allocate();
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Types, MasterWeightsTest, testing::Values(DType::f32, D
                          });
 
 TEST(ParameterStore, SomebodyElseMaySayWhereComputesLie) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   ParameterStore store = declare(context, DType::f32);
   EXPECT_THROW((void)store.compute(0), InternalError) << "nowhere yet";
   std::vector<float> home(static_cast<std::size_t>(store.flat_elements()));

@@ -31,7 +31,7 @@ class MlpTest : public testing::TestWithParam<bool> {
     x_ = layer_.tensor({1, 2, 1}, {1, 0});
   }
   bool lean() const { return GetParam(); }
-  // Backward of a branch that has just run forward; the gradient of its input.
+  // Runs backward of a branch that has just run forward, and returns the gradient of its input.
   Floats backward(const Branch& branch, Saved& saved) {
     const Tensor dy = layer_.tensor({1, 2, 1}, {1, 10});
     const GatheredRows x(x_, layer_.run);

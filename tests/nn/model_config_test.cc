@@ -109,7 +109,7 @@ TEST(ModelConfig, BlamesTheCauseAlone) {
             "the model cannot be built: model.heads is 0: it must be from 1 to 65536");
 }
 
-// The last value that is allowed, and the first that is not.
+// Tries the last allowed and the first refused value of each bound.
 TEST(ModelConfig, HasBoundsThatBelongToItsRange) {
   struct Bound {
     const char* name;
@@ -156,7 +156,7 @@ TEST(ModelConfig, StretchedFrequenciesNeedTwoFactorsInOrder) {
   EXPECT_EQ(complaint(config), "") << "off";
 }
 
-// 2^50 parameters, whose bytes still fit into 64 bits.
+// The model has 2^50 parameters, whose bytes still fit into 64 bits.
 TEST(ModelConfig, RefusesMoreParametersThanItCanCount) {
   ModelConfig config = tiny_llama();
   config.layers = 65536;

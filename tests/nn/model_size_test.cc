@@ -34,7 +34,7 @@ ModelConfig llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
   return c;
 }
 
-// The counts that the models' publishers and Hugging Face's num_parameters() give.
+// The counts are those that the models' publishers and Hugging Face's num_parameters() give.
 TEST(ModelSize, PublishedParameterCounts) {
   EXPECT_EQ(parameter_count(gpt2(12, 768, 12)), 124439808);
   EXPECT_EQ(parameter_count(gpt2(24, 1024, 16)), 354823168);
@@ -51,7 +51,7 @@ TEST(ModelSize, CountsWhatTheModelDeclares) {
     for (const bool tied : {true, false}) {
       ModelConfig config = base;
       config.tie_embeddings = tied;
-      DeviceContext context(Device{}, 1);
+      DeviceContext context(Device::cpu(), 1);
       ParameterStore store(context, DType::f32);
       const Model model(config, store);
       EXPECT_EQ(parameter_count(config), store.parameter_elements());
@@ -74,7 +74,69 @@ TEST(ModelSize, LogitsStayWithinTheirBound) {
   EXPECT_EQ(logits_rows(c), 1);
 }
 
-// Sizes whose tensors the pool hands out without rounding, so that its peak is the formula's.
+// PerToken counts elements per token, in the compute type and in f32.
+struct PerToken {
+  std::int64_t compute = 0;
+  std::int64_t f32 = 0;
+  std::int64_t bytes(DType dtype) const { return compute * size_of(dtype) + 4 * f32; }
+};
+
+// Counts the statistics per row of a norm: rstd, and for LayerNorm the mean.
+std::int64_t norm_statistics(const ModelConfig& c) { return c.family == Family::gpt2 ? 2 : 1; }
+
+// Counts the stream, its norm, packed queries, keys and values, and the heads' output; and the
+// statistics and lse.
+PerToken saved_by_attention(const ModelConfig& c) {
+  return {2 * c.hidden + c.qkv_width() + c.attention_width(), norm_statistics(c) + c.heads};
+}
+
+// Counts the stream, its norm, and the values before and after GELU, or gate, up and their product.
+PerToken saved_by_mlp(const ModelConfig& c) {
+  const std::int64_t inner = c.family == Family::gpt2 ? 2 * c.ffn : 3 * c.ffn;
+  return {2 * c.hidden + inner, norm_statistics(c)};
+}
+
+// Counts the stream and its norm, which their gradients overwrite, and one loss per token. Logits
+// are not included.
+PerToken head_workspace(const ModelConfig& c) { return {2 * c.hidden, norm_statistics(c) + 1}; }
+
+// Counts the stream's gradient (and its copy with dropout); for SwiGLU, also the gradients of gate
+// and up, and the f32 sum of their two products unless the compute type is f32.
+PerToken mlp_workspace(const ModelConfig& c, DType compute) {
+  PerToken w{c.hidden + (c.dropout > 0 ? c.hidden : 0), 0};
+  if (c.family == Family::llama) {
+    w.compute += 2 * c.ffn;
+    w.f32 += compute == DType::f32 ? 0 : c.hidden;
+  }
+  return w;
+}
+
+// Counts the gradients of the stream (and its copy with dropout), of the heads' output, and of the
+// packed queries, keys and values.
+PerToken attention_workspace(const ModelConfig& c) {
+  return {c.hidden + (c.dropout > 0 ? c.hidden : 0) + c.attention_width() + c.qkv_width(), 0};
+}
+
+// Returns the peak bytes of a pool during Model::forward_backward of one micro-batch: what the
+// forward pass saves for backward in all layers (see Saved), plus the largest workspace (the head
+// with its logits, or the backward of the last layer), before the pool rounds block sizes up (by at
+// most 12.5 %).
+std::int64_t activation_bytes(const ModelConfig& c, std::int64_t micro_batch, std::int64_t sequence,
+                              DType compute) {
+  const std::int64_t rows = micro_batch * sequence;
+  const std::int64_t saved =
+      rows * c.layers * (saved_by_attention(c).bytes(compute) + saved_by_mlp(c).bytes(compute));
+  const std::int64_t head = rows * head_workspace(c).bytes(compute) +
+                            std::min(logits_rows(c), rows) * c.vocab * size_of(compute);
+  const std::int64_t mlp = rows * mlp_workspace(c, compute).bytes(compute);
+  // The tensors that the last MLP had saved have been freed by then.
+  const std::int64_t attention =
+      rows * (attention_workspace(c).bytes(compute) - saved_by_mlp(c).bytes(compute));
+  return saved + std::max({head, mlp, attention});
+}
+
+// Returns sizes whose tensors the pool allocates without rounding, so that its peak equals the
+// formula.
 ModelConfig unrounded(ModelConfig c) {
   c.hidden = 64;
   c.heads = 4;

@@ -1,4 +1,4 @@
-// What a tensor-parallel rank holds of each layer, and which degrees work.
+// Tests which part of each layer a tensor-parallel rank holds, and which degrees are possible.
 #include "src/nn/model_slice.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// 8 heads, 2 key-value heads, 21 hidden units, 37 ids.
+// The model has 8 heads, 2 key-value heads, 21 hidden units and 37 ids.
 ModelConfig grouped() {
   ModelConfig config = tiny_llama();
   config.heads = 8;
@@ -40,7 +40,7 @@ TEST(TensorShare, OfAllRanksIsEverythingOnce) {
       heads += share.heads.count;
       ffn += share.ffn.count;
       ids += share.vocabulary.count;
-      // A query head's keys are on its own rank.
+      // A rank holds the keys of its own query heads.
       EXPECT_EQ(share.kv_heads.first, share.heads.first / 4);
       EXPECT_EQ(share.kv_heads.end(), (share.heads.end() - 1) / 4 + 1);
     }
@@ -131,7 +131,7 @@ TEST(ModelParts, MuonAndWeightDecayKnowTheirMatrices) {
   }
   EXPECT_EQ(named(store, "transformer.ln_f.weight").initializer.kind, Initializer::Kind::ones);
   EXPECT_EQ(named(store, "transformer.ln_f.bias").initializer.kind, Initializer::Kind::zeros);
-  // 0.02 / sqrt(2 x 2 layers), in the projections into the stream alone.
+  // Only the projections into the stream have the smaller deviation, 0.02 / sqrt(2 x 2 layers).
   EXPECT_FLOAT_EQ(named(store, "transformer.h.0.attn.c_proj.weight").initializer.deviation, 0.01F);
   EXPECT_FLOAT_EQ(named(store, "transformer.h.0.mlp.c_fc.weight").initializer.deviation, 0.02F);
 }

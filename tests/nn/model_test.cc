@@ -1,5 +1,5 @@
-// What must hold for whole models: gradients are derivatives, each parameter is announced once, the
-// number of threads changes no bit, decoding gives what the whole sequence gives.
+// Tests whole models: gradients are derivatives, each parameter is announced once, the number of
+// threads changes no bit, and decoding gives the same logits as the whole sequence at once.
 #include "src/nn/model.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ class ModelTest : public testing::TestWithParam<std::tuple<std::string, std::str
   const Kernels& kernels() const { return kernels_named(std::get<1>(GetParam())); }
 };
 
-// f32 [n] with hashed entries in [-1, 1).
+// Returns f32 [n] with hashed entries in [-1, 1).
 std::vector<float> direction(std::uint64_t seed, std::int64_t n) {
   std::vector<float> d;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -45,7 +45,7 @@ std::vector<float> direction(std::uint64_t seed, std::int64_t n) {
   return d;
 }
 
-// Each parameter's gradient along a direction against the central difference of the loss.
+// Compares each parameter's gradient along a direction with the central difference of the loss.
 TEST_P(ModelTest, GradientsAreDerivativesOfTheLoss) {
   TinyModel tiny(config(), DType::f32, kernels());
   tiny.run.training = true;
@@ -74,7 +74,7 @@ TEST_P(ModelTest, GradientsAreDerivativesOfTheLoss) {
       for (std::size_t i = 0; i < d.size(); ++i) {
         x[i] = original[i] + sign * h * d[i];
       }
-      // Gradients land in the bound buffer again and are of no interest.
+      // The gradients overwrite those of the pass before and are not needed.
       difference +=
           static_cast<double>(sign) * tiny.model.forward_backward(tokens.micro_batch, 1, tiny.run);
     }
@@ -103,7 +103,7 @@ TEST_P(ModelTest, EveryGradientIsAnnouncedOnceWhenFinal) {
   }
 }
 
-// The loss's bits and the gradients of a fresh model.
+// StepOutcome is the loss and the gradients of a fresh model.
 struct StepOutcome {
   double loss;
   std::vector<float> gradients;
@@ -142,7 +142,7 @@ TEST_P(ModelTest, EvaluationGivesTheSameLossAndKeepsNothing) {
   EXPECT_LT(evaluation_peak, tiny.context.activations().peak_bytes());
 }
 
-// Sample by sample, on its own, every sample has the loss that it has within the batch.
+// A sample alone has the same loss as within a batch.
 TEST_P(ModelTest, SamplesOfABatchDoNotMix) {
   TinyModel tiny(config(), DType::f32, kernels());
   const std::int64_t time = 11;
@@ -190,7 +190,7 @@ TEST_P(ModelTest, DecodingInPiecesGivesTheLogitsOfTheWhole) {
   const Tensor expected = tiny.model.decode(ids, whole, tiny.run);
   KeyValueCache cache(tiny.context, config(), 13, DType::f32);
   tiny.model.decode(ids.slice(0, 7), cache, tiny.run);
-  // A wrong turn, taken back.
+  // Decode two wrong tokens, and remove them again.
   tiny.model.decode(ids.slice(0, 2), cache, tiny.run);
   cache.truncate(7);
   for (std::int64_t t = 7; t < 11; ++t) {
@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ModelTest,
                            return std::get<0>(instance.param) + "_" + std::get<1>(instance.param);
                          });
 
-// A vocabulary so large that the logits of the micro-batch take several chunks.
+// The vocabulary is so large that the logits of the micro-batch take several chunks.
 TEST(HeadTest, ChunksOfLogitsAddUp) {
   ModelConfig config = tiny_gpt2();
   TinyModel whole(config, DType::f32, kernels_named("reference"));

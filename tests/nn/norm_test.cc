@@ -1,4 +1,4 @@
-// Norms of two channels with an epsilon that makes every number exact.
+// Tests norms of two channels, with an epsilon that makes every number exact.
 #include "src/nn/norm.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// One row [1, 3]: mean 2, variance 1, and with an epsilon of 3 a deviation of 2.
+// The row [1, 3] has mean 2 and variance 1, and with an epsilon of 3 a deviation of 2.
 class LayerNormTest : public testing::Test {
  protected:
   LayerNormTest() {

@@ -22,7 +22,7 @@ Parameter named(const std::string& name, const Shape& shape,
 }
 
 TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   ParameterStore store(context, DType::bf16);
   const ParameterId b = store.add(named("b", {3, 5}, Initializer::Kind::ones));
   const ParameterId joined = store.add(named("j", {2, 5}, Initializer::Kind::ones, true));
@@ -50,7 +50,7 @@ TEST(ParameterStore, LaysParametersOutInOrderWithZeroGaps) {
 
 TEST(ParameterStore, InitialValuesDependOnSeedAndNameAlone) {
   const auto draw = [](std::uint64_t seed, const std::string& name, bool behind_another) {
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     ParameterStore store(context, DType::f32);
     if (behind_another) {
       store.add(named("x", {11}));

@@ -1,4 +1,5 @@
-// How a pass puts off work and keeps tensors.
+// Tests Run, the state of one pass through the model: which gradients of weights it leaves for
+// later, and which tensors it keeps for the backward pass.
 #include "src/nn/run.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +45,7 @@ TEST_F(RunTest, WaitingOnesAreWorkedOffFromTheOldest) {
   EXPECT_THAT(done_, ElementsAre(1, 2, 3));
 }
 
-// The zero-bubble schedule asks for them itself.
+// The zero-bubble schedule itself decides when this work runs, so work_off() leaves it alone.
 TEST_F(RunTest, LaterGoesBeforeWaiting) {
   WeightGradients waiting;
   WeightGradients later;

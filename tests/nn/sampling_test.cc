@@ -54,7 +54,7 @@ TEST(Sampling, TopKAndTopPKeepTheHead) {
   EXPECT_EQ(seen[0] + seen[1], 0);
   EXPECT_NEAR(seen[3], 1 / (1 + std::exp(-1.0)), 0.03);
   options = {};
-  options.top_p = 0.9;  // .64 + .24 < .9: the third is needed
+  options.top_p = 0.9;  // .64 + .24 < .9, so the third is needed
   seen = frequencies(logits, options, 5000);
   EXPECT_EQ(seen[0], 0);
   EXPECT_GT(seen[1], 0);

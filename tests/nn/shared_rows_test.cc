@@ -1,5 +1,5 @@
-// Ranks that share the rows of the stream: what each holds, and what they have together. Ranks are
-// threads.
+// Tests ranks that share the rows of the stream: the rows of each, and those of all together. Ranks
+// are threads.
 #include "src/nn/shared_rows.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(SharedRows, AreGatheredInTheOrderOfTheRanks) {
     const float r = static_cast<float>(10 * comm.rank());
     const GatheredRows rows(rank.tensor({1, 2, 2}, {r, r + 1, r + 2, r + 3}), rank.run);
     rows.start(rank.run);
-    rows.start(rank.run);  // does nothing more
+    rows.start(rank.run);  // has no further effect
     const Tensor whole = rows.whole(rank.run);
     EXPECT_EQ(whole.shape(), (Shape{2, 2, 2}));
     EXPECT_EQ(values_of(whole), (Floats{0, 1, 2, 3, 10, 11, 12, 13}));
@@ -71,7 +71,7 @@ TEST(SharedRows, AreGatheredWhenTheirWeightGradientsAre) {
     rank.run.later = nullptr;
     later.front()(rank.run);
     EXPECT_EQ(values_of(rows.whole(rank.run)), (Floats{0, 1}));
-    // Nothing is put off: at once.
+    // If weight gradients are not postponed, the gather starts at once.
     const GatheredRows now(rank.tensor({1, 1, 1}, {static_cast<float>(comm.rank())}), rank.run);
     now.start_for_weights(rank.run);
     EXPECT_EQ(later.size(), 1U);
@@ -114,7 +114,7 @@ TEST(SharedRows, SumsOfAWholeStreamAreTheSameOnAllRanks) {
     const Tensor sum = sum_rows(part, rank.run);
     EXPECT_EQ(sum.view().data, part.view().data);
     EXPECT_EQ(values_of(sum), (Floats{3, 15}));
-    // Rows that are not shared are there.
+    // If rows are not shared, every rank has them all.
     const Tensor all = gather_rows(part, rank.run);
     EXPECT_EQ(all.view().data, part.view().data);
   });
@@ -144,7 +144,7 @@ TEST(SharedRows, OfOneRankNeedNoExchange) {
   });
 }
 
-// Dropout belongs to the elements of the stream, whoever holds them.
+// Whether dropout drops an element of the stream does not depend on the rank that holds it.
 TEST(SharedRows, DropoutOfAShareIsThatOfTheWhole) {
   ThreadWorld(3).run([](Communicator& comm) {
     GroupRank rank(comm, true, 2, 3);  // two rows each: the middle rank has some of both samples

@@ -1,5 +1,5 @@
-// A model cut into slices, with weight gradients put off or activations made again, gives the bits
-// of the whole one.
+// A model that is cut into slices, postpones weight gradients or recomputes activations gives the
+// same bits as the whole model.
 #include <cstring>
 #include <map>
 
@@ -21,7 +21,7 @@ struct Outcome {
   std::map<std::string, std::vector<float>> gradients;
 };
 
-// One micro-batch through all slices, on one rank.
+// Runs one micro-batch through all slices on one rank.
 Outcome run_slices(const ModelConfig& config, DType compute, const Kernels& kernels,
                    const Plan& plan) {
   std::vector<std::unique_ptr<TinyModel>> slices;
@@ -135,7 +135,7 @@ TEST_P(SliceTest, RecomputingChangesNoBit) {
   }
 }
 
-// The peak of a pass, beside its parameters.
+// Returns the peak memory of a pass without the parameters.
 std::int64_t peak_bytes(const ModelConfig& config, const Recompute& recompute) {
   ModelSlice slice = ModelSlice::whole(config);
   slice.recompute = recompute;

@@ -1,5 +1,5 @@
-// What the tests of models share: a model with all it runs with, and numbers made by an integer
-// hash that tests/golden/make_golden.py repeats.
+// TinyModel and its neighbours are shared by the tests of models: a model with everything it needs
+// to run, and numbers made by an integer hash that tests/golden/make_golden.py repeats.
 #pragma once
 
 #include <algorithm>
@@ -104,14 +104,14 @@ struct TinyModel {
       });
     }
     masters->refresh_working_copies();
-    // Whatever is not overwritten shows.
+    // A huge value reveals each gradient that is not overwritten.
     context.kernels().fill(context.stream(), gradients.view(), 1e30F);
   }
   TinyModel(const TinyModel&) = delete;
   TinyModel& operator=(const TinyModel&) = delete;
 };
 
-// The names of the kernel tables that run on this machine.
+// Returns the names of the kernel tables that run on this machine.
 inline std::vector<std::string> kernel_tables() {
   std::vector<std::string> names;
   for (const char* name : {"reference", "baseline", "avx2", "avx512"}) {
@@ -124,7 +124,7 @@ inline std::vector<std::string> kernel_tables() {
   return names;
 }
 
-// Odd sizes throughout.
+// All sizes are odd or unequal, so that mixing them up shows.
 inline ModelConfig tiny_gpt2() {
   ModelConfig c;
   c.family = Family::gpt2;

@@ -61,7 +61,7 @@ class GradientNormTest : public testing::Test {
     return sums.read().value();
   }
 
-  DeviceContext context_{Device{}, 1};
+  DeviceContext context_{Device::cpu(), 1};
 };
 
 TEST_F(GradientNormTest, IsTheRootOfTheSumOfSquares) {

@@ -21,7 +21,7 @@ class OptimizerStateTest : public testing::Test {
     store_.allocate();
   }
 
-  DeviceContext context_{Device{}, 1};
+  DeviceContext context_{Device::cpu(), 1};
   ParameterStore store_{context_, DType::f32};
 };
 

@@ -36,7 +36,7 @@ void expect_cover(const ParameterStore& store, const std::vector<GradientBucket>
 }
 
 TEST(GradientBuckets, CoverEverythingOnce) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto store = declare_parameters(context, {100000, 10, 64, 65, 5000, 1, 3000, 700, 9});
   for (const std::int64_t bytes : {1, 256, 1000, 20000, 1 << 20, 1 << 30}) {
     expect_cover(*store, cut_into_buckets(*store, bytes));
@@ -47,23 +47,23 @@ TEST(GradientBuckets, CoverEverythingOnce) {
 }
 
 TEST(GradientBuckets, LargeParametersStandAlone) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto store = declare_parameters(context, {kSumBlock, 100000, kSumBlock, kSumBlock});
   EXPECT_EQ(ranges(cut_into_buckets(*store, kSumBlock * 4 * 3)),
             (std::vector<Range>{{2, 4}, {1, 2}, {0, 1}}));
 }
 
 TEST(GradientBuckets, CloseWhenFull) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto store =
       declare_parameters(context, {kSumBlock, kSumBlock, kSumBlock, kSumBlock, kSumBlock});
   EXPECT_EQ(ranges(cut_into_buckets(*store, kSumBlock * 4 * 2)),
             (std::vector<Range>{{3, 5}, {1, 3}, {0, 1}}));
 }
 
-// Whole layers, as long as they hold no more than twice the size that was asked for.
+// Buckets consist of whole layers unless these exceed twice the requested size.
 TEST(GradientBuckets, BeginAtBordersWherePossible) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const std::vector<std::int64_t> sizes(9, kSumBlock);
   const auto store = declare_parameters(context, sizes);
   const std::vector<ParameterId> layers = {3, 6};
@@ -90,7 +90,7 @@ ParameterStore with_odd_ones(DeviceContext& context) {
 }
 
 TEST(GradientBuckets, KeepWhatIsJoinedAndLeaveOutWhatIsNotTrained) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const ParameterStore store = with_odd_ones(context);
   EXPECT_EQ(ranges(cut_into_buckets(store, 1)), (std::vector<Range>{{5, 6}, {1, 4}, {0, 1}}));
   EXPECT_EQ(ranges(cut_into_buckets(store, 1 << 30)), (std::vector<Range>{{5, 6}, {0, 4}}));

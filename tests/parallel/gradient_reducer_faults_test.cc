@@ -1,4 +1,4 @@
-// When reductions start, what they wait for, and what becomes of errors.
+// Tests when reductions start, what they wait for, and how errors end a step.
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A communicator that notes when its reductions start.
+// Recorder is a communicator that records which reductions start.
 class Recorder : public SelfCommunicator {
  public:
   std::vector<std::int64_t> counts;
@@ -81,7 +81,7 @@ TEST(GradientReducerFaults, NoticesWhatBackwardForgot) {
   EXPECT_EQ(as<float>(reducer.sum(1))[0], gradient(0, 0, 0, 0) + gradient(0, 1, 0, 0));
 }
 
-// Rank 1 fails in mid-step; rank 0 hears of it and neither waits for its deadline.
+// Rank 1 fails in the middle of a step. Rank 0 gets the error before its deadline.
 TEST(GradientReducerFaults, ErrorsEndTheStepOnAllRanks) {
   for (const int level : {0, 2}) {
     ThreadWorld world(2, {"alpha", "beta"});
@@ -109,7 +109,7 @@ TEST(GradientReducerFaults, ErrorsEndTheStepOnAllRanks) {
   }
 }
 
-// A reduction that ends when it is waited for, and takes its time.
+// SlowReduction is a reduction that takes 20 ms once it is waited for.
 class SlowReduction : public Pending::Operation {
  public:
   void wait() override { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }

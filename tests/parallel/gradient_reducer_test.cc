@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// The most that any of the plan's steps needs.
+// Returns the bytes of the step that needs most.
 std::int64_t bytes_of_all_steps(const ZeroLayout& layout, const Plan& plan) {
   std::int64_t most = 0;
   for (int step = 0; step < plan.steps; ++step) {
@@ -19,7 +19,7 @@ std::int64_t bytes_of_all_steps(const ZeroLayout& layout, const Plan& plan) {
   return most;
 }
 
-// One rank's life; its part of the summed gradient of the last step goes to `all`, f32
+// Runs one rank. Stores its part of the summed gradient of the last step in `all`, f32
 // [flat_elements].
 void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
   Rank rank(comm, kSizes, plan);
@@ -37,10 +37,10 @@ void run_rank(Communicator& comm, const Plan& plan, std::vector<float>& all) {
   }
 }
 
-// What all ranks have together. At level 0 each has all, and they have to be the same.
+// Returns the sums of all ranks together. At level 0 each rank has all sums, which must be equal.
 std::vector<float> run_world(int ranks, const Plan& plan) {
   ThreadWorld world(ranks);
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto elements =
       static_cast<std::size_t>(declare_parameters(context, kSizes)->flat_elements());
   std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks),
@@ -66,9 +66,9 @@ float tree_sum(int step, ParameterId id, std::int64_t i, std::int64_t lo, std::i
   return tree_sum(step, id, i, lo, mid) + tree_sum(step, id, i, mid, hi);
 }
 
-// The canonical tree over the micro-batches, element by element; gaps are zero.
+// Returns the sums by the canonical tree over the micro-batches; gaps are zero.
 std::vector<float> canonical(const Plan& plan) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto store = declare_parameters(context, kSizes);
   std::vector<float> sums(static_cast<std::size_t>(store->flat_elements()), 0.0F);
   for (ParameterId id = 0; id < store->count(); ++id) {
@@ -149,7 +149,8 @@ TEST(GradientReducer, MicroBatchesMayOverlap) {
   }
 }
 
-// One after the other inside a rank, then the tree over the ranks; any number of ranks.
+// Each rank adds its micro-batches one after the other, then the tree adds the ranks, which may be
+// any number.
 TEST(GradientReducer, LayoutAddsInOrder) {
   for (const Reproducibility how : {Reproducibility::layout, Reproducibility::fast}) {
     const Plan plan{12, how};
@@ -169,7 +170,7 @@ TEST(GradientReducer, LayoutAddsInOrder) {
   }
 }
 
-// From ZeRO 2 on the tree over the ranks comes first, round after round.
+// From ZeRO 2 on, the tree adds the ranks first; then the rounds are added one after the other.
 TEST(GradientReducer, LayoutAddsRoundsInOrder) {
   const Plan plan{12, Reproducibility::layout, Order::backward, kSmallBucket, 2};
   const std::vector<float> got = run_world(3, plan);
@@ -183,7 +184,7 @@ TEST(GradientReducer, LayoutAddsRoundsInOrder) {
   }
 }
 
-// Peaks, in whole gradients of one bucket.
+// peak() returns the peak in units of one bucket's gradient.
 TEST(GradientReducer, BuffersFollowTheHeightOfTheTree) {
   SelfCommunicator comm;
   const auto peak = [&](std::int64_t micro_batches, Reproducibility how) {
@@ -205,7 +206,8 @@ TEST(GradientReducer, BuffersFollowTheHeightOfTheTree) {
   EXPECT_EQ(peak(1, Reproducibility::layout), 1);
 }
 
-// Of 16 buckets on 4 ranks with 16 micro-batches: three sums wait for others.
+// There are 16 buckets and 16 micro-batches on 4 ranks, so that each rank holds up to three sums
+// that wait for others.
 TEST(GradientReducer, LevelsHoldWhatTheyPromise) {
   const std::vector<std::int64_t> sizes(16, 4 * kSumBlock);
   constexpr std::int64_t kBucket = 4 * kSumBlock * 4;  // bytes

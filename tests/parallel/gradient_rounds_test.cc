@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
-#include "src/parallel/reduction_tree.h"
+#include "tests/parallel/tree_nodes.h"
 
 namespace trireme {
 namespace {

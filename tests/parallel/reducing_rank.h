@@ -1,4 +1,4 @@
-// What the tests of the reducer share: a rank that reduces gradients made by a hash, under a plan.
+// Rank is shared by the tests of the reducer: it reduces gradients made by a hash, under a plan.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace trireme {
 inline const std::vector<std::int64_t> kSizes = {3001, 7, 640, 1, 129, 2000, 33};
 inline constexpr std::int64_t kSmallBucket = 4 * 700;
 
-// Element i of the gradient of parameter id on micro-batch m, in step `step`.
+// Returns element i of the gradient of parameter id on micro-batch m, in step `step`.
 inline float gradient(int step, std::int64_t m, ParameterId id, std::int64_t i) {
   const std::uint64_t bits = mix64(mix64(static_cast<std::uint64_t>(i * 1000 + m)) ^
                                    static_cast<std::uint64_t>(step * 100 + id));
@@ -25,7 +25,7 @@ inline float gradient(int step, std::int64_t m, ParameterId id, std::int64_t i) 
       std::ldexp(static_cast<double>(bits >> 40) * 0x1p-24 - 0.5, static_cast<int>(bits % 12)));
 }
 
-// Orders in which backward may hand its gradients over.
+// An Order is one in which backward hands over gradients.
 enum class Order { backward, tied, forward };
 
 inline std::vector<ParameterId> order_of(Order order) {
@@ -46,7 +46,8 @@ struct Plan {
   Order order = Order::backward;
   std::int64_t bucket_bytes = kSmallBucket;
   int level = 0;
-  // So many micro-batches are open at once; the gradient of p0 comes when all of them have come.
+  // This many micro-batches are open at once. The gradients of p0 come after all their other
+  // gradients.
   std::size_t open = 1;
   int steps = 2;
   std::vector<std::int64_t> counts = {};  // micro-batches of each step; empty: micro_batches of all
@@ -56,7 +57,7 @@ struct Plan {
   }
 };
 
-// What a rank reduces with.
+// A Rank has everything that one rank reduces with.
 struct Rank {
   Communicator& comm;
   Kernels kernels = adding_kernels();
@@ -91,7 +92,7 @@ struct Rank {
       }
       late.emplace_back(m, &sink);
       if (late.size() == plan.open || m == reducer.micro_batches().back()) {
-        // The last one first: sums wait for those before.
+        // The last one comes first, so that its sum waits for those before it.
         for (; plan.open > 1 && !late.empty(); late.pop_back()) {
           give(*late.back().second, step, late.back().first, 0);
         }

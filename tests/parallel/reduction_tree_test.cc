@@ -7,11 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "tests/parallel/tree_nodes.h"
 
 namespace trireme {
 namespace {
 
-// The tree as a formula: "((0+1)+(2+3))".
+// Returns the tree as a formula, such as "((0+1)+(2+3))".
 std::string formula(std::int64_t lo, std::int64_t hi) {
   if (hi - lo == 1) {
     return std::to_string(lo);
@@ -20,7 +21,7 @@ std::string formula(std::int64_t lo, std::int64_t hi) {
   return "(" + formula(lo, mid) + "+" + formula(mid, hi) + ")";
 }
 
-// What the stack of sums builds for a node, and how high it grows on the way.
+// Returns the formula that the stack of sums builds for a node, and the stack's greatest height.
 std::string by_stack(LeafRange node, std::size_t& height) {
   std::vector<std::string> stack;
   height = 0;
@@ -55,13 +56,13 @@ TEST(ReductionTree, StackBuildsTheTreeWithinItsHeight) {
   EXPECT_EQ(stack_height(9), 5);
 }
 
-// Ranks sum their own leaves, then the same tree goes on over the ranks.
+// Ranks sum their own leaves, then the upper part of the same tree sums the ranks.
 TEST(ReductionTree, PowersOfTwoContinueTheTree) {
   for (const std::int64_t leaves : {8, 24, 40, 56}) {
     for (const int ranks : {1, 2, 4, 8}) {
       std::vector<std::string> sums;
       for (int rank = 0; rank < ranks; ++rank) {
-        const LeafRange own = part_of_leaves(leaves, ranks, rank);
+        const LeafRange own{leaves / ranks * rank, leaves / ranks * (rank + 1)};
         EXPECT_TRUE(is_node(own, leaves));
         std::size_t height = 0;
         sums.push_back(by_stack(own, height));
@@ -85,14 +86,9 @@ TEST(ReductionTree, KnowsItsNodes) {
   EXPECT_FALSE(is_node({3, 3}, 6));
   EXPECT_FALSE(is_node({-1, 2}, 6));
   EXPECT_FALSE(is_node({3, 7}, 6));
-  EXPECT_FALSE(is_node(part_of_leaves(6, 3, 1), 6));
 }
 
-TEST(ReductionTree, RefusesLeavesOutside) {
-  EXPECT_THROW(merges_after(8, {0, 8}), InternalError);
-  EXPECT_THROW(part_of_leaves(6, 4, 0), InternalError);
-  EXPECT_THROW(part_of_leaves(6, 3, 3), InternalError);
-}
+TEST(ReductionTree, RefusesLeavesOutside) { EXPECT_THROW(merges_after(8, {0, 8}), InternalError); }
 
 }  // namespace
 }  // namespace trireme

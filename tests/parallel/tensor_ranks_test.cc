@@ -26,9 +26,10 @@ struct Case {
   bool sequence_parallel = false;
 };
 
-// Gradients as logical tensors; of elements that several ranks hold, every rank's.
+// Outcome holds gradients as logical tensors. Every rank adds its copy of elements that several
+// ranks hold.
 struct Outcome {
-  std::vector<double> losses;  // a rank
+  std::vector<double> losses;  // one per rank
   std::vector<double> evaluated;
   std::map<std::string, std::vector<float>> gradients;
   std::map<std::string, std::vector<int>> holders;
@@ -66,7 +67,7 @@ void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome
     slice.tensor_rank = group->rank();
     slice.tensor_ranks = group->size();
   }
-  TinyModel tiny(c.config, slice, compute, kernels_for({}));
+  TinyModel tiny(c.config, slice, compute, kernels_for(Device::cpu()));
   tiny.run.group = group;
   tiny.run.sequence_parallel = c.sequence_parallel;
   const Tokens tokens(3, 12, c.config.vocab, 1);
@@ -78,7 +79,7 @@ void run_rank(const Case& c, DType compute, TensorGroup* group, Outcome& outcome
   tiny.run.later = c.later ? &later : nullptr;
   tiny.model.backward(tokens.micro_batch, {}, 0.125F, saved, tiny.run);
   const double loss = *as<double>(tiny.loss.view());
-  // What is put off runs in a pass of its own.
+  // The postponed work runs in a pass of its own.
   Run then = tiny.run;
   then.later = nullptr;
   then.batch = 0;
@@ -105,14 +106,14 @@ Outcome run_group(const Case& c, DType compute) {
   ThreadWorld world(c.ranks);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    DeviceContext context(Device{}, 1, comm.memory());
+    DeviceContext context(Device::cpu(), 1, comm.memory());
     TensorRanks group(comm, context);
     run_rank(c, compute, &group, outcome, mutex);
   });
   return outcome;
 }
 
-// The largest difference over the largest element.
+// Returns the largest difference over the largest element.
 double relative_difference(const std::vector<float>& x, const std::vector<float>& y) {
   double difference = 0;
   double size = 1e-30;
@@ -188,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama_rows_odd", llama(3, 3, false), 3, {}, true, true}),
     [](const auto& named) { return named.param.name; });
 
-// What a rank exchanged, and how many gradients of weights it began to compute meanwhile.
+// Exchanged says what a rank exchanged, and how many weight gradients it began to compute
+// meanwhile.
 struct Exchanged {
   bool gathers = false;
   int begun_before = 0;
@@ -214,7 +216,7 @@ class WatchedRanks : public TensorRanks {
     }
   }
 
-  std::int64_t smallest = 0;  // sums of fewer elements, of norms' gradients, are not noted
+  std::int64_t smallest = 0;  // smaller sums, of norms' gradients, are not noted
   int begun = 0;
   std::vector<Exchanged> ended;  // in the order of their starts
 
@@ -226,7 +228,7 @@ class WatchedRanks : public TensorRanks {
   std::map<Exchange, Exchanged> open_;
 };
 
-// Counts what asks for the place of a matrix' gradient: that is when its product starts.
+// Counts the products of weight gradients, which ask for a matrix' gradient when they start.
 class CountingSink : public GradientSink {
  public:
   CountingSink(GradientSink& sink, const ParameterStore& store, WatchedRanks& ranks)
@@ -248,12 +250,12 @@ std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool seq
   ThreadWorld world(2);
   world.run([&](Communicator& comm) {
     comm.set_deadline(std::chrono::seconds(60));
-    DeviceContext context(Device{}, 1, comm.memory());
+    DeviceContext context(Device::cpu(), 1, comm.memory());
     WatchedRanks group(comm, context);
     ModelSlice slice = ModelSlice::whole(config);
     slice.tensor_rank = comm.rank();
     slice.tensor_ranks = comm.size();
-    TinyModel tiny(config, slice, DType::f32, kernels_for({}));
+    TinyModel tiny(config, slice, DType::f32, kernels_for(Device::cpu()));
     CountingSink sink(tiny.sink, tiny.store, group);
     tiny.run.group = &group;
     group.smallest = 2 * config.hidden;
@@ -272,8 +274,8 @@ std::vector<Exchanged> exchanges_of_backward(const ModelConfig& config, bool seq
   return result;
 }
 
-// Backward gathers what enters the head, statistics of its logits, and then rows of the streams and
-// of their gradients; in between it sums rows.
+// Backward gathers the head's input, the statistics of its logits, and then rows of the streams and
+// of their gradients. In between it sums rows.
 TEST(TensorRanksOverlap, RowsTravelWhileGradientsOfWeightsAreComputed) {
   for (const ModelConfig& config : {gpt2(0), llama(4, 2, false)}) {
     const std::vector<Exchanged> all = exchanges_of_backward(config, true);
@@ -291,7 +293,7 @@ TEST(TensorRanksOverlap, RowsTravelWhileGradientsOfWeightsAreComputed) {
     }
     const int branches = 2 * static_cast<int>(config.layers);
     EXPECT_EQ(sums, 1 + branches);
-    EXPECT_EQ(gathers, 2 * branches);  // two a branch, one for the embedding
+    EXPECT_EQ(gathers, 2 * branches);  // two per branch, one for the embedding
   }
 }
 

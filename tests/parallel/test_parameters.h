@@ -1,4 +1,5 @@
-// Parameters with sizes as odd as a model's, and just enough of a kernel table to sum them.
+// Declares parameters with sizes as irregular as a model's, and a kernel table that can only sum
+// them.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace trireme {
 
-// p0, p1, ...: vectors.
+// Declares the vectors p0, p1, ...
 inline std::unique_ptr<ParameterStore> declare_parameters(DeviceContext& context,
                                                           const std::vector<std::int64_t>& sizes,
                                                           DType compute = DType::f32) {

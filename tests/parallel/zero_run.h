@@ -1,6 +1,6 @@
-// A few steps of training under a plan, on any communicator: two stores with every kind of
-// parameter, gradients that depend on the weights, AdamW with clipping. What comes out has to be
-// the same bits for every level of ZeRO and every number of ranks.
+// Trains a few steps under a plan, on any communicator: two stores with every kind of parameter,
+// gradients that depend on the weights, AdamW with clipping. The result must have the same bits for
+// every level of ZeRO and every number of ranks.
 #pragma once
 
 #include <cmath>
@@ -32,10 +32,10 @@ struct ZeroOutcome {
   friend bool operator==(const ZeroOutcome&, const ZeroOutcome&) = default;
 };
 
-// One store, as a pipeline's chunk has it; layers are ranges of its parameters.
+// ZeroChunk is one store, like that of a pipeline's chunk. Layers are ranges of its parameters.
 struct ZeroChunk {
   ParameterStore store;
-  std::vector<ParameterId> layers;  // where they begin, and the end of the last
+  std::vector<ParameterId> layers;  // the first parameter of each layer, then the end of the last
   std::unique_ptr<ZeroState> state;
 
   struct Entry {
@@ -123,7 +123,7 @@ class ZeroRun {
     for (const auto& chunk : chunks_) {
       chunk->state->reducer().finish_step();
       chunk->state->add_squares(sums);
-      // Too early: the update has to see to it that nobody computes with what is gathered here.
+      // This prefetch comes too early: nobody may compute with what it gathers before the update.
       chunk->state->parameters().prefetch(0, chunk->layers[1]);
     }
     const ExactSum squares = sums.read();
@@ -136,7 +136,7 @@ class ZeroRun {
     return norm;
   }
 
-  // Reads every layer, the next one on its way.
+  // Reads every layer while the next one is being gathered.
   void forward(ZeroChunk& chunk) {
     ZeroParameters& residence = chunk.state->parameters();
     for (std::size_t layer = 0; layer + 1 < chunk.layers.size(); ++layer) {
@@ -186,7 +186,7 @@ class ZeroRun {
     }
   }
 
-  // The computes that every rank sees are those that follow from the masters, on whom they lie.
+  // Checks that every rank's working copies are the masters, rounded, whichever rank holds these.
   void expect_working_copies(ZeroChunk& chunk) {
     const ParameterStore& store = chunk.store;
     std::vector<float> masters(static_cast<std::size_t>(store.flat_elements()), 0.0F);
@@ -221,7 +221,7 @@ class ZeroRun {
     EXPECT_TRUE(least == most) << "ranks compute with different weights";
   }
 
-  // All ranks give what they would save; together they have everything primary once.
+  // Appends what the ranks would save, which together is each primary element once.
   void append_state(ZeroChunk& chunk, std::vector<std::int32_t>& state) {
     const ParameterStore& store = chunk.store;
     const auto n = static_cast<std::size_t>(store.flat_elements());
@@ -251,7 +251,7 @@ class ZeroRun {
 
   Communicator& dp_;
   ZeroPlan plan_;
-  DeviceContext context_{Device{}, 1};
+  DeviceContext context_{Device::cpu(), 1};
   std::vector<std::unique_ptr<ZeroChunk>> chunks_;
 };
 

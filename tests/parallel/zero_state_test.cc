@@ -28,7 +28,7 @@ TEST_P(ZeroTest, EveryLevelAndDegreeGivesTheSameBits) {
     ZeroPlan plan{.micro_batches = micro_batches, .compute = GetParam(), .steps = 2};
     const ZeroOutcome expected = run_world(1, plan);
     EXPECT_GT(expected.norms.back(), 0);
-    // More of them make more rounds, which there are from level 2 on.
+    // From level 2 on, more micro-batches make more rounds.
     for (plan.level = micro_batches == 8 ? 0 : 2; plan.level <= 3; ++plan.level) {
       for (const int ranks : {2, 4, 8}) {
         EXPECT_TRUE(run_world(ranks, plan) == expected)
@@ -54,7 +54,7 @@ TEST_P(ZeroTest, BucketsDoNotMatter) {
   }
 }
 
-// An odd number of micro-batches a rank leaves fewer rounds, down to one.
+// If the number of micro-batches per rank is odd, there are fewer rounds, down to one.
 TEST_P(ZeroTest, OddNumbersOfMicroBatches) {
   for (const std::int64_t micro_batches : {12, 20}) {
     ZeroPlan plan{.micro_batches = micro_batches, .compute = GetParam(), .steps = 2};
@@ -83,14 +83,14 @@ INSTANTIATE_TEST_SUITE_P(Types, ZeroTest, testing::Values(DType::f32, DType::bf1
                            return each.param == DType::f32 ? "f32" : "bf16";
                          });
 
-// Eight layers of one bucket each on four ranks.
+// There are eight layers of one bucket each on four ranks.
 TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
   constexpr std::int64_t kLayer = 8 * kSumBlock;
   constexpr std::int64_t kAll = 8 * kLayer;
   for (int level = 0; level <= 3; ++level) {
     ThreadWorld world(4);
     world.run([&](Communicator& dp) {
-      DeviceContext context(Device{}, 1);
+      DeviceContext context(Device::cpu(), 1);
       const auto store =
           declare_parameters(context, std::vector<std::int64_t>(8, kLayer), DType::bf16);
       ZeroState state(*store, {dp, context},
@@ -116,7 +116,7 @@ TEST(ZeroMemory, LevelsHoldWhatTheyPromise) {
 TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
   ThreadWorld world(2);
   world.run([&](Communicator& dp) {
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     const auto store = declare_parameters(context, {5000, 10, 5000});
     ZeroState state(*store, {dp, context},
                     {.level = 3, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
@@ -144,12 +144,12 @@ TEST(ZeroParameters, AreThereOnlyWhileNeeded) {
   });
 }
 
-// A rank that fails leaves the others with an error, and nobody's buffers in use.
+// If one rank fails, the others get an error, and no buffer remains in use.
 TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
   for (const int level : {1, 2, 3}) {
     ThreadWorld world(2, {"alpha", "beta"});
     const auto life = [&](Communicator& dp) {
-      DeviceContext context(Device{}, 1);
+      DeviceContext context(Device::cpu(), 1);
       const auto store = declare_parameters(context, {50000, 10, 50000});
       ZeroState state(*store, {dp, context},
                       {.level = level, .bucket_bytes = 4, .borders = {}, .optimizer = {}});
@@ -169,7 +169,7 @@ TEST(ZeroState, ErrorsEndTheStepOnAllRanks) {
 
 TEST(ZeroState, AloneThereIsNothingToShare) {
   SelfCommunicator alone;
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const auto store = declare_parameters(context, {5000});
   ZeroState state(*store, {alone, context}, {.level = 3, .borders = {}, .optimizer = {}});
   EXPECT_EQ(state.layout().level(), 0);

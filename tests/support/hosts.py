@@ -65,13 +65,14 @@ def host_namespaces():
 
 def reason_to_skip():
     if os.geteuid() != 0:
-        return "hosts need root (network namespaces)"
+        return "hosts need network namespaces: run as root"
     for tool in ("ip", "tc", "unshare", "nsenter", "mpirun"):
         if shutil.which(tool) is None:
-            return f"hosts need the command '{tool}'"
+            return f"hosts need the command '{tool}': run ./dev install-deps"
     probe = subprocess.run(["unshare", *host_namespaces(), "--fork", "ip", "link", "add", "br0",
                             "type", "bridge"], capture_output=True, text=True)
-    return f"hosts can't be made here: {probe.stderr.strip()}" if probe.returncode else None
+    return (f"hosts need namespaces (CAP_SYS_ADMIN and CAP_NET_ADMIN): {probe.stderr.strip()}"
+            if probe.returncode else None)
 
 
 def end_with_parent(sig):
@@ -154,6 +155,7 @@ class Hosts:
         for holder in [*self.holders.values(), *([self.switch] if self.switch else [])]:
             holder.kill()
             holder.wait()
+            holder.stdout.close()
         self.holders, self.switch = {}, None
 
     @staticmethod

@@ -47,6 +47,7 @@ TCP = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMP_NUM_THREADS": "1",
 }
+LOST_SCRIPT = "slurm_script: No such file or directory"
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY",
          "DEADLINE", "BOOT_FAIL"}
 # requeue_seconds: how long a requeued job waits before it may start again; Slurm's own is 120 s.
@@ -93,10 +94,10 @@ PartitionName=urgent Nodes=ALL MaxTime=60 State=UP OverSubscribe=NO PriorityTier
 
 def reason_to_skip():
     if os.geteuid() != 0:
-        return "Slurm's daemons need root here"
+        return "Slurm's daemons need root: run as root"
     for tool in TOOLS:
         if shutil.which(tool, path=PATH) is None:
-            return f"no '{tool}': install slurm-wlm and munge"
+            return f"'{tool}' is missing: install slurm-wlm and munge (./dev install-deps)"
     return None
 
 
@@ -278,10 +279,21 @@ class SlurmCluster:
         return until(f"node {name} {'/'.join(states)}", seconds, reached, step=0.2)
 
     def wait_job(self, job, seconds=300):
-        """Waits for the end of the job, and returns (state, exit code, signal)."""
+        """Waits for the end of the job, and returns (state, exit code, signal). A job whose script
+        Slurm has lost is queued again."""
         state = self.wait_state(job, *ENDED, seconds=seconds)
+        if state == "FAILED" and self.script_was_lost(job):
+            print(f"slurmd lost the script of job {job}; the job is queued again", file=sys.stderr)
+            self.command("scontrol", "requeue", job)
+            state = self.wait_state(job, *ENDED, seconds=seconds)
         code, number = self.show("job", job)["ExitCode"].split(":")
         return state, int(code), int(number)
+
+    def script_was_lost(self, job):
+        """Whether the job never ran because its script had been removed from the node's spool
+        folder, which Slurm 22.05 rarely does on a busy host."""
+        output = pathlib.Path(self.show("job", job).get("StdOut", ""))
+        return output.is_file() and LOST_SCRIPT in output.read_text(errors="replace")
 
     def controller_log(self, most=8000):
         return (self.folder / "slurmctld.log").read_text(errors="replace")[-most:]

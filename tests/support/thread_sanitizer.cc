@@ -1,22 +1,25 @@
-// Linked into every program that is built with ThreadSanitizer (preset `tsan`). It tells the
-// sanitizer what OpenMP orders, since libgomp synchronizes with futexes that the sanitizer does not
-// see: without this file, it would report each access to data that two regions share. The functions
-// replace those of libgomp and call them. Where the program uses another construct of OpenMP, it
+// Makes the order of OpenMP's threads visible to ThreadSanitizer, and is linked into every program
+// of the preset `tsan`. libgomp synchronizes with futexes that the sanitizer does not see: without
+// this file, it would report each access to data that two regions share. The functions replace
+// those of libgomp and call them. If the program uses another construct of OpenMP, that construct
 // needs a function here; without one, the sanitizer reports races that are none.
 //
-// It also holds the sanitizer's options and suppressions, so that no environment variable is
-// needed. TSAN_OPTIONS overrides the options.
+// It also holds the sanitizer's options and suppressions, and one option of UCX, so that no
+// environment variable is needed. TSAN_OPTIONS overrides the options.
 #include <array>
+#include <cstdlib>
 
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
+#include <unistd.h>
 
 namespace {
 
-// One execution of a parallel region. The addresses of its members identify what happens before
-// what: the region's start before each thread's work, that before the region's end, and the same at
-// each barrier. A thread that has passed a barrier may reach the next one while others are still
-// leaving the first, but not the one after it. Hence barriers use two addresses in turn.
+// A Region is one execution of a parallel region. The addresses of its members identify what
+// happens before what: the region's start before each thread's work, that before the region's end,
+// and the same at each barrier. A thread that has passed a barrier may reach the next one while
+// others are still leaving the first, but not the one after it. Hence barriers use two addresses in
+// turn.
 struct Region {
   void (*work)(void*);
   void* data;
@@ -103,10 +106,26 @@ const char* __tsan_default_suppressions() {
          "race:libopen-pal.so\n"
          "race:libopen-rte.so\n"
          "race:libpmix.so\n"
+         "race:mca_\n"  // plugins of Open MPI
          "race:libevent\n"
          "race:libucp.so\n"
          "race:libuct.so\n"
          "race:libucs.so\n"
-         "race:libdnnl.so\n";  // its cache of primitives, behind a lock and futures
+         "race:libdnnl.so\n"  // its cache of primitives, behind a lock and futures
+         // takes two locks in one order when it adds processes, and in the other to remove some
+         "deadlock:mca_btl_tcp.so\n";
 }
 }
+
+namespace {
+
+// UCX hooks madvise(), which a thread calls when the sanitizer has already forgotten it: the lock
+// of the hook then crashes. UCX has read this variable by now, so the program starts itself again.
+[[gnu::constructor]] void keep_ucx_from_hooking(int /*argc*/, char** argv, char** /*environment*/) {
+  if (::getenv("UCX_MEM_EVENTS") == nullptr) {
+    ::setenv("UCX_MEM_EVENTS", "no", 0);
+    ::execv("/proc/self/exe", argv);
+  }
+}
+
+}  // namespace

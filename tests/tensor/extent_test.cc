@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// The block's elements as row-major numbers in the whole tensor, in the block's own order.
+// Returns the block's elements as row-major numbers in the whole tensor, in the block's order.
 std::vector<std::int64_t> elements_by_index(const Extent& extent, const Shape& shape) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < extent.elements(); ++i) {
@@ -51,7 +51,7 @@ TEST(Extent, RunsAgreeWithCountingOneByOne) {
     std::vector<std::int64_t> length;
     for (std::size_t axis = 0; axis < round % 5; ++axis) {
       const std::int64_t extent = 1 + a[axis] % 5;
-      // Whole axes often: that is where runs join.
+      // Whole axes are frequent, because runs join there.
       const std::int64_t first = c[axis] % 2 == 0 ? 0 : b[axis] % (extent + 1);
       shape.push_back(extent);
       start.push_back(first);

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// The whole's element numbers as a rank would hold them, one by one.
+// Returns the whole tensor's element numbers as a rank holds them, one by one.
 std::vector<std::int64_t> held_elements(const Place& place) {
   std::vector<std::int64_t> held;
   for (std::int64_t r = 0; r < place.rows.count; ++r) {

@@ -27,7 +27,7 @@ TEST(Shape, HoldsItsInvariants) {
 }
 
 TEST(Tensor, CopiesShareTheirStorage) {
-  Pool pool(Device{});
+  Pool pool(Device::cpu());
   void* data = nullptr;
   {
     Tensor a(pool, {2, 3}, DType::f32);
@@ -39,7 +39,7 @@ TEST(Tensor, CopiesShareTheirStorage) {
     EXPECT_EQ(b.view().data, data);
     EXPECT_EQ(b.view().count, 6);
     EXPECT_EQ(b.view().bytes(), 24);
-    // Still held: a new tensor lies elsewhere.
+    // The first tensor still holds its memory, so a new one gets other memory.
     EXPECT_NE(Tensor(pool, {2, 3}, DType::f32).view().data, data);
   }
   EXPECT_EQ(pool.peak_bytes(), 128);

@@ -72,7 +72,7 @@ TEST(TraceSummary, WhatAnEvaluationDoesIsEvaluation) {
                                              span_at(SpanKind::stages, "activation", 22, 25),
                                              span_at(SpanKind::evaluation, "evaluation", 5, 30),
                                              span_at(SpanKind::step, "step", 0, 40, {1, -1, -1})}));
-  const StepTimes& times = summarize(traces).ranks.at(0).mean;
+  const StepTimes times = summarize(traces).ranks.at(0).mean;
   EXPECT_NEAR(1e6 * times.evaluation, 25, 1e-6);
   expect_parts(times, {0, 0, 0, 0, 0, 0, 0, 40});
 }

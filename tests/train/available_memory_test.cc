@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// A root with files of a kernel's making.
+// The root folder contains files such as those of the kernel.
 class AvailableMemoryTest : public testing::Test {
  protected:
   void write(const std::string& path, const std::string& text) {
@@ -31,7 +31,7 @@ TEST_F(AvailableMemoryTest, IsThatOfTheHostWhereNothingElseLimits) {
   write_meminfo();
   EXPECT_EQ(read().bytes, 8 * kGiB);
   EXPECT_EQ(read().source, "MemAvailable");
-  // Groups without a limit.
+  // This group has no limit.
   write("proc/self/cgroup", "0::/job\n");
   write("sys/fs/cgroup/job/memory.max", "max\n");
   write("sys/fs/cgroup/job/memory.current", "1000\n");
@@ -46,7 +46,7 @@ TEST_F(AvailableMemoryTest, AGroupOfVersion2CountsItsLimitLessWhatIsBusy) {
   EXPECT_EQ(read().bytes, kGiB);
   EXPECT_EQ(read().source,
             "control group " + (folder_.path() / "sys/fs/cgroup/slice/job").string());
-  // Page cache can be dropped.
+  // The kernel can drop page cache, so it counts as available.
   write("sys/fs/cgroup/slice/job/memory.stat", "anon 5\ninactive_file 1073741824\n");
   EXPECT_EQ(read().bytes, 2 * kGiB);
 }
@@ -68,7 +68,8 @@ TEST_F(AvailableMemoryTest, KnowsVersion1) {
   write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "3221225472\n");
   write("sys/fs/cgroup/memory/job/memory.stat", "cache 7\ntotal_inactive_file 1073741824\n");
   EXPECT_EQ(read().bytes, 2 * kGiB);
-  // "No limit", and a path that is not to be seen from inside.
+  // The kernel writes this number for "no limit". The second path is not visible inside a
+  // container.
   write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(read().bytes, 8 * kGiB);
   write("proc/self/cgroup", "4:memory:/elsewhere/job\n");

@@ -1,11 +1,12 @@
-// Steps that break off: what the replay finds, and where the run goes on. Ranks are threads.
+// Tests steps that break off: what the replay finds, and where the run continues. Ranks are
+// threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "mpi/rank_fault.h"
 #include "src/base/fault.h"
 #include "src/train/engine/training_state.h"
-#include "src/train/logged_replay.h"
+#include "src/train/recovery/logged_replay.h"
 #include "tests/support/message_of.h"
 #include "tests/train/thread_run.h"
 
@@ -47,7 +48,7 @@ TEST_F(BrokenOff, AStopSaysThatTheDataCausedIt) {
   EXPECT_THAT(run_.saved(), ElementsAre(2, 4));
 }
 
-// The loss is NaN once: the second time it is not.
+// The loss is NaN the first time, but not when the step is computed again.
 TEST_F(BrokenOff, OtherBitsAreAFaultOfTheRank) {
   arm("step.loss:0:5:nan");
   try {
@@ -87,7 +88,8 @@ TEST_F(BrokenOff, ARewindLeavesOutTheDataAndGoesOn) {
                        "divergence.rewind_steps=1", "divergence.skip_batches=3"}));
   EXPECT_TRUE(outcome.finished);
   EXPECT_EQ(outcome.step, 6);
-  // Back from the fifth step to step 2; batches 2, 3 and 4, and three more.
+  // The run went back from the fifth step to step 2: batches 2, 3 and 4 are left out, and three
+  // more.
   EXPECT_EQ(counters().left_out, (std::vector<DataWindow>{{2, 2, 6}}));
   EXPECT_EQ(counters().rewinds, 1);
   EXPECT_THAT(run_.log(), AllOf(HasSubstr("rewound to step 2; batches 2 to 7 of the data are left "
@@ -152,7 +154,7 @@ TEST_F(LoggedReplay, NeedsLinesToCompare) {
   EXPECT_THAT(message_of<ConfigError>([&] { replay(0); }),
               HasSubstr("--replay 0: the run has steps 1 to 6"));
   EXPECT_THROW(replay(7), ConfigError);
-  // A line that a crash cut short is none.
+  // A line that a crash cut short does not count.
   write_file_durably(RunDirectory(run_.dir()).metrics(), "{\"step\": 4, \"loss\"\n[]\n");
   EXPECT_THAT(message_of<NotFound>([&] { replay(4); }),
               HasSubstr("has no line for steps 3 to 4: there is nothing to compare"));

@@ -19,7 +19,7 @@ Kernels counting_products() {
   return kernels;
 }
 
-// The number of products of one measurement, with the first for warm-up.
+// Returns the number of products in one measurement, including the first, for warm-up.
 int products_of(int rounds, double enough) {
   const Kernels kernels = counting_products();
   DeviceContext context(kernels, 1);

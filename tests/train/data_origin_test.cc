@@ -1,4 +1,4 @@
-#include "src/train/data_origin.h"
+#include "src/train/recovery/data_origin.h"
 
 #include <cmath>
 
@@ -14,8 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Three documents of 10, 20 and 30 letters and an end each: tokens 0-10, 11-31, 32-62. Samples of
-// four tokens begin at multiples of four.
+// The three documents have 10, 20 and 30 letters and an end each: tokens 0-10, 11-31 and 32-62.
+// Samples of four tokens begin at multiples of four.
 class DataOriginTest : public testing::Test {
  protected:
   DataOriginTest()

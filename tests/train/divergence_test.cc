@@ -21,7 +21,7 @@ DivergenceConfig policy(const std::string& not_finite, const std::string& spike)
   return config;
 }
 
-// After ten quiet steps.
+// Returns counters after ten quiet steps.
 TrainingCounters begun() {
   TrainingCounters counters;
   counters.step = 10;

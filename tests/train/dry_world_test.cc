@@ -1,4 +1,4 @@
-// The groups of a rank whose neighbours do not exist.
+// Tests the groups of a rank whose neighbours do not exist.
 #include "src/train/memory/dry_world.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// dp 2 x tp 3 x pp 4.
+// The grid has dp 2, tp 3 and pp 4.
 class DryWorldTest : public testing::Test {
  protected:
   ProcessGrid grid_{24, {2, 3, 4}};

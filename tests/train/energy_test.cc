@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files such as those of the kernel's powercap framework.
+// The folder has files such as those of the kernel's powercap framework.
 class EnergyTest : public testing::Test {
  protected:
   void zone(const std::string& zone_name, const std::string& name, const std::string& energy) {
@@ -31,7 +31,7 @@ TEST_F(EnergyTest, SumsPackagesAcrossTheEndOfACounter) {
   zone("intel-rapl:0:0", "core", "77");  // a part of a package
   ProcessorEnergy energy(folder_.path());
   EXPECT_EQ(energy.joules(), 0.0);
-  zone("intel-rapl:0", "package-0", "500000");  // has started again at 5 J
+  zone("intel-rapl:0", "package-0", "500000");  // the counter has started again at 5 J
   zone("intel-rapl:1", "package-1", "3000000");
   EXPECT_NEAR(energy.joules().value(), 1.5 + 2.0, 1e-9);
 }
@@ -58,6 +58,56 @@ TEST_F(EnergyTest, IsReportedPerStepAndToken) {
   metrics = {};
   energy.add_to(metrics, 2, 100);
   EXPECT_FALSE(metrics.cpu_joules);
+}
+
+TEST_F(EnergyTest, CountsWhatSavesUse) {
+  zone("intel-rapl:0", "package-0", "1000000");
+  SelfCommunicator world;
+  std::vector<RankPlace> places(1);
+  RunEnergy energy(world, nullptr, places, folder_.path());
+  EXPECT_EQ(energy.complaint(), "");
+  energy.begin_save();
+  zone("intel-rapl:0", "package-0", "2000000");
+  energy.end_save(true);
+  zone("intel-rapl:0", "package-0", "2500000");
+  energy.begin_save();
+  zone("intel-rapl:0", "package-0", "3000000");
+  energy.end_save(false);  // the same save goes on
+  StepMetrics metrics;
+  energy.add_to(metrics, 1, 100);
+  EXPECT_EQ(metrics.saves, 1);
+  EXPECT_DOUBLE_EQ(metrics.cpu_save_joules.value(), 1.5);
+  EXPECT_DOUBLE_EQ(metrics.cpu_joules.value(), 2);
+  metrics = {};
+  energy.add_to(metrics, 1, 100);
+  EXPECT_EQ(metrics.saves, 0);
+  EXPECT_FALSE(metrics.cpu_save_joules);
+}
+
+TEST_F(EnergyTest, SaysWhichCounterCannotBeReadAndWhy) {
+  SelfCommunicator world;
+  std::vector<RankPlace> places(1);
+  EXPECT_THAT(RunEnergy(world, nullptr, places, folder_.path()).complaint(),
+              testing::AllOf(testing::HasSubstr("processors of "),
+                             testing::HasSubstr("sys/class/powercap has no zone")));
+  zone("intel-rapl:0", "package-0", "secret");
+  EXPECT_THAT(ProcessorEnergy(folder_.path()).complaint(),
+              testing::EndsWith("intel-rapl:0/energy_uj: it holds no number"));
+  fs::remove(folder_.path() / "sys/class/powercap/intel-rapl:0/energy_uj");
+  EXPECT_THAT(ProcessorEnergy(folder_.path()).complaint(),
+              testing::EndsWith("energy_uj: No such file or directory"));
+}
+
+TEST(EnergyOfAStep, IsKnownOnlyIfThatOfAllDevicesIs) {
+  StepMetrics m;
+  m.cpu_joules = 2;
+  EXPECT_EQ(energy_per_step(m), 2.0);
+  m.device = "NVIDIA H100";
+  EXPECT_FALSE(energy_per_step(m));
+  m.gpu_joules = 3;
+  EXPECT_EQ(energy_per_step(m), 5.0);
+  m.cpu_joules.reset();
+  EXPECT_FALSE(energy_per_step(m));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The ranks of an evaluation divide its micro-batches. The losses are made up from the tokens, so
-// that every sample has one that is known. Ranks are threads.
+// Tests that the ranks of an evaluation divide its micro-batches. The losses are made up from the
+// tokens, so that every sample has a known one. Ranks are threads.
 #include "src/train/engine/evaluate.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSequence = 4;
 
-// The sum of the targets of a micro-batch.
+// Returns the sum of the targets of a micro-batch.
 double sum_of(const ConstView& targets) {
   double sum = 0;
   for (std::int64_t i = 0; i < targets.count; ++i) {
@@ -31,7 +31,7 @@ double sum_of(const ConstView& targets) {
 
 class EvaluateTest : public testing::Test {
  protected:
-  // 41 bytes and the end of the document: ten samples.
+  // 41 bytes and the end of the document make ten samples.
   EvaluateTest() {
     for (char c = 0; c < 41; ++c) {
       text_.push_back(static_cast<char>('0' + c));
@@ -39,7 +39,7 @@ class EvaluateTest : public testing::Test {
     folder_ = pack_documents(temp_.path(), "data", {text_});
   }
 
-  // The result on every rank, and the sizes of all micro-batches, in any order.
+  // Returns the result on every rank, and keeps the sizes of all micro-batches, in any order.
   std::vector<Evaluation> run(int ranks, std::int64_t micro_batch, std::int64_t max_samples) {
     std::vector<Evaluation> results(static_cast<std::size_t>(ranks));
     passes_.assign(static_cast<std::size_t>(ranks), 0);
@@ -59,7 +59,7 @@ class EvaluateTest : public testing::Test {
     });
     return results;
   }
-  // The mean over the targets of the first samples.
+  // Returns the mean over the targets of the first samples.
   double mean(std::int64_t samples) const {
     double sum = 0;
     for (std::int64_t i = 1; i <= samples * kSequence; ++i) {
@@ -117,7 +117,8 @@ TEST_F(EvaluateTest, KeepsTheTokensOfAllMicroBatchesInFlight) {
   });
 }
 
-// Ranks gather parameters together in every pass: one that has less to do takes part all the same.
+// Ranks gather parameters together in every pass, so a rank with less to do takes part in all
+// passes.
 TEST_F(EvaluateTest, AllRanksMakeEquallyManyPasses) {
   run(4, 3, 10);  // three whole micro-batches and one of a single sample, which all compute
   EXPECT_THAT(passes_, testing::Each(2));

@@ -154,6 +154,44 @@ TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
             2U);
 }
 
+TEST(Fingerprint, TheLossScaleCountsForRunsThatHaveOne) {
+  RunConfig plain;
+  plain.train.loss_scale.initial = 2;
+  EXPECT_EQ(fingerprint_of(plain), fingerprint_of(RunConfig{}));
+  RunConfig half;
+  half.train.precision = "fp16";
+  RunConfig other = half;
+  other.train.loss_scale.growth_interval = 77;
+  const nlohmann::json from = fingerprint_of(half);
+  const nlohmann::json changed = fingerprint_of(other);
+  EXPECT_EQ(differences(from, changed, fields_without_effect(from, changed)).size(), 1U);
+  const nlohmann::json to = fingerprint_of(plain);
+  EXPECT_EQ(differences(from, to, fields_without_effect(from, to)),
+            std::vector<std::string>{"train.precision: checkpoint \"fp16\", run \"bf16\""});
+}
+
+TEST(Fingerprint, ProductsInFp8AreInIt) {
+  const nlohmann::json plain = fingerprint_of(RunConfig{});
+  RunConfig eighth;
+  eighth.train.products = "fp8";
+  const nlohmann::json current = fingerprint_of(eighth);
+  EXPECT_EQ(differences(plain, current, fields_without_effect(plain, current)).size(), 1U);
+  eighth.train.fp8_scaling = "delayed";
+  EXPECT_EQ(differences(current, fingerprint_of(eighth)).size(), 1U);
+  nlohmann::json older = plain;
+  older.erase("train.products");
+  EXPECT_EQ(with_later_fields(older), plain);
+}
+
+TEST(Fingerprint, AttentionByCudnnCountsForTheBits) {
+  RunConfig config;
+  const nlohmann::json own = numerics_fingerprint(config, "reference", 1, 1, false);
+  EXPECT_FALSE(own.contains("attention"));
+  config.train.attention = "cudnn";
+  EXPECT_EQ(numerics_fingerprint(config, "reference", 1, 1, false).at("attention"), "cudnn");
+  EXPECT_EQ(fingerprint_of(config), fingerprint_of(RunConfig{}));
+}
+
 TEST(Fingerprint, WhatOnlyChangesSpeedIsNotInIt) {
   RunConfig changed;
   changed.train.steps = 77;
@@ -178,6 +216,18 @@ TEST(Fingerprint, NumericsNameTheReplicasOnlyWhereTheyCount) {
   EXPECT_TRUE(fields_not_recorded(older).empty());
   older.erase("instructions");
   EXPECT_EQ(fields_not_recorded(older), std::vector<std::string>{"instructions"});
+}
+
+TEST(Fingerprint, AlgorithmsCountForProductsOfBothRuns) {
+  const nlohmann::json saved = {{"algorithms", {{"a", "tile 18"}, {"b", "tile 20"}}}};
+  const nlohmann::json own = {{"algorithms", {{"b", "tile 18"}, {"c", "tile 20"}}}};
+  EXPECT_EQ(algorithms_of_one_run(saved, own),
+            (std::vector<std::string>{"algorithms.a", "algorithms.c"}));
+  EXPECT_EQ(algorithms_of_one_run(saved, nlohmann::json::object()).size(), 2U);
+  EXPECT_EQ(algorithms_of_one_run(nlohmann::json::object(), own).size(), 2U);
+  EXPECT_EQ(algorithms_of_one_run({{"algorithms", "damaged"}}, own).size(), 2U);
+  EXPECT_EQ(fields_not_recorded({{"instructions", "sm_90"}, {"kernels", "cuda"}}),
+            std::vector<std::string>{"algorithms"});
 }
 
 TEST(Fingerprint, ACheckpointOfAnotherOptimizerIsRefused) {

@@ -14,9 +14,10 @@ Parameter vector_of_two(const char* name) {
   return parameter;
 }
 
-// Two parameters with gradients of `values`, in one order of backward or the other.
+// Returns the digest of two parameters whose gradients are `values`; turned: in the other order of
+// backward.
 std::uint64_t digest(std::vector<float> values, bool turned) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   ParameterStore store(context, DType::f32);
   const ParameterId a = store.add(vector_of_two("a"));
   const ParameterId b = store.add(vector_of_two("b"));

@@ -1,4 +1,4 @@
-#include "src/train/job_end.h"
+#include "src/train/ending/job_end.h"
 
 #include <map>
 
@@ -22,7 +22,7 @@ TEST(JobEnd, IsUnknownOutsideAJob) {
   EXPECT_EQ(end.trouble, "");
 }
 
-// Newer versions of Slurm say when the job ends.
+// Newer versions of Slurm report when the job ends.
 TEST(JobEnd, IsWhatSlurmSaysToTheFirstRankAlone) {
   const auto seconds = static_cast<std::int64_t>(wall_clock_seconds()) + 5000;
   std::map<std::string, std::string> job = {{"SLURM_JOB_ID", "42"},

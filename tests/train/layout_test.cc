@@ -1,4 +1,4 @@
-// How a run is divided among its ranks.
+// Tests how a run is divided among its ranks.
 #include "src/train/run/layout.h"
 
 #include <algorithm>
@@ -185,7 +185,7 @@ TEST(DescribeLayout, ATableOfStages) {
               testing::EndsWith("embedding, layers attention of 0"));
 }
 
-// Without embedding and head, two equal halves are half of the work each.
+// Without embedding and head, each of two equal halves does half of the work.
 TEST(DescribeLayout, SharesOfTheWorkAddUp) {
   RunConfig config = config_of(1, 1, 2);
   const Layout layout = layout_of(config);

@@ -1,6 +1,8 @@
 #include "src/train/load_model.h"
 
+#include <cstring>
 #include <functional>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,9 +39,11 @@ RunConfig small_run() {
   return config;
 }
 
-// One step of a run that has just begun; the step's manifest file.
-std::filesystem::path save(const TempFolder& folder) {
-  DeviceContext context(Device{}, 1);
+// Saves one step of a run that has just begun, and returns the step's manifest file. weight: if not
+// null, the value of the first weight of the first tensor.
+std::filesystem::path save(const TempFolder& folder, const float* weight = nullptr,
+                           std::int64_t step = 0) {
+  DeviceContext context(Device::cpu(), 1);
   const RunConfig config = small_run();
   ParameterStore store(context, DType::f32);
   const Model model(config.model, store);
@@ -47,15 +51,19 @@ std::filesystem::path save(const TempFolder& folder) {
   MasterWeights masters(store);
   masters.initialize(1);
   const std::vector<TensorBlock> blocks = parameters_to_load(masters, Weights::latest);
+  if (weight != nullptr) {
+    std::memcpy(blocks.front().data.data, weight, sizeof *weight);
+  }
   ThreadWorld(1).run([&](Communicator& comm) {
     DiskTarget target(comm, {.folder = folder.path()});
     CheckpointWriter writer(comm, target);
     CheckpointMeta meta;
+    meta.step = step;
     meta.config = JsonValue(config_fingerprint(config, "digest", "bytes"));
     writer.save(meta, blocks);
     EXPECT_TRUE(writer.finish()->durable);
   });
-  return folder.path() / step_folder_name(0) / kManifestName;
+  return folder.path() / step_folder_name(step) / kManifestName;
 }
 
 void edit(const std::filesystem::path& file, const std::function<void(Manifest&)>& change) {
@@ -67,13 +75,13 @@ void edit(const std::filesystem::path& file, const std::function<void(Manifest&)
 TEST(LoadModel, LoadsWhatWasSaved) {
   const TempFolder folder;
   save(folder);
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
   EXPECT_EQ(loaded.config, small_run().model);
   EXPECT_EQ(loaded.sequence, 4);
 }
 
-// The damage shows only when the shard is read.
+// The damage is noticed only when the shard is read.
 TEST(LoadModel, SkipsAStepWithDamagedTensors) {
   const TempFolder folder;
   const std::filesystem::path older = save(folder).parent_path();
@@ -84,7 +92,7 @@ TEST(LoadModel, SkipsAStepWithDamagedTensors) {
   std::string bytes = read_file(shard);
   bytes[bytes.size() - 5] ^= 1;
   write_file_durably(shard, bytes);
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
   EXPECT_EQ(loaded.step, 0);
   EXPECT_THAT(loaded.skipped, testing::ElementsAre(HasSubstr(shard.string())));
@@ -95,7 +103,23 @@ TEST(LoadModel, SkipsAStepWithDamagedTensors) {
               StartsWith(shard.string()));
 }
 
-// Somebody else's manifest, under a seal that holds. None of these took memory for the weights.
+// All digests match, as in a checkpoint of a run that had diverged.
+TEST(LoadModel, SkipsAStepWhoseWeightsAreNotFinite) {
+  for (const float weight :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    const TempFolder folder;
+    save(folder);
+    const std::filesystem::path newer = save(folder, &weight, 9).parent_path();
+    DeviceContext context(Device::cpu(), 1);
+    const LoadedModel loaded = load_model(folder.path(), context, DType::f32);
+    EXPECT_EQ(loaded.step, 0);
+    EXPECT_THAT(loaded.skipped, testing::ElementsAre(HasSubstr("wte.weight contains ")));
+    EXPECT_THAT(message_of<DataError>([&] { load_model(newer, context, DType::f32); }),
+                testing::AllOf(StartsWith(newer.string()), HasSubstr("wte.weight contains ")));
+  }
+}
+
+// The manifest is wrong, but its seal is valid. No case allocates memory for the weights.
 TEST(LoadModel, RefusesAModelThatIsNone) {
   struct Case {
     const char* key;
@@ -121,7 +145,7 @@ TEST(LoadModel, RefusesAModelThatIsNone) {
     const TempFolder folder;
     const std::filesystem::path file = save(folder);
     edit(file, [&](Manifest& manifest) { (*manifest.meta.config)[bad.key] = bad.value; });
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     const std::string what =
         message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); });
     EXPECT_THAT(what, StartsWith(file.string() + ": ")) << bad.key << bad.value;
@@ -141,7 +165,7 @@ TEST(LoadModel, RefusesATokenizerThatIsNotTheModels) {
       *manifest.meta.extra = {
           {"tokenizer", "bytes"}, {"tokenizer_digest", digest}, {"tokenizer_vocab", vocab}};
     });
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
                 testing::AllOf(StartsWith(file.string() + ": "), HasSubstr("'tokenizer_")))
         << digest << vocab;
@@ -153,7 +177,7 @@ TEST(LoadModel, RefusesAnAverageThatIsNotStored) {
   const std::filesystem::path file = save(folder);
   const auto refuse = [&](const nlohmann::json& ema) {
     edit(file, [&](Manifest& manifest) { (*manifest.meta.config)["optimizer.ema"] = ema; });
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     load_model(folder.path(), context, DType::f32, Weights::average);
   };
   EXPECT_THROW(refuse(0), ConfigError);
@@ -167,7 +191,7 @@ TEST(LoadModel, NamesTheFileThatLacksAField) {
   const TempFolder folder;
   const std::filesystem::path file = save(folder);
   edit(file, [](Manifest& manifest) { (*manifest.meta.config).erase("model.ffn"); });
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
               testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
 }

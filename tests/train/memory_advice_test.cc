@@ -1,5 +1,5 @@
-// Advice is the first change, in the order of what changes cost, under which the ranks of every
-// host fit; it is true: the plan of the advised configuration fits.
+// Tests that advice is the cheapest change under which the ranks of every host fit, and that it is
+// true: the plan of the advised configuration fits.
 #include "src/train/memory/memory_advice.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class MemoryAdviceTest : public testing::Test {
   std::vector<std::int64_t> resident() const {
     return std::vector<std::int64_t>(static_cast<std::size_t>(ranks_), 1 << 20);
   }
-  // One host that has so much for all ranks.
+  // Returns one host that has this much memory for all ranks.
   std::vector<HostShare> host(std::int64_t available) const {
     HostShare host{"host node7", std::vector<int>(static_cast<std::size_t>(ranks_)), available,
                    "a test", 0};
@@ -133,7 +133,7 @@ TEST_F(MemoryAdviceTest, HostsDoNotHelpEachOther) {
   EXPECT_THAT(*fault, AllOf(HasSubstr("host a"), HasSubstr("3 ranks")));
 }
 
-// Checkpoints of an earlier attempt give way to new ones, but to nothing else.
+// New checkpoints reuse the memory of those of an earlier attempt; nothing else can use it.
 TEST_F(MemoryAdviceTest, WhatCheckpointsHoldIsTakenOver) {
   std::vector<MemoryPlan> plans = plan_memory_of_all(config_, layout(), resident());
   for (MemoryPlan& plan : plans) {
@@ -157,7 +157,7 @@ class OneSequenceTest : public MemoryAdviceTest {
   }
 };
 
-// The embedding is most of the model: where everything else is done, ranks share its rows.
+// The embedding is most of the model. After all other changes, the ranks share its rows.
 TEST_F(OneSequenceTest, MoreTensorOrPipelineRanksComeLast) {
   EXPECT_THAT(advice(needed(config_) - 1), HasSubstr("parallel.dp="));
 }
@@ -174,7 +174,7 @@ TEST(MemoryTable, OfManyRanksNamesTheLargest) {
   EXPECT_EQ(memory_table(std::vector<MemoryPlan>(16)).unit, "MiB");
 }
 
-// With the indentation of a table in the log.
+// The log indents the table.
 TEST(MemoryTable, FitsEightyColumns) {
   std::array<std::int64_t, MemoryPlan::kParts> parts{};
   parts.fill(std::int64_t{999} << 30);

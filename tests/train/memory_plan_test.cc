@@ -1,5 +1,6 @@
-// What is predicted of a rank's memory is what its pools and its counters say after steps, over
-// families, recomputing, tensor and pipeline parallelism, ZeRO and schedules. Ranks are threads.
+// Tests that the predicted memory of a rank equals what its pools and counters report after steps,
+// for families, recomputation, tensor and pipeline parallelism, ZeRO and schedules. Ranks are
+// threads.
 #include "src/train/memory/memory_plan.h"
 
 #include <algorithm>
@@ -70,10 +71,10 @@ RunConfig config_of(const Choice& choice) {
   return c;
 }
 
-// What a rank has taken after two steps, or one of each stage of the ramp.
+// Returns what a rank has taken after two steps, or after one step of each stage of the ramp.
 StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConfig& config) {
   world.set_deadline(std::chrono::seconds(120));
-  DeviceContext context(Device{}, 1, world.memory());
+  DeviceContext context(Device::cpu(), 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
                 {world, world, recorder, context});
   engine.initialize(1);
@@ -99,7 +100,7 @@ StepMemory measured(Communicator& world, FlightRecorder& recorder, const RunConf
   return taken;
 }
 
-// Of all ranks.
+// Compares prediction and measurement of all ranks.
 void expect_predicted(const Choice& choice) {
   SCOPED_TRACE(choice.text());
   const RunConfig config = config_of(choice);
@@ -120,13 +121,13 @@ void expect_predicted(const Choice& choice) {
     EXPECT_EQ(predicted.states, real.states);
     EXPECT_EQ(predicted.gathered, real.gathered);
     EXPECT_LE(std::abs(predicted.snapshot - real.snapshot), 12 * 4);
-    // From ZeRO 1 on, how many buckets are under way at one time is a matter of speed.
+    // From ZeRO 1 on, the number of buckets that are under way at one time depends on speed.
     if (choice.zero == 0 || choice.dp == 1) {
       EXPECT_EQ(predicted.gradients, real.gradients);
     } else {
       EXPECT_GE(predicted.gradients, real.gradients);
     }
-    // How long a message waits for its receiver, too.
+    // How long a message waits for its receiver depends on speed, too.
     if (choice.pp == 1) {
       EXPECT_EQ(predicted.peak_activations, real.peak_activations);
       EXPECT_EQ(predicted.activations, real.activations);
@@ -202,8 +203,8 @@ TEST(StepMemory, OfEverySchedule) {
   }
 }
 
-// From ZeRO 2 on a step of 6 micro-batches on 2 ranks needs more than one of 8: its rounds are
-// longer, and a rank keeps whole gradients.
+// From ZeRO 2 on, a step of 6 micro-batches on 2 ranks needs more memory than one of 8: its rounds
+// are longer, and a rank keeps whole gradients.
 TEST(StepMemory, OfABatchRamp) {
   const BatchRamp ramp{4, 4, 1};  // 2, 4, 6 and 8 micro-batches
   for (const int zero : {0, 1, 2, 3}) {
@@ -219,7 +220,8 @@ TEST(StepMemory, OfABatchRamp) {
   EXPECT_EQ(gradients({8, 8, 1}), gradients({}));
 }
 
-// Two whole steps and the one under way in the node's memory; with partners two of another node.
+// The node's memory holds two whole steps and the one being saved; with partners, also two of
+// another node.
 TEST(MemoryPlan, CountsTheCopiesInMemory) {
   RunConfig config = config_of({});
   const Layout layout = make_layout(config, 1, 1);

@@ -1,4 +1,4 @@
-// The report of a run's memory on several ranks, which are threads.
+// Tests the report of a run's memory on several ranks, which are threads.
 #include "src/train/memory/memory_report.h"
 
 #include <sstream>
@@ -45,7 +45,7 @@ std::vector<RankPlace> places_of(const Communicator& comm) {
   return places;
 }
 
-// The fields of the event in rank 0's log.
+// Returns the fields of the event in rank 0's log.
 nlohmann::json event_in(const std::filesystem::path& folder, const std::string& name) {
   std::istringstream text(read_file(log_file(folder, 0)));
   for (std::string line; std::getline(text, line);) {
@@ -65,7 +65,7 @@ TEST(MemoryReport, PredictsTheSameOnAllRanks) {
   std::vector<std::vector<MemoryPlan>> plans(2);
   ThreadWorld(2).run([&](Communicator& comm) {
     Log log({.rank = comm.rank(), .terminal_level = LogLevel::error, .folder = folder.path()});
-    const MemoryReport report(config, layout, places_of(comm), comm);
+    const MemoryReport report(config, layout, places_of(comm), comm, Device::cpu());
     plans[static_cast<std::size_t>(comm.rank())] = report.predicted();
     report.log_predicted(log);
   });
@@ -89,8 +89,8 @@ TEST(MemoryReport, MeasuresWhatAnEngineHasTaken) {
   ThreadWorld world(1);
   world.run([&](Communicator& comm) {
     Log log({.terminal_level = LogLevel::error, .folder = folder.path()});
-    const MemoryReport report(config, layout, places_of(comm), comm);
-    DeviceContext context(Device{}, 1, comm.memory());
+    const MemoryReport report(config, layout, places_of(comm), comm, Device::cpu());
+    DeviceContext context(Device::cpu(), 1, comm.memory());
     Engine engine(config, layout, {comm, comm, world.recorder(0), context});
     engine.initialize(1);
     const std::vector<std::int32_t> ids(16, 1);
@@ -107,7 +107,8 @@ TEST(MemoryReport, MeasuresWhatAnEngineHasTaken) {
   EXPECT_EQ(measured.at("optimizer"), predicted.states);
   EXPECT_EQ(measured.at("gradients"), predicted.gradients);
   EXPECT_EQ(measured.at("snapshot"), 12345);
-  // What is not accounted for is the program's, so that all parts are what the process has.
+  // What no other part accounts for counts as the program's, so that the parts add up to the
+  // process.
   std::int64_t sum = 0;
   for (const char* name : MemoryPlan::names()) {
     sum += measured.at(name).get<std::int64_t>();

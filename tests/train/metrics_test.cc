@@ -30,7 +30,8 @@ StepMetrics step_of(std::int64_t step) {
   return m;
 }
 
-// The steps to come may have larger batches than those of the last lines: tokens tell the time.
+// Later steps may have larger batches than the steps so far, so the time left follows from the
+// tokens left.
 TEST(StepLines, TheTimeLeftIsThatOfTheTokensLeft) {
   const MetricsPlan plan{0, 40, BatchSchedule(16, {4, 4, 10})};
   EXPECT_THAT(plain_step_line(step_of(30), plan), HasSubstr("  2m00s left  "));
@@ -47,6 +48,16 @@ TEST(StepLines, MegatronsLineHasTheBatchOfTheStep) {
                              HasSubstr("consumed samples:          345 |")));
 }
 
+TEST(StepLines, ShowTheLossScaleOfRunsThatHaveOne) {
+  const MetricsPlan plan{0, 40, 8};
+  EXPECT_THAT(plain_step_line(step_of(30), plan), Not(HasSubstr("loss scale")));
+  EXPECT_THAT(megatron_step_line(step_of(30), plan), Not(HasSubstr("loss scale")));
+  StepMetrics half = step_of(30);
+  half.loss_scale = 65536;
+  EXPECT_THAT(plain_step_line(half, plan), HasSubstr("  loss scale 65536"));
+  EXPECT_THAT(megatron_step_line(half, plan), HasSubstr(" | loss scale: 65536.0 | grad norm: "));
+}
+
 TEST(MetricsPlan, CountsTheWorkOfSteps) {
   const MetricsPlan plan{0, 40, BatchSchedule(16, {4, 4, 10}), 5};
   EXPECT_EQ(plan.samples_before(10) - plan.samples_before(0), 5 * 4 + 5 * 8);
@@ -55,7 +66,7 @@ TEST(MetricsPlan, CountsTheWorkOfSteps) {
 TEST(StepLines, ThePlainLineHasEverythingInItsPlace) {
   const MetricsPlan plan{0, 2000, 8};
   StepMetrics m = step_of(40);
-  m.loss = 9;  // of this step alone; the line has the mean
+  m.loss = 9;  // the loss of this step alone; the line has the mean
   m.loss_mean = 4.12346;
   m.tokens_per_s = 12300;
   m.tokens_left = 12300 * 75;
@@ -185,7 +196,7 @@ TEST_F(MetricsLogTest, FilesThatCannotBeOpenedCostNoMoreThanThemselves) {
 TEST(MetricsLog, ReportsLinesThatAFullDiskRefused) {
   const SmallFileSystem disk(std::size_t{64} << 10);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "mounting a small file system needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   testing::internal::CaptureStderr();
   {

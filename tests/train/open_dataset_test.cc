@@ -1,4 +1,4 @@
-// Datasets that a run accepts, on all ranks alike. Ranks are threads.
+// Tests which datasets a run accepts, on all ranks alike. Ranks are threads.
 #include "src/train/start/open_dataset.h"
 
 #include <fstream>
@@ -28,7 +28,7 @@ class OpenDatasetTest : public testing::Test {
     config_.model.vocab = 257;
     config_.train.eval_samples = 20;
   }
-  // What every rank is told of the validation set.
+  // Returns the error about the validation set on every rank.
   template <class Exception>
   std::string refusal() {
     std::string text;

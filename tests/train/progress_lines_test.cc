@@ -22,7 +22,7 @@ TEST(ProgressLines, OneLineForTheFirstStepIsEnough) {
   EXPECT_NE(lines.after_step(20, 43), "");
 }
 
-// Ten units of work in the first half of the steps, thirty in the second.
+// A step of the first half has ten units of work, one of the second half thirty.
 TEST(ProgressLines, StepsToComeMayBeMoreWork) {
   const auto work = [](std::int64_t step) { return step <= 10 ? step : 10 + 3 * (step - 10); };
   ProgressLines lines(5, 20, 0, work);

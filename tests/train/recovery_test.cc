@@ -1,4 +1,4 @@
-#include "src/train/recovery.h"
+#include "src/train/recovery/recovery.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/thread/thread_world.h"
-#include "src/train/replay_start.h"
+#include "src/train/recovery/replay_start.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -23,7 +23,7 @@ TrainingCounters counters_at(std::int64_t step, std::vector<DataWindow> left_out
   return counters;
 }
 
-// One start of a run that saves these.
+// Writes the checkpoints of one start of a run.
 void save(const TempFolder& folder, const std::vector<TrainingCounters>& all) {
   ThreadWorld(1).run([&](Communicator& comm) {
     std::vector<float> values = {1, 2, 3};
@@ -47,7 +47,7 @@ TEST(RewindSteps, AreMultiplesFarEnoughBackNewestFirst) {
        {counters_at(10), counters_at(20), counters_at(27), counters_at(30), counters_at(40)});
   EXPECT_EQ(rewind_steps(folder.path(), counters_at(45), 10, 5), (Steps{40, 30, 20, 10}));
   EXPECT_EQ(rewind_steps(folder.path(), counters_at(45), 10, 6), (Steps{30, 20, 10}));
-  // Step 27 was saved by a signal: a run that nobody interrupted does not have it.
+  // A signal caused the save of step 27, which an uninterrupted run does not have.
   EXPECT_EQ(rewind_steps(folder.path(), counters_at(39), 10, 10), (Steps{20, 10}));
   EXPECT_EQ(rewind_steps(folder.path(), counters_at(40), 10, 0), (Steps{40, 30, 20, 10}));
 }
@@ -93,7 +93,7 @@ TEST(ReplayStart, HasTheDataOfTheSteps) {
   EXPECT_EQ(start(counters_at(34), 35), "30");
   EXPECT_EQ(start(counters_at(34), 30), "20") << "step 30 is to be computed";
   EXPECT_EQ(start(counters_at(34), 5), "seed");
-  // Back to step 20, whose checkpoint with the window was not saved yet.
+  // The run went back to step 20, but has not saved a checkpoint with the window yet.
   EXPECT_EQ(start(counters_at(24, {window}), 25), "none");
   EXPECT_EQ(start(counters_at(24, {window}), 18), "10") << "before it went back";
   save(folder, {counters_at(20, {window})});

@@ -9,6 +9,7 @@
 #include "src/train/run/batch_ramp_text.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/model_presets.h"
+#include "src/train/run/run_config_checks.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -40,6 +41,59 @@ TEST(RunConfig, TheLargestModelIsCountedExactly) {
   EXPECT_EQ(parameter_count(config.model), 405'853'388'800);
   EXPECT_EQ(config.tokens_per_step(), 4096 * config.model.context);
   EXPECT_NEAR(flops_per_token(config.model, config.data.sequence) / 4.046e12, 1, 1e-3);
+}
+
+TEST(RunConfig, LossScalesArePowersOfTwo) {
+  for (const char* key : {"initial", "minimum", "maximum"}) {
+    for (const char* scale : {"3", "0", "0.5", "-2", "1e30", "1000"}) {
+      const std::string name = fmt::format("train.loss_scale.{}", key);
+      EXPECT_THAT(refusal({fmt::format("{}={}", name, scale)}),
+                  AllOf(HasSubstr(name), HasSubstr("power of two")))
+          << scale;
+    }
+  }
+  EXPECT_THAT(refusal({"train.loss_scale.initial=4", "train.loss_scale.minimum=8"}),
+              HasSubstr("4 is not between train.loss_scale.minimum 8 and maximum 4294967296"));
+  EXPECT_EQ(load({"train.loss_scale.initial=1024"}).config.train.loss_scale.initial, 1024);
+}
+
+TEST(RunConfig, Fp16NeedsCudaDevices) {
+  EXPECT_THAT(refusal({"train.precision=fp16", "train.device=cpu"}),
+              AllOf(HasSubstr("train.precision"), HasSubstr("choose bf16 or fp32")));
+  const RunConfig config = load({"train.precision=fp16"}).config;
+  EXPECT_EQ(config.compute_dtype(), DType::f16);
+  EXPECT_THAT(message_of<ConfigError>([&] { check_precision(config, Device::cpu()); }),
+              HasSubstr("set train.precision to one of them"));
+  check_precision(config, {DeviceKind::cuda, 0});
+}
+
+TEST(RunConfig, AttentionByCudnnNeedsSuitableModelsAndDevices) {
+  EXPECT_FALSE(load({}).config.train.attends_by_cudnn());
+  const RunConfig config = load({"train.attention=cudnn"}).config;
+  EXPECT_TRUE(config.train.attends_by_cudnn());
+  check_precision(config, {DeviceKind::cuda, 0});
+  EXPECT_THAT(message_of<ConfigError>([&] { check_precision(config, Device::cpu()); }),
+              HasSubstr("set train.attention to own"));
+  for (const char* key : {"train.precision=fp32", "train.device=cpu"}) {
+    EXPECT_THAT(refusal({"train.attention=cudnn", key}),
+                HasSubstr("train.attention: cudnn needs train.precision bf16 or fp16"));
+  }
+  EXPECT_THAT(refusal({"train.attention=cudnn", "model.attention_dropout=0.1"}),
+              HasSubstr("other masks"));
+  EXPECT_THAT(refusal({"train.attention=cudnn", "model.heads=192"}),
+              HasSubstr("model.head_dim is 4"));
+}
+
+TEST(RunConfig, ProductsInFp8NeedBf16AndSuitableSizes) {
+  EXPECT_THAT(refusal({"train.products=fp8", "train.precision=fp32"}),
+              HasSubstr("train.products: fp8 needs train.precision bf16"));
+  EXPECT_THAT(refusal({"train.products=fp8", "train.device=cpu"}), HasSubstr("CUDA devices"));
+  const RunConfig config = load({"train.products=fp8"}).config;
+  check_fp8_shapes(config, 2);
+  EXPECT_THAT(message_of<ConfigError>([&] { check_fp8_shapes(config, 64); }),
+              HasSubstr("but heads x head_dim / parallel.tp is 12"));
+  EXPECT_THAT(message_of<ConfigError>([&] { check_precision(config, Device::cpu()); }),
+              HasSubstr("compute capability 8.9 or later, but this run computes on the CPU"));
 }
 
 TEST(RunConfig, NumbersThatWouldOverflowAreRefused) {

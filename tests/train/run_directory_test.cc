@@ -58,7 +58,7 @@ TEST_F(RunDirectoryTest, IsDoneAtAStepUntilItContinues) {
   EXPECT_NEAR(json_in("DONE").at("time").get<double>(), wall_clock_seconds(), 600);
   run_.clear_done();
   EXPECT_EQ(run_.done_step(), std::nullopt);
-  run_.clear_done();  // nothing is there any more
+  run_.clear_done();  // there is nothing left to remove
   mark_done_early(run_, 80, "no improvement");
   EXPECT_EQ(run_.done_step(), 80);
   EXPECT_EQ(json_in("DONE").at("early_stop"), "no improvement");
@@ -89,7 +89,7 @@ TEST_F(RunDirectoryTest, TheFirstExitReasonStays) {
   EXPECT_EQ(json_in("exit_reason.json").at("signal"), 15);
 }
 
-// The process is about to end: nothing may keep it.
+// The process is about to end, and an error must not keep it from that.
 TEST_F(RunDirectoryTest, AnExitReasonWithoutAFolderIsLost) {
   EXPECT_NO_THROW(run_.write_exit_reason({}));
   EXPECT_FALSE(fs::exists(run_.root()));

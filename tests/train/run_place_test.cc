@@ -15,6 +15,13 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
+RunConfig config_of(const fs::path& run, const fs::path& checkpoints = "") {
+  RunConfig config;
+  config.run_dir = run;
+  config.checkpoint.dir = checkpoints;
+  return config;
+}
+
 // Retention would remove such a run together with the checkpoint.
 TEST(RunPlace, LiesInNoCheckpointOrDataset) {
   const TempFolder folder;
@@ -36,14 +43,40 @@ TEST(RunPlace, LiesInNoCheckpointOrDataset) {
       {data, "is a dataset"},
       {data / "shards/a", "is a dataset"}};
   for (const auto& [path, words] : cases) {
-    EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_run(path); }),
-                AllOf(HasSubstr(path.string()), HasSubstr(words)));
+    EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_run(config_of(path)); }),
+                AllOf(HasSubstr("run.dir: " + path.string()), HasSubstr(words)));
+    EXPECT_THAT(
+        message_of<ConfigError>([&] { check_place_of_run(config_of(run / "other", path)); }),
+        AllOf(HasSubstr("checkpoint.dir: " + path.string()), HasSubstr(words)));
   }
   // A run's folder may contain its checkpoint folder, be the same folder or lie in it, and other
   // runs may lie beside or below it. Only steps are ever removed from a checkpoint folder.
-  EXPECT_NO_THROW(check_place_of_run(checkpoints));
-  EXPECT_NO_THROW(check_place_of_run(checkpoints / "run"));
-  EXPECT_NO_THROW(check_place_of_run(run / "second"));
+  EXPECT_NO_THROW(check_place_of_run(config_of(checkpoints)));
+  EXPECT_NO_THROW(check_place_of_run(config_of(checkpoints / "run")));
+  EXPECT_NO_THROW(check_place_of_run(config_of(run / "second")));
+}
+
+TEST(RunPlace, ADatasetLiesInNoCheckpointsOrDataset) {
+  const TempFolder folder;
+  const fs::path checkpoints = folder.path() / "checkpoints";
+  const fs::path step = checkpoints / "step-00000010";
+  const fs::path data = folder.path() / "data";
+  fs::create_directories(step);
+  fs::create_directories(data / "shards");
+  write_file_durably(checkpoints / "GENERATION", "1\n");
+  write_file_durably(step / "manifest.json", "{}");
+  write_file_durably(data / "manifest.json", "{}");
+  for (const auto& [path, words] : std::vector<std::pair<fs::path, const char*>>{
+           {checkpoints / "text", "is a folder of checkpoints"},
+           {step / "text/", "is a checkpoint"},
+           {data / "more", "is a dataset"},
+           {data / "shards/", "is a dataset"}}) {
+    EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_dataset(path); }),
+                AllOf(HasSubstr("--out: " + path.string()), HasSubstr(words)));
+  }
+  EXPECT_NO_THROW(check_place_of_dataset(data));  // packed again
+  EXPECT_NO_THROW(check_place_of_dataset(data / ""));
+  EXPECT_NO_THROW(check_place_of_dataset(folder.path() / "new"));
 }
 
 TEST(RunPlace, RelativePathsAreChecked) {
@@ -52,9 +85,9 @@ TEST(RunPlace, RelativePathsAreChecked) {
   fs::create_directories(data / "shards");
   write_file_durably(data / "manifest.json", "{}");
   const fs::path before = fs::current_path();
-  EXPECT_NO_THROW(check_place_of_run("no-such-folder"));
+  EXPECT_NO_THROW(check_place_of_run(config_of("no-such-folder")));
   fs::current_path(data);
-  EXPECT_THAT(message_of<ConfigError>([] { check_place_of_run("no-such-folder/run"); }),
+  EXPECT_THAT(message_of<ConfigError>([] { check_place_of_run(config_of("no-such-folder/run")); }),
               HasSubstr("is a dataset"));
   fs::current_path(before);
 }

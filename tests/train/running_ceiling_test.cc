@@ -9,7 +9,7 @@ namespace {
 
 TEST(RunningCeiling, IsNeverBelowWhatWasReached) {
   ThreadWorld(2).run([](Communicator& world) {
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     RunningCeiling ceiling(context, DType::f32, world);
     const double first = ceiling.flops();
     EXPECT_GT(first, 0);

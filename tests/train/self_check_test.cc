@@ -93,7 +93,7 @@ TEST(SelfCheck, DoesNotCallEqualOverflowsADifference) {
   EXPECT_THROW(compare({1, 1}, {1, NAN}), DeviceError);
 }
 
-// Everything that a run has to ask for.
+// Switches on all options that have kernels of their own.
 KernelShapes with_options(KernelShapes shapes) {
   shapes.attention_dropout = 0.2F;
   shapes.loss_terms = {0.1F, 1e-3F};
@@ -113,7 +113,7 @@ TEST(SelfCheck, FindsNothingInKernelsOfOptions) {
   }
 }
 
-// Wide layers are cut; a model of 7e9 parameters has these.
+// The check cuts wide layers. These are the sizes of a model of 7e9 parameters.
 TEST(SelfCheck, TakesWideLayers) {
   KernelShapes shapes = llama(DType::bf16);
   shapes.channels = 4096;
@@ -126,7 +126,7 @@ TEST(SelfCheck, TakesWideLayers) {
   EXPECT_NO_THROW(check_kernels(context, shapes));
 }
 
-// One kernel that errs, everywhere or in one element.
+// Each of these functions is a kernel that errs, everywhere or in one element.
 const Kernels& right() { return *tables().back(); }
 
 void wrong_matmul(Stream& stream, const Matmul& p) {
@@ -135,7 +135,7 @@ void wrong_matmul(Stream& stream, const Matmul& p) {
     as<float>(p.c)[0] += 1;
   }
 }
-// As where a thread does not turn up: the last rows stay what they were.
+// Leaves the last rows as they were, as if a thread had not run.
 void incomplete_matmul(Stream& stream, const Matmul& p) {
   std::vector<char> before(static_cast<std::size_t>(p.c.bytes() / 2));
   char* const second = static_cast<char*>(p.c.data) + p.c.bytes() - p.c.bytes() / 2;

@@ -13,8 +13,8 @@
 
 namespace trireme {
 
-// Packs the documents, one file each, into folder / name, as bytes, each with an id of 256 after
-// it. Shards are one, unless shard_bytes is small.
+// Packs the documents, one file each, as bytes into folder / name, with the id 256 at the end of
+// each document. Makes one shard, unless shard_bytes is small.
 inline std::filesystem::path pack_documents(const std::filesystem::path& folder,
                                             const std::string& name,
                                             const std::vector<std::string>& documents,
@@ -32,7 +32,7 @@ inline std::filesystem::path pack_documents(const std::filesystem::path& folder,
   return folder / name;
 }
 
-// A text of `bytes` letters in which there is something to learn.
+// Returns a text of `bytes` letters from which a model can learn.
 inline std::string lesson(std::int64_t bytes) {
   const std::string words = "one and one is two and two and two is four ";
   std::string text;
@@ -43,7 +43,7 @@ inline std::string lesson(std::int64_t bytes) {
   return text;
 }
 
-// What rank 0 has written to its log below `folder`.
+// Returns the log of a rank below `folder`.
 inline std::string log_text(const std::filesystem::path& folder, int rank = 0) {
   return read_file(log_file(folder, rank));
 }

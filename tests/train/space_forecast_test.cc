@@ -76,7 +76,7 @@ TEST(SpaceForecast, SaysWhatLacks) {
   forecast.checkpoint_bytes = std::int64_t{10} << 30;
   forecast.newest = 3;
   forecast.milestones = 2;
-  EXPECT_EQ(forecast.lack("/c"), "");  // nobody knows
+  EXPECT_EQ(forecast.lack("/c"), "");  // the free space is unknown
   forecast.free_bytes = std::int64_t{50} << 30;
   EXPECT_EQ(forecast.lack("/c"), "");
   forecast.free_bytes = std::int64_t{49} << 30;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kWindow = 32;
 
-// Within [-1, 1].
+// Returns numbers in [-1, 1].
 double noise(std::uint32_t i) {
   return 2 * static_cast<double>(uniform_float(philox({i, 0}, philox_key(5))[0])) - 1;
 }
@@ -28,11 +28,11 @@ SpikeHistory quiet(std::uint32_t steps) {
 }
 
 TEST(SpikeDetector, IsTheModifiedZScore) {
-  // Median 3, distances 2 1 0 1 2, MAD 1.
+  // The median is 3, the distances are 2 1 0 1 2, and the MAD is 1.
   const SpikeHistory history{{1, 2, 3, 4, 5}, std::vector<double>(5, 1.0)};
   const SpikeScores scores = spike_scores(history, 8, 6, std::exp(0.5));
   EXPECT_DOUBLE_EQ(scores.loss, 3 * 0.6745);
-  // The floor: all norms are alike.
+  // All norms are alike, so the lower bound of the deviation counts.
   EXPECT_DOUBLE_EQ(scores.norm, 5);
 }
 
@@ -89,7 +89,7 @@ TEST(SpikeDetector, RemembersAWindow) {
   ASSERT_EQ(history.norms.size(), history.losses.size());
   EXPECT_EQ(history.losses.back(), loss_at(99));
   EXPECT_EQ(history.norms.front(), norm_at(100 - kWindow));
-  // A shorter window than that of the run before.
+  // The window is shorter than in the start before.
   SpikeHistory shorter = history;
   remember(shorter, 8, 1, 2);
   EXPECT_EQ(shorter.losses.size(), 8U);

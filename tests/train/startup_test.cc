@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "mpi/thread/thread_world.h"
 #include "src/base/file.h"
@@ -15,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// A node's own file and environment.
+// Returns the configuration of a node that has a file and an environment of its own.
 LoadedConfig config_of_node(const TempFolder& folder, const std::string& lr,
                             const char* const* environment) {
   const auto file = folder.path() / "run.yaml";
@@ -72,11 +73,14 @@ TEST(CheckSameBuild, RefusesAnotherProgramWhereBitsArePromised) {
   const TempFolder folder;
   ThreadWorld(3, {"a", "b", "c"}).run([&](Communicator& comm) {
     Log log({.rank = comm.rank(), .ranks = 3, .folder = folder.path()});
-    const std::string build = comm.rank() == 2 ? "version 2" : "version 1";
+    const auto build_with = [](const char* version) {
+      return nlohmann::json{{"program", "x"}, {"with", {{"hdf5", version}, {"mpi", "4"}}}};
+    };
+    const nlohmann::json build = build_with(comm.rank() == 2 ? "1.14" : "1.10");
     EXPECT_THAT(message_of<ConfigError>([&] { check_same_build(comm, build, "layout", log); }),
-                AllOf(HasSubstr("rank 2 (c) runs version 2"), HasSubstr("rank 0 (a)")));
+                HasSubstr("rank 0 (a) has hdf5 1.10, but rank 2 (c) has hdf5 1.14: "));
     EXPECT_NO_THROW(check_same_build(comm, build, "fast", log));
-    EXPECT_NO_THROW(check_same_build(comm, "version 1", "elastic", log));
+    EXPECT_NO_THROW(check_same_build(comm, build_with("1.10"), "elastic", log));
   });
   EXPECT_THAT(read_file(log_file(folder.path(), 0)), HasSubstr("the same build on all nodes"));
 }
@@ -90,7 +94,7 @@ TEST(CheckSameKernels, RefusesOtherInstructionSetsWhereBitsArePromised) {
   });
 }
 
-// What one rank logs while `work` runs.
+// Returns what one rank logs while `work` runs.
 template <class Work>
 std::string log_of(const Work& work) {
   const TempFolder folder;

@@ -1,4 +1,4 @@
-#include "src/train/step_records.h"
+#include "src/train/recovery/step_records.h"
 
 #include <cmath>
 
@@ -52,7 +52,7 @@ TEST(StepRecords, KeepTheNewest) {
   ASSERT_NE(records.find(3), nullptr);
   EXPECT_EQ(records.find(5)->step, 5);
   EXPECT_EQ(records.find(6), nullptr);
-  // The run went back: what came after is of another line.
+  // The run went back, so the later records are of abandoned steps.
   records.add(record(4));
   EXPECT_NE(records.find(3), nullptr);
   EXPECT_NE(records.find(4), nullptr);

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Threads of one process have one clock: what was measured must be nothing, to its own precision.
+// Threads of one process have one clock, so the measured difference must be 0 within its precision.
 TEST(SharedClock, ThreadsAreNotApart) {
   ThreadWorld world(4);
   world.run([](Communicator& comm) {
@@ -42,7 +42,7 @@ TEST(SharedClock, TakesTheBetterOfTwoReadingsThatAgree) {
   EXPECT_EQ(clock.uncertainty_ns(), 20);
 }
 
-// More than the recorder remembers, and some that take long.
+// There are more operations than the recorder remembers, and some take long.
 TEST(OperationLog, KeepsEveryOperationThatIsCollectedInTime) {
   FlightRecorder recorder(0, "here");
   FlightGroup& group = recorder.add_group(0, "dp", {0, 1});
@@ -98,7 +98,7 @@ TEST(OperationLog, CountsWhatTheRecorderForgotAndWhatDoesNotFit) {
 
 class StepTraceTest : public testing::Test {
  protected:
-  // Steps [first, end) of a run that ends at `end`, on two ranks.
+  // Runs steps [first, end) of a run that ends at `end`, on two ranks.
   void run(std::int64_t wanted, std::int64_t first, std::int64_t end) {
     run_in(folder_.path() / "trace", wanted, first, end);
   }
@@ -144,7 +144,7 @@ TEST_F(StepTraceTest, ForgetsFilesOfRanksThatAreNoMore) {
 TEST_F(StepTraceTest, AFullDiskCostsTheTraceAlone) {
   const SmallFileSystem full(4096);
   if (!full.mounted()) {
-    GTEST_SKIP() << "may not mount";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   run_in(full.path() / "trace", 3, 0, 5);
   EXPECT_THROW((void)read_traces(full.path()), Error);

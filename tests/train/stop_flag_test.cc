@@ -1,4 +1,4 @@
-#include "src/train/stop_flag.h"
+#include "src/train/ending/stop_flag.h"
 
 #include <csignal>
 #include <optional>
@@ -53,7 +53,7 @@ TEST(StopFlag, TellsTheSignalThatCameFirst) {
   }
 }
 
-// Computing threads may have a stack pointer on which a handler must not run.
+// A computing thread's stack pointer may be one on which a handler must not run.
 TEST(StopFlag, BlocksTheSignalsOnThreadsThatCompute) {
   const StopFlag stop;
   sigset_t mask;
@@ -65,7 +65,7 @@ TEST(StopFlag, BlocksTheSignalsOnThreadsThatCompute) {
   EXPECT_EQ(::sigismember(&mask, SIGTERM), 1);
 }
 
-// Impatience ends the process, but a scheduler may repeat its own signals.
+// A second interrupt ends the process, but a scheduler may repeat its own signals.
 TEST(StopFlag, ASecondInterruptEndsTheProcess) {
   EXPECT_EQ(exit_code_of_child([] {
               const StopFlag stop;
@@ -97,8 +97,26 @@ TEST(StopFlag, ASecondInterruptEndsTheProcess) {
             1);
 }
 
+TEST(StopFlag, ARepeatedSignalDoesNotEndAProcessThatStops) {
+  const auto stopped_then = [](int number) {
+    return exit_code_of_child([number] {
+      {
+        const StopFlag stop;
+        send(SIGTERM);
+        wait_for(stop);
+      }
+      std::raise(number);
+      return 7;
+    });
+  };
+  EXPECT_EQ(stopped_then(SIGTERM), 7);
+  EXPECT_EQ(stopped_then(SIGUSR1), 7);
+  EXPECT_EQ(stopped_then(SIGINT), -SIGINT);
+}
+
 TEST(StopFlag, GivesTheSignalsBack) {
   EXPECT_EQ(exit_code_of_child([] {
+              std::signal(SIGTERM, SIG_DFL);
               { const StopFlag stop; }
               std::raise(SIGTERM);
               return 1;

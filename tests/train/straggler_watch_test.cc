@@ -13,8 +13,8 @@ namespace {
 constexpr int kRanks = 4;
 constexpr std::int64_t kEvery = 5;
 
-// seconds(rank, window) of every step; who is named in which window, as rank 0 hears it. All ranks
-// hear the same.
+// Runs steps that take seconds(rank, window), and returns which rank was named in which window,
+// which must be the same on all ranks.
 using Named = std::vector<std::pair<int, int>>;
 Named run(int windows, const std::function<double(int, int)>& seconds, int groups = 1) {
   ThreadWorld world(kRanks);
@@ -37,7 +37,7 @@ Named run(int windows, const std::function<double(int, int)>& seconds, int group
   return named.front();
 }
 
-// Within 3 % of one.
+// Returns a number within 3 % of 1.
 double step_noise(int rank, int window) {
   const auto word = philox({static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(window)},
                            philox_key(7))[0];

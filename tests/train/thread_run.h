@@ -1,5 +1,5 @@
-// ThreadRun is a training run in a temporary folder, whose ranks are threads: one start after the
-// other, with any keys changed.
+// ThreadRun is a training run in a temporary folder, whose ranks are threads. It can be started
+// several times, with changed keys.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace trireme {
 
 class ThreadRun {
  public:
-  // Six steps of four sequences of 8 tokens.
+  // The run has six steps of four sequences of 8 tokens.
   ThreadRun() {
     data_ = pack_documents(folder_.path(), "data", {lesson(3000)});
     write_file_durably(folder_.path() / "run.yaml",
@@ -83,7 +83,7 @@ class ThreadRun {
       work(config, host);
     });
   }
-  // Trains; returns what rank 0 was told. All ranks are told the same.
+  // Trains and returns the outcome, which is the same on all ranks.
   TrainingOutcome train(const std::vector<std::string>& more = {}, int ranks = 1) {
     TrainingOutcome outcome;
     on_ranks(config(more), ranks, [&](const RunConfig& the_config, const TrainingHost& host) {
@@ -103,7 +103,7 @@ class ThreadRun {
     }
     return lines;
   }
-  // The steps of metrics.jsonl.
+  // Returns the steps of metrics.jsonl.
   std::vector<std::int64_t> logged() const {
     std::vector<std::int64_t> steps;
     for (const nlohmann::json& line : metrics()) {
@@ -112,7 +112,7 @@ class ThreadRun {
     return steps;
   }
   std::string log() const { return log_text(dir() / "logs"); }
-  // The steps on disk, rising.
+  // Returns the steps on disk, in ascending order.
   std::vector<std::int64_t> saved() const {
     std::vector<std::int64_t> steps;
     for (const StepFolder& step : list_steps(checkpoints())) {
@@ -121,7 +121,7 @@ class ThreadRun {
     std::sort(steps.begin(), steps.end());
     return steps;
   }
-  // Of the newest step.
+  // Returns the digest of the newest step.
   std::string digest() const {
     std::vector<std::string> skipped;
     const StepFolder step = find_step(checkpoints(), skipped);

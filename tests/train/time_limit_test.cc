@@ -1,4 +1,4 @@
-#include "src/train/time_limit.h"
+#include "src/train/ending/time_limit.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST_F(TimeLimits, AFixedMargin) {
   EXPECT_TRUE(limit.reached(now_ + seconds(81), 0, 0));
 }
 
-// 30 s, two of the longest steps, two of the longest saves.
+// The margin is 30 s, two of the longest steps and two of the longest saves.
 TEST_F(TimeLimits, AMeasuredMargin) {
   TimeLimit limit(now_ + seconds(1000), std::nullopt);
   EXPECT_FALSE(limit.reached(now_, 0, 0));

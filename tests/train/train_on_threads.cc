@@ -1,4 +1,4 @@
-// train_on_threads RANKS CONFIG [KEY=VALUE ...]: the training run of `trireme train` with ranks
+// train_on_threads RANKS CONFIG [KEY=VALUE ...] runs the training of `trireme train` with ranks
 // that are threads of this process, for tests that compare transports.
 #include <cstdlib>
 #include <string>

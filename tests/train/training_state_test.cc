@@ -33,7 +33,11 @@ TEST(TrainingCounters, ComeBackFromText) {
   counters.history = {{3.0000000000000004, 1.0 / 3}, {1e-300, 12345678.9012345}};
   counters.loss_window = {2.0000000000000004, 3};
   counters.validation = {{{100, 1.0 / 3}, {110, 0.5}}, 1.0 / 3, 1, {{4.5, std::nan("")}}};
+  counters.loss_scale = {0x1p20, 17, 2};
+  counters.fp8["a.weight"] = {{{1.0F / 3, 448}, {1e-30F}, {}}};
   const TrainingCounters back = counters_from_json(parse_json(to_json(counters).dump()));
+  EXPECT_EQ(back.loss_scale, counters.loss_scale);
+  EXPECT_EQ(back.fp8, counters.fp8);
   EXPECT_EQ(back.loss_window, counters.loss_window);
   EXPECT_EQ(back.validation.best, counters.validation.best);
   EXPECT_EQ(back.validation.reference, 1.0 / 3);
@@ -47,7 +51,7 @@ TEST(TrainingCounters, ComeBackFromText) {
   EXPECT_EQ(back.skipped_in_a_row, 1);
   EXPECT_EQ(back.rewinds, 5);
   EXPECT_EQ(back.left_out, counters.left_out);
-  // Bit by bit.
+  // The numbers must be equal bit by bit.
   EXPECT_EQ(back.history, counters.history);
   EXPECT_EQ(back.batches(), 158);
 }
@@ -120,16 +124,30 @@ TEST(TrainingCounters, StandWhereTheirCheckpointStands) {
 TEST(TrainingCounters, RefuseWhatIsImpossible) {
   const std::string base = R"("step": 7, "updates": 6, "skipped_steps": 1, "skipped_in_a_row": 0)";
   for (const char* more :
-       {R"("rewinds": -1, "left_out": [])", R"("rewinds": 1)", R"("rewinds": 1, "left_out": 3)",
+       {R"("rewinds": -1, "left_out": [])",
+        R"("rewinds": 1)",
+        R"("rewinds": 1, "left_out": 3)",
         R"("rewinds": 1, "left_out": [3])",
         R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 0}])",
         R"("rewinds": 1, "left_out": [{"step": 1, "first": 1, "count": 1152921504606846976}])",
-        R"("left_out": [{"step": 1, "first": 1, "count": 5}])", R"("rewinds": 2, "left_out": [])",
+        R"("left_out": [{"step": 1, "first": 1, "count": 5}])",
+        R"("rewinds": 2, "left_out": [])",
         R"("rewinds": 1, "left_out": [{"step": 8, "first": 8, "count": 5}])",
-        R"("rewinds": 1, "left_out": [{"step": 1, "first": 2, "count": 5}])", R"("history": [])",
+        R"("rewinds": 1, "left_out": [{"step": 1, "first": 2, "count": 5}])",
+        R"("history": [])",
         R"("history": {"losses": [1], "grad_norms": []})",
         R"("history": {"losses": [1], "grad_norms": [null]})",
-        R"("history": {"losses": ["1"], "grad_norms": [1]})"}) {
+        R"("history": {"losses": ["1"], "grad_norms": [1]})",
+        R"("loss_scale": 8)",
+        R"("fp8": 1)",
+        R"("fp8": {"w": []})",
+        R"("fp8": {"w": [[1], [1], 1]})",
+        R"("fp8": {"w": [[1], [1], [-1]]})",
+        R"("fp8": {"w": [[1], [1], [null]]})",
+        R"("loss_scale": {"scale": 3, "steps": 0, "overflows": 0})",
+        R"("loss_scale": {"scale": 0.5, "steps": 0, "overflows": 0})",
+        R"("loss_scale": {"scale": 8, "steps": -1, "overflows": 0})",
+        R"("loss_scale": {"scale": 8, "steps": 0, "overflows": 2})"}) {
     EXPECT_THROW((void)counters_from_json(parse_json("{" + base + ", " + more + "}")), DataError)
         << more;
   }
@@ -162,7 +180,7 @@ TEST(TrainingCounters, RefuseCountsThatContradictEachOther) {
 }
 
 TEST(TrainingCounters, RefuseListsThatNoRunWrites) {
-  // Many that are possible alone.
+  // Each window is possible alone, but not all of them.
   EXPECT_THAT(refusal_of_windows(3, std::int64_t{1} << 39, 3), HasSubstr("more than a run can"));
   EXPECT_THAT(refusal_of_windows(3, 1, 2), HasSubstr("left_out: 3 windows do not match rewinds"));
   // The time to read them grows with their number, not with its square.
@@ -183,7 +201,8 @@ TEST(TrainingCounters, LeavesTheDataOutThatLedThere) {
   EXPECT_EQ(now.batches(), 601);
   EXPECT_EQ(now.rewinds, 1);
 
-  // Again, further back: all that either line of steps has seen is left out.
+  // The run goes back again, and further: the batches that either line of steps has seen are left
+  // out.
   TrainingCounters failed = now;
   failed.step = 450;
   TrainingCounters earlier = at(300);
@@ -193,7 +212,8 @@ TEST(TrainingCounters, LeavesTheDataOutThatLedThere) {
   EXPECT_EQ(earlier.rewinds, 2);
 }
 
-// Against a sum over the steps; the batches that were left out count for the ramp alone.
+// The samples must be the sum over the steps. The batches that were left out count only for the
+// ramp.
 TEST(TrainingCounters, CountTheSamplesOfTheStepsDone) {
   const BatchSchedule ramp(9, {2, 3, 4});
   const std::vector<DataWindow> left_out = {{3, 3, 2}, {3, 5, 1}, {7, 10, 4}};

@@ -1,4 +1,4 @@
-// Whole runs of a few steps: what they leave behind, and how they end. Ranks are threads.
+// Tests whole runs of a few steps: the files that they leave, and how they end. Ranks are threads.
 #include "src/train/training.h"
 
 #include <csignal>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// A fault plan for one test.
+// Armed installs a fault plan for one test.
 class Armed {
  public:
   explicit Armed(const std::string& plan) { arm_faults(parse_fault_plan(plan), 0, 1); }
@@ -191,7 +191,7 @@ TEST(Training, EndsEarlyWithoutImprovement) {
   EXPECT_THAT(run.log(), HasSubstr("stopped early at step 4"));
 }
 
-// A job that was told to end may have seconds left: the next start evaluates the step.
+// A job that got a signal may have only seconds left, so the next start evaluates the step.
 TEST(Training, AStopPutsTheEvaluationOff) {
   ThreadRun run;
   const std::vector<std::string> evaluates = {"data.validation=" + run.data().string(),

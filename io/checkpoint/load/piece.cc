@@ -34,15 +34,20 @@ void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
 
 std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks) {
   std::vector<std::string> lines;
+  const auto add_once = [&lines](std::string line) {  // the blocks of a tensor follow one another
+    if (lines.empty() || lines.back() != line) {
+      lines.push_back(std::move(line));
+    }
+  };
   for (const TensorBlock& block : blocks) {
     check_block(block);
     const StoredTensor* tensor = manifest.find(block.name);
     if (tensor == nullptr) {
-      lines.push_back(fmt::format("{}: the checkpoint has no such tensor", block.name));
+      add_once(fmt::format("{}: the checkpoint has no such tensor", block.name));
     } else if (tensor->dtype != block.data.dtype || !(tensor->shape == block.shape)) {
-      lines.push_back(fmt::format("{}: checkpoint {} {}, run {} {}", block.name,
-                                  dtype_name(tensor->dtype), tensor->shape.to_string(),
-                                  dtype_name(block.data.dtype), block.shape.to_string()));
+      add_once(fmt::format("{}: checkpoint {} {}, run {} {}", block.name, dtype_name(tensor->dtype),
+                           tensor->shape.to_string(), dtype_name(block.data.dtype),
+                           block.shape.to_string()));
     }
   }
   return lines;

@@ -22,29 +22,33 @@ std::string name_of(const StepCandidate& step) {
 
 // Throws ConfigError on all ranks if the checkpoint does not fit the run on any of them. Returns a
 // description of a contradiction within the manifest, or "". All ranks have the same manifest and
-// return the same.
+// return alike.
 std::string check_fits(Communicator& comm, const StepCandidate& step, const Manifest& manifest,
                        std::span<const TensorBlock> blocks, const ResumeOptions& options) {
   std::string fault;
+  std::string misfit;
   try {
     if (options.accept) {
       options.accept(manifest);
     }
-    const std::vector<std::string> lines = mismatches(manifest, blocks);
-    if (!lines.empty()) {
-      fault =
-          fmt::format("{} does not fit this run:\n  {}", name_of(step), fmt::join(lines, "\n  "));
-    }
+    misfit = fmt::format("{}", fmt::join(mismatches(manifest, blocks), "\n  "));
   } catch (const ConfigError& e) {
     fault = e.what();
   } catch (const DataError& e) {
     return fmt::format("{}: {}", kManifestName, e.what());
   }
-  const std::string all = gather_faults(comm, fault);
-  if (!all.empty()) {
+  if (const std::string all = gather_faults(comm, fault); !all.empty()) {
     throw ConfigError(fault.empty() ? all : fault);
   }
-  return "";
+  const std::string all = gather_faults(comm, misfit);
+  if (all.empty()) {
+    return "";
+  }
+  const std::string& shown = misfit.empty() ? all : misfit;
+  if (options.is_same_model && options.is_same_model(manifest)) {
+    return fmt::format("{}: its tensors do not match its model:\n  {}", kManifestName, shown);
+  }
+  throw ConfigError(fmt::format("{} does not fit this run:\n  {}", name_of(step), shown));
 }
 
 Manifest send_manifest(Communicator& comm, const Inventory& inventory, const StepCandidate& step) {

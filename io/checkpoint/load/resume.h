@@ -27,6 +27,10 @@ struct ResumeOptions {
   // them), and DataError if the manifest contradicts itself: then the step is skipped like a
   // damaged one. Called on all ranks alike.
   std::function<void(const Manifest&)> accept = {};
+  // Returns whether the manifest's configuration describes the run's own model. If so, tensors that
+  // do not fit the run contradict that configuration, and the step is skipped like a damaged one;
+  // otherwise they cause a ConfigError. Called on all ranks alike, after accept.
+  std::function<bool(const Manifest&)> is_same_model = {};
   // Called on all ranks when the blocks of a step are loaded. Returns on all ranks alike "", or why
   // the step is of no use; then it is skipped like a damaged one.
   std::function<std::string()> fault_of_loaded = {};

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "io/checkpoint/folder_entries.h"
 #include "io/checkpoint/names.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -27,18 +28,6 @@ void write_plainly(const fs::path& path, std::string_view text) {
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::error_code code;
-  std::vector<fs::path> paths;
-  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
-    paths.push_back(at->path());
-  }
-  if (code && code != std::errc::no_such_file_or_directory) {
-    throw_errno(code.value(), "list", folder);
-  }
-  return paths;
 }
 
 bool contains(const std::vector<fs::path>& paths, const fs::path& path) {
@@ -98,7 +87,7 @@ bool OwnFolder::is_copied(const MemoryStepName& name) const {
 void OwnFolder::open() const { make_directories(path_); }
 
 void OwnFolder::keep_only(const std::vector<fs::path>& folders) const {
-  for (const fs::path& path : entries_of(path_)) {
+  for (const fs::path& path : folder_entries(path_)) {
     if (!contains(folders, path) && generation_of(path.filename().string()) <= generation_) {
       remove(path);
     }
@@ -106,7 +95,7 @@ void OwnFolder::keep_only(const std::vector<fs::path>& folders) const {
 }
 
 void OwnFolder::keep_only_of_all(const std::vector<fs::path>& folders) const {
-  for (const fs::path& path : entries_of(path_)) {
+  for (const fs::path& path : folder_entries(path_)) {
     if (!contains(folders, path)) {
       remove(path);
     }
@@ -133,8 +122,8 @@ void OwnFolder::remove_copies_before(const MemoryStepName& oldest) const {
   if (!is_there(partner_)) {
     return;
   }
-  for (const fs::path& of_node : entries_of(partner_)) {
-    for (const fs::path& path : entries_of(of_node)) {
+  for (const fs::path& of_node : folder_entries(partner_)) {
+    for (const fs::path& path : folder_entries(of_node)) {
       const auto name = parse_memory_step_name(path.filename().string());
       if (name &&
           std::pair(name->generation, name->step) < std::pair(oldest.generation, oldest.step)) {
@@ -160,7 +149,7 @@ void OwnFolder::want_copy(const MemoryStepName& name) const {
     return;
   }
   std::string shards;
-  for (const fs::path& path : entries_of(step(name))) {
+  for (const fs::path& path : folder_entries(step(name))) {
     const std::string file = path.filename().string();
     shards += parse_shard_file_name(file) ? file + "\n" : "";
   }

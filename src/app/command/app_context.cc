@@ -12,6 +12,7 @@
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
 #include "src/base/printable.h"
+#include "src/base/shortened.h"
 #include "src/compute/compute_threads.h"
 #include "src/device/cuda_device.h"
 #include "src/device/nvml/xid.h"
@@ -21,8 +22,8 @@ namespace {
 
 // Delay before other ranks than 0 report an error. Most errors occur on all ranks alike, for
 // example in a file that all read; rank 0 then reports it, and its abort ends the others before
-// they repeat it. On GPUs, a rank that has lost its peers lets the rank speak first whose GPU has
-// failed.
+// they repeat it. On GPUs, a rank that has lost its peers waits as well, so that the rank whose GPU
+// has failed reports first.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
 void arm_planned_faults() {
@@ -47,7 +48,7 @@ const RankDevice* device_of(const AppContext& context, int rank) {
 }
 
 // Asks the driver about this rank's GPU. Returns whether the GPU is at fault: because the error is
-// one of its own, or because the driver tells of a fault that explains the loss of peers.
+// one of its own, or because the driver reports a fault that explains the loss of peers.
 bool explain_by_gpu(AppContext& context, int rank, Failure& failure) {
   constexpr unsigned kWaitMs = 200;  // the driver reports an error a little after the call
   const RankDevice* const own = device_of(context, rank);
@@ -128,7 +129,7 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
   const RankPlace place = context.has_session() ? context.session().place() : RankPlace{};
   const RankPlace blamed =
       at_fault ? context.session().places().at(static_cast<std::size_t>(*at_fault)) : place;
-  Failure failure{code, kind, what};
+  Failure failure{code, kind, shortened(what)};
   const bool own_gpu = !at_fault && explain_by_gpu(context, place.rank, failure);
   name_device(context, blamed, failure);
   if (context.progress != nullptr) {

@@ -44,7 +44,7 @@ void note_devices(AppContext& context, std::vector<RankDevice> devices);
 
 // Prints what went wrong, with rank and host, records it in the run directory, and ends the process
 // or the whole job. For errors that no caller can handle. at_fault: the rank that caused the fault
-// if it is not the one that reports it. If the driver tells of a fault of this rank's GPU, the code
+// if it is not the one that reports it. If the driver reports a fault of this rank's GPU, the code
 // becomes that of a device fault, and the message says so.
 [[noreturn]] void end_with(AppContext& context, ExitCode code, std::string_view kind,
                            const std::string& what, std::optional<int> at_fault = std::nullopt);

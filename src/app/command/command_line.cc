@@ -265,8 +265,12 @@ void CommandLine::check_commands(const std::vector<std::string>& arguments) cons
       for (const auto& command : at->commands_) {
         names.push_back(command->name());
       }
-      throw UsageError(fmt::format("{}: unknown command '{}'{}\n{}", at->path_, word,
-                                   suggestion(word, names), how_to_get_help(*at)));
+      std::string meant = suggestion(word, names);
+      if (meant.empty() && at != this) {  // the help of the program lists too many to repeat here
+        meant = fmt::format("; did you mean '{}'?", fmt::join(names, "', '"));
+      }
+      throw UsageError(fmt::format("{}: unknown command '{}'{}\n{}", at->path_, word, meant,
+                                   how_to_get_help(*at)));
     }
     at = next;
   }

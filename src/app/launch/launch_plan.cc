@@ -122,6 +122,16 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
+// Refuses limits of this process, and thus of its agent and its ranks, with which all attempts
+// would fail.
+void check_own_limits() {
+  const std::vector<Finding> found = check_least_limits(process_limits(), host_name());
+  if (!found.empty()) {
+    throw ConfigError(
+        fmt::format("{}: {}: {}", found.front().where, found.front().what, found.front().remedy));
+  }
+}
+
 // Refuses to run as root before mpirun does so in four attempts.
 void check_user(const LaunchOptions& options) {
   const auto& more = options.launcher_arguments;
@@ -224,7 +234,8 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
 
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const RunConfig config = run_config_of(options.run, environment);
-  check_place_of_run(config.run_dir);  // before the launch writes its lock and journal there
+  check_place_of_run(config);  // before the launch writes its lock and journal there
+  check_own_limits();
   check_user(options);
   const Ground place = place_of(options);
   const int ranks_per_node =
@@ -249,6 +260,8 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   }
   plan.course = course_of(options, place, config, ranks_per_node);
   plan.nodes = place.nodes;
+  plan.on_event = config.launch.on_event;
+  plan.event_deadline = config.launch.event_deadline;
   plan.json_log = config.log_format == "json";
   plan.run_folder = config.run_dir;
   plan.checkpoint_folder = config.checkpoint_dir();

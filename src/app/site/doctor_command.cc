@@ -15,6 +15,7 @@
 #include "src/app/site/launch_checks.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/shortened.h"
 #include "src/base/units.h"
 #include "src/device/cuda_device.h"
 #include "src/train/start/startup.h"
@@ -162,9 +163,16 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   }
   // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
-  append(found, checks.layout(options.planned));
   append(found, checks.devices(summaries));
-  append(found, checks.numbers());
+  const std::vector<Finding> layout = checks.layout(options.planned);
+  append(found, layout);
+  const bool is_impossible = std::any_of(layout.begin(), layout.end(), [](const Finding& finding) {
+    return finding.severity == Severity::error;
+  });
+  // A model that does not fit is too large for the checks of kernels, too.
+  if (all_reduce_value(world, std::int64_t{is_impossible ? 1 : 0}, ReduceOp::max) == 0) {
+    append(found, checks.numbers());
+  }
   append(found, checks.after_layout());
   const std::string mpi = ranks.session == nullptr ? "none" : ranks.session->library_version();
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);
@@ -194,7 +202,7 @@ void print(const std::vector<Finding>& found, const std::vector<std::string>& su
     const bool error = finding.severity == Severity::error;
     errors += error ? 1 : 0;
     fmt::print("{}  {}: {}\n", error ? "error  " : "warning", printable(finding.where),
-               printable_lines(finding.what));
+               printable_lines(shortened(finding.what)));
     if (!finding.remedy.empty()) {
       fmt::print("         {}\n", printable_lines(finding.remedy));
     }

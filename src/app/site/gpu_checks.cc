@@ -129,10 +129,11 @@ void check_peers(const GpuSurroundings& here, std::vector<Finding>& found) {
   }
   const auto [first, second] = here.without_peer_access.front();
   found.push_back(warning_of(
-      fmt::format("{} of GPUs have no peer access, such as {} and {}: they exchange data over the "
-                  "host's memory",
-                  counted(static_cast<std::int64_t>(here.without_peer_access.size()), "pair"),
-                  first, second),
+      fmt::format(
+          "no peer access within {} of GPUs, such as {} and {}: they exchange data over the "
+          "host's memory",
+          counted(static_cast<std::int64_t>(here.without_peer_access.size()), "pair"), first,
+          second),
       here.host,
       "see `nvidia-smi topo -p2p r`; turn off the IOMMU or PCIe ACS, or start the fabric manager"));
 }
@@ -188,7 +189,7 @@ GpuSurroundings gpu_surroundings(const std::string& host, int ranks) {
     here.driver = monitor->driver();
     here.gpus = monitor->gpus();
   }
-  // Ranks of this doctor may compute already, in order to check their kernels.
+  // This process itself may use the GPUs, because doctor also runs the kernels.
   for (GpuState& gpu : here.gpus) {
     std::erase(gpu.processes, std::int64_t{::getpid()});
   }

@@ -1,6 +1,6 @@
 // Makes the checks of `trireme doctor` that concern the GPUs of a host: its driver, its GPUs, and
-// what keeps NCCL from using its fast paths. Each finding says what is so, why it matters, and what
-// to do.
+// what keeps NCCL from using its fast paths. Each finding says what was found, why it matters,
+// and what to do.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace trireme {
 
-// GpuSurroundings holds what the checks of a host's GPUs look at.
+// GpuSurroundings holds the facts about a host's GPUs that the checks judge.
 struct GpuSurroundings {
   std::string host;
   int ranks = 1;                                         // on this host
@@ -23,13 +23,13 @@ struct GpuSurroundings {
   std::vector<std::pair<int, int>> without_peer_access;  // pairs of those
   cuda::CudaVersions versions;
   DriverFacts driver;
-  std::vector<GpuState> gpus;        // as the driver tells
-  std::string no_driver;             // why the driver tells nothing; empty if it does
+  std::vector<GpuState> gpus;        // as the driver reports them
+  std::string no_driver;             // why the driver reports nothing; empty if it does
   std::string mps;                   // the folder of the multi-process service; empty without one
   std::filesystem::path root = "/";  // the folder that contains proc and sys
 };
 
-// Looks at the GPUs of this host; ranks: on this host.
+// Collects the facts. ranks: the number of ranks on this host.
 GpuSurroundings gpu_surroundings(const std::string& host, int ranks);
 
 // Checks what was found. share_device: as in the configuration.

@@ -52,7 +52,7 @@ void measure_gpu(int index, std::map<std::string, Rate>& rates) {
     }
     rates[gpu + "products " + name] = rate_of(samples, "GFLOP/s");
   }
-  Pool pinned({}, cuda::pinned_memory());
+  Pool pinned(Device::cpu(), cuda::pinned_memory());
   const Buffer on_host = pinned.allocate(kGpuCopyBytes);
   const Buffer a = context.activations().allocate(kGpuCopyBytes);
   const Buffer b = context.activations().allocate(kGpuCopyBytes);
@@ -122,8 +122,8 @@ void examine_gpus(NodeExamination& result, const std::function<void(const char*)
   reported("GPUs");
   std::string why;
   const std::unique_ptr<GpuMonitor> monitor = GpuMonitor::open(cuda::management_library(), &why);
-  std::string why_none;
-  const int visible = cuda::device_count(&why_none);
+  const cuda::DeviceSearch found = cuda::find_devices();
+  const int visible = found.count;
   result.back_end = cuda::back_end_text();
   if (monitor != nullptr) {
     result.gpus = monitor->gpus();
@@ -143,7 +143,7 @@ void examine_gpus(NodeExamination& result, const std::function<void(const char*)
     return;
   }
   if (visible == 0) {
-    result.complaints.push_back(fmt::format("GPUs: none can be used: {}", why_none));
+    result.complaints.push_back(fmt::format("GPUs: none can be used: {}", found.why));
   }
   for (int index = 0; index < visible; ++index) {
     reported("the speed of GPUs");

@@ -1,5 +1,5 @@
-// Examines the GPUs of a node for `trireme health`: what their driver tells, what the kernel's log
-// says, and their speed. A node without GPUs is left as it is.
+// Examines the GPUs of a node for `trireme health`: what their driver reports, what the kernel's
+// log says, and their speed. Does nothing on a node without GPUs.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace trireme {
 
-// Adds what the driver tells of the GPUs: facts that should never change, counters of errors, and
-// complaints about faults. Pure.
+// Adds what the driver reports about the GPUs: facts that should never change, counters of errors,
+// and complaints about faults. Pure.
 void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
                     std::vector<std::string>& complaints);
 

@@ -175,7 +175,7 @@ void health(const HealthOptions& options, int& exit_code) {
   }
   const bool well = node.complaints.empty();
   if (well && !options.save.empty()) {
-    write_file_durably(options.save, baseline_text(node.measures));
+    write_named_file(options.save, baseline_text(node.measures));
   }
   exit_code = static_cast<int>(well ? ExitCode::ok : ExitCode::below_threshold);
   if (options.json) {

@@ -28,6 +28,7 @@
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/run_config_checks.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/open_dataset.h"
@@ -174,7 +175,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   }
   append(found, check_folder("run.dir", config_.run_dir, 0, host));
   try {
-    check_place_of_run(config_.run_dir);
+    check_place_of_run(config_);
   } catch (const ConfigError& error) {
     found.push_back(error_of(error, host));
   }
@@ -223,6 +224,7 @@ std::vector<Finding> LaunchChecks::numbers() const {
       found.push_back(warning_of(warning, own().host, ""));
     }
     const Device device = own_device();
+    check_precision(config_, device);
     if (config_.self_check) {
       DeviceContext context(device, threads.threads);
       // If the degree is impossible, another check reports it.
@@ -237,20 +239,18 @@ std::vector<Finding> LaunchChecks::numbers() const {
 
 std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) {
   std::vector<Finding> found;
-  Device first;
-  bool lacks_device = false;
+  std::optional<Device> first;  // without a value if this rank finds no device
   try {
     first = choose_device(config_.train.device);
   } catch (const Error&) {
-    lacks_device = true;
+    // numbers() reports it.
   }
-  const bool is_gpu = first.kind == DeviceKind::cuda;
-  if (is_gpu && own().local_rank == 0) {
+  if (first && first->kind == DeviceKind::cuda && own().local_rank == 0) {
     const GpuSurroundings here = gpu_surroundings(own().host, own().local_size);
     found = check_gpus(here, config_.train.share_device, process_environment());
     summaries.push_back(fmt::format("{}: {}", own().host, gpu_summary(here)));
   }
-  if (all_reduce_value(world_, std::int64_t{lacks_device ? 1 : 0}, ReduceOp::max) > 0) {
+  if (all_reduce_value(world_, std::int64_t{first ? 0 : 1}, ReduceOp::max) > 0) {
     return found;
   }
   try {
@@ -269,8 +269,7 @@ Device LaunchChecks::own_device() const {
   if (devices_.empty()) {
     return choose_device(config_.train.device);
   }
-  const RankDevice& device = devices_[static_cast<std::size_t>(world_.rank())];
-  return device.is_gpu ? Device{DeviceKind::cuda, device.index} : Device{};
+  return devices_[static_cast<std::size_t>(world_.rank())].device();
 }
 
 // Returns "none" without a device, which numbers() reports.
@@ -342,7 +341,9 @@ std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
     const Layout layout = make_layout(config_, as_now ? world_.size() : planned.world,
                                       planned.per_host > 0 ? planned.per_host : per_host);
     if (as_now) {
-      const MemoryReport memory(config_, layout, places_, world_);
+      // Without devices, which another check reports, the CPUs' memory is what can be checked.
+      const Device device = devices_.empty() ? Device::cpu() : own_device();
+      const MemoryReport memory(config_, layout, places_, world_, device);
       in_memory = memory_checkpoint_bytes(memory.predicted());
     }
   } catch (const ConfigError& error) {

@@ -41,7 +41,8 @@ class LaunchChecks {
   // Returns the facts of this rank, including the comparison of its clock and folders with rank
   // 0's.
   RankFacts facts(const std::string& mpi_version) const;
-  // Checks whether the layout fits the ranks, and whether memory and /dev/shm suffice for it.
+  // Checks whether the layout fits the ranks, and whether memory and /dev/shm suffice for it, on
+  // the devices that devices() has given out.
   std::vector<Finding> layout(const PlannedRanks& planned) const;
 
  private:

@@ -59,7 +59,7 @@ const std::vector<Fact>& files() {
       {{"RUN/config.yaml", "The resolved configuration and where each value came from."},
        {"train"}},
       {{"RUN/metrics.jsonl", "The metrics of each logged step, one JSON object per line."},
-       {"train", "plot"}},
+       {"train", "plot", "compare"}},
       {{"RUN/logs/rank-NNNNN.jsonl", "The log of each rank, one JSON object per line."}, {"train"}},
       {{"RUN/tensorboard/", "Event files for TensorBoard."}, {"train"}},
       {{"RUN/trace/", "The traced steps of each rank (run.trace)."}, {"train", "trace"}},

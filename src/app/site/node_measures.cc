@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kDiskLimit{8};
 
 // Returns the rates in GFLOP/s of all cores together.
 std::vector<double> product_rates(DType dtype) {
-  DeviceContext context(Device{}, measure_compute_threads(current_binding().cores).threads);
+  DeviceContext context(Device::cpu(), measure_compute_threads(current_binding().cores).threads);
   std::vector<double> rates;
   for (int sample = 0; sample < kSamples; ++sample) {
     rates.push_back(
@@ -46,7 +46,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
   measures.facts = node_facts();
   measures.counters = link_errors();
   measures.facts["clock"] = clock_is_kept() ? "synchronised" : "not synchronised (no NTP)";
-  measures.facts["kernels"] = kernels_for(Device{}).name;
+  measures.facts["kernels"] = kernels_for(Device::cpu()).name;
   result.complaints = node_troubles();
   const auto part = [&](const char* name, const std::function<void()>& measure) {
     reported(name);

@@ -16,7 +16,7 @@ struct NodeExamination {
   Measures measures;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;  // what could not be examined, and why
-  std::vector<GpuState> gpus;      // as the driver tells
+  std::vector<GpuState> gpus;      // as the driver reports them
   std::string driver;              // its version; empty without GPUs
   std::string back_end;            // what computes on GPUs, such as "simulated CUDA device"
 };

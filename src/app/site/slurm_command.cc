@@ -12,19 +12,17 @@
 #include "slurm/render/measured_times.h"
 #include "slurm/render/shell_words.h"
 #include "src/app/command/number_check.h"
+#include "src/app/site/sbatch.h"
 #include "src/app/site/sweep.h"
-#include "src/base/command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
-#include "src/base/temporary_folder.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kMostTasks = 1000;
-constexpr std::chrono::seconds kPatience{60};
 // These estimates stand for a save and a step that have not been measured.
 constexpr double kGuessedSaveSeconds = 60;
 constexpr double kGuessedStepSeconds = 15;
@@ -122,62 +120,8 @@ void render(const SlurmOptions& options) {
   if (options.output.empty()) {
     fmt::print("{}", script);
   } else {
-    write_file_durably(options.output, script);
+    write_named_file(options.output, script);
   }
-}
-
-// ScriptFile is a file with the script for sbatch. The destructor removes it, since sbatch keeps a
-// copy.
-class ScriptFile {
- public:
-  explicit ScriptFile(const std::string& text) {
-    std::string path = (temporary_folder() / "trireme-job-XXXXXX").string();
-    const int fd = ::mkstemp(path.data());
-    if (fd < 0) {
-      throw_errno(errno, "create", path);
-    }
-    ::close(fd);
-    path_ = path;
-    write_file_durably(path_, text);
-  }
-  ~ScriptFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  ScriptFile(const ScriptFile&) = delete;
-  ScriptFile& operator=(const ScriptFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// Returns the id of the job. after: the job whose end it waits for, or "".
-std::string sbatch(const ScriptFile& script, const std::string& after, bool test_only) {
-  std::vector<std::string> argv = {"sbatch", "--parsable"};
-  if (test_only) {
-    argv.emplace_back("--test-only");
-  }
-  if (!after.empty()) {
-    argv.push_back("--dependency=afterany:" + sbatch_value("--after", after));
-  }
-  argv.push_back(script.path());
-  const CommandResult result = run_command(argv, kPatience);
-  if (!result.good()) {
-    const std::string text = fmt::format(
-        "{}. {}. Check that this is a login node and that --cluster is the right profile",
-        result.complaint("sbatch"),
-        result.late ? "squeue shows whether the job was accepted" : "No job was submitted");
-    if (result.late) {
-      throw IoError(text);
-    }
-    throw ConfigError(text);
-  }
-  if (test_only) {
-    fmt::print("{}", printable_lines(result.errors));
-    return "";
-  }
-  return result.output.substr(0, result.output.find_first_of(";\n"));
 }
 
 void submit(const SlurmOptions& options) {

@@ -86,4 +86,12 @@ void throw_out_of_device_memory(std::int64_t bytes) {
       format_bytes(facts.free_bytes)));
 }
 
+void throw_out_of_pinned_memory(std::int64_t bytes) {
+  (void)cudaGetLastError();
+  throw ResourceError(fmt::format(
+      "out of pinned memory: {} more of the host's memory are needed for copies to and from the "
+      "device; raise the job's memory or its limit on locked memory (ulimit -l)",
+      format_bytes(bytes)));
+}
+
 }  // namespace trireme::cuda

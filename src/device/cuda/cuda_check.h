@@ -22,6 +22,8 @@ std::string describe_device(int index);
 // Throws ResourceError that names the device of the calling thread, and how much of its memory is
 // free. bytes: what could not be allocated.
 [[noreturn]] void throw_out_of_device_memory(std::int64_t bytes);
+// Throws ResourceError for memory of the host that the device can access directly.
+[[noreturn]] void throw_out_of_pinned_memory(std::int64_t bytes);
 
 inline void cuda_check(cudaError_t error, const char* call) {
   if (error != cudaSuccess) {

@@ -23,7 +23,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-// Explains why no device can be used, where the error itself does not.
+// Explains why no device can be used if the error itself does not.
 std::string reason_text(cudaError_t error) {
   const CudaVersions versions = cuda_versions();
   std::string text = cudaGetErrorString(error);
@@ -66,18 +66,23 @@ std::string back_end_text() {
                                         : "CUDA " + cuda_version_text(cuda_versions().runtime);
 }
 
-int device_count(std::string* why) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count > 0) {
-    return count;
+DeviceSearch find_devices() {
+  DeviceSearch found;
+  const cudaError_t error = cudaGetDeviceCount(&found.count);
+  if (error == cudaSuccess && found.count > 0) {
+    return found;
   }
   (void)cudaGetLastError();
-  if (why != nullptr) {
-    *why = reason_text(error == cudaSuccess ? cudaErrorNoDevice : error);
-  }
-  return 0;
+  const bool is_absent =
+      error == cudaSuccess || error == cudaErrorNoDevice || cuda_versions().driver == 0;
+  return {0,
+          is_absent                              ? DeviceSearch::Trouble::absent
+          : error == cudaErrorInsufficientDriver ? DeviceSearch::Trouble::old_driver
+                                                 : DeviceSearch::Trouble::fault,
+          reason_text(error == cudaSuccess ? cudaErrorNoDevice : error)};
 }
+
+int device_count() { return find_devices().count; }
 
 DeviceFacts device_identity(int index) {
   cudaDeviceProp properties{};

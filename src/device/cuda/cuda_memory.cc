@@ -44,11 +44,7 @@ class PinnedMemory : public MemorySource {
     void* data = nullptr;
     const cudaError_t error = cudaMallocHost(&data, static_cast<std::size_t>(bytes));
     if (error == cudaErrorMemoryAllocation) {
-      (void)cudaGetLastError();
-      throw ResourceError(fmt::format(
-          "out of pinned memory: {} more of the host's memory are needed for copies to and from "
-          "the device; raise the job's memory or its limit on locked memory (ulimit -l)",
-          format_bytes(bytes)));
+      throw_out_of_pinned_memory(bytes);
     }
     cuda_check(error, "cudaMallocHost");
     return data;

@@ -17,7 +17,7 @@ namespace {
 constexpr int kQuickLooks = 2000;
 constexpr std::chrono::nanoseconds kShortestPause = std::chrono::microseconds(20);
 constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(1);
-constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;  // bytes; more is waited for
+constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;  // bytes; a copy of more waits
 
 bool is_reached(cudaEvent_t event) {
   const cudaError_t state = cudaEventQuery(event);
@@ -123,8 +123,8 @@ class CudaQueue::Point : public StreamEvent::Point, public NativeEvent {
     }
     return was_reached_.load();
   }
-  // Counts as a wait unless the point is known to have been reached: it depends on the program
-  // alone, not on the device's speed, how many waits are counted.
+  // Counts a wait unless an earlier call has found that the point was reached, so that the number
+  // of waits depends on the program alone, not on the device's speed.
   void wait() override {
     if (!was_reached_.load()) {
       count_wait();
@@ -206,7 +206,39 @@ void CudaQueue::run_host_work(void* data) {
   }
 }
 
+// A graph would repeat the work or the copy with memory that is gone, and nobody could wait for
+// its events.
+void CudaQueue::refuse_in_capture(const char* what) const { check(!captures_, what); }
+
+void CudaQueue::begin_capture() {
+  refuse_in_capture("a graph cannot be recorded within another");
+  cuda_check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+             "cudaStreamBeginCapture");
+  captures_ = true;
+}
+
+cudaGraph_t CudaQueue::end_capture() {
+  check(captures_, "a graph is being recorded");
+  captures_ = false;
+  cudaGraph_t graph = nullptr;
+  cuda_check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+  return graph;
+}
+
+void CudaQueue::abandon_capture() noexcept {
+  if (!captures_) {
+    return;
+  }
+  captures_ = false;
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) {
+    (void)cudaGraphDestroy(graph);
+  }
+  (void)cudaGetLastError();  // the next check must not see the error of a refused call
+}
+
 void CudaQueue::run(std::function<void()> work) {
+  refuse_in_capture("a graph cannot hold work of the host");
   auto task = std::make_unique<HostWork>(HostWork{std::move(work), failure_});
   cuda_check(cudaLaunchHostFunc(stream_, &CudaQueue::run_host_work, task.get()),
              "cudaLaunchHostFunc");
@@ -214,16 +246,21 @@ void CudaQueue::run(std::function<void()> work) {
 }
 
 StreamEvent CudaQueue::record() {
+  refuse_in_capture("a graph cannot hold events");
   drop_reached();
   return StreamEvent(std::make_shared<Point>(*this));
 }
 
-StreamMark CudaQueue::mark() { return StreamMark(std::make_shared<Mark>(*this)); }
+StreamMark CudaQueue::mark() {
+  refuse_in_capture("a graph cannot hold marks of time");
+  return StreamMark(std::make_shared<Mark>(*this));
+}
 
 void CudaQueue::wait(const StreamEvent& event) {
   if (event.point() == nullptr) {
     return;
   }
+  refuse_in_capture("a graph cannot hold waits for events");
   auto* const native = dynamic_cast<NativeEvent*>(event.point());
   if (native == nullptr) {
     StreamQueue::wait(event);
@@ -255,6 +292,9 @@ void CudaQueue::copy(const View& to, const ConstView& from) {
     cuda_check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_),
                "cudaMemcpyAsync");
   };
+  if (from.device.is_host() || to.device.is_host()) {
+    refuse_in_capture("a graph cannot hold copies from or to the host");
+  }
   if (from.device.is_host() && to.device.is_host()) {
     run([to, from, bytes] { std::memcpy(to.data, from.data, bytes); });
     return;
@@ -286,12 +326,19 @@ void CudaQueue::clear(const View& view) {
              "cudaMemsetAsync");
 }
 
-cudaStream_t cuda_stream(Stream& stream) {
+namespace {
+
+CudaQueue& cuda_queue(Stream& stream) {
   check(stream.device().kind == DeviceKind::cuda && stream.queue() != nullptr,
         "kernels of a CUDA device run on a stream of such a device");
   cuda_check(cudaSetDevice(stream.device().index), "cudaSetDevice");
-  return static_cast<CudaQueue*>(stream.queue())->native();
+  return static_cast<CudaQueue&>(*stream.queue());
 }
+
+}  // namespace
+
+cudaStream_t cuda_stream(Stream& stream) { return cuda_queue(stream).native(); }
+Scratch& cuda_scratch(Stream& stream) { return cuda_queue(stream).scratch(); }
 
 std::shared_ptr<StreamQueue> make_queue(int index) { return std::make_shared<CudaQueue>(index); }
 

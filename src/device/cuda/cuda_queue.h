@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+#include "src/device/cuda/scratch.h"
 #include "src/device/cuda_device.h"
 #include "src/device/pool.h"
 #include "src/device/stream.h"
@@ -62,7 +63,7 @@ class Staging {
 
  private:
   std::mutex mutex_;  // guards the members below
-  Pool pool_{Device{}, pinned_memory()};
+  Pool pool_{Device::cpu(), pinned_memory()};
   std::deque<Buffer> in_use_;
   std::int64_t bytes_ = 0;
   std::int64_t taken_ = 0;  // changed by the thread of the queue only
@@ -77,6 +78,8 @@ class CudaQueue : public StreamQueue {
 
   int device() const { return device_; }
   cudaStream_t native() const { return stream_; }
+  // Returns the scratch memory of the kernels on this stream.
+  Scratch& scratch() { return scratch_; }
 
   void run(std::function<void()> work) override;
   StreamEvent record() override;
@@ -88,6 +91,12 @@ class CudaQueue : public StreamQueue {
   // is read before the call returns. Waits if very much is being copied in this way.
   void copy(const View& to, const ConstView& from) override;
   void clear(const View& view) override;
+
+  // Record work instead of performing it (src/device/cuda_graph.h). Only this thread is kept from
+  // what a recording forbids: those that save or communicate go on.
+  void begin_capture();
+  cudaGraph_t end_capture();
+  void abandon_capture() noexcept;
 
  private:
   // Failure is what work of the host has thrown; the queue and its events share it.
@@ -101,18 +110,23 @@ class CudaQueue : public StreamQueue {
   struct HostWork;
   static void run_host_work(void* work);
   void drop_reached();
+  void refuse_in_capture(const char* what) const;
 
   int device_;
+  bool captures_ = false;
   std::shared_ptr<Events> events_;
   std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
   std::shared_ptr<Events> timed_events_;
   std::shared_ptr<Staging> staging_ = std::make_shared<Staging>();
   std::vector<StreamEvent> awaited_;  // those of other streams that may still fail
   cudaStream_t stream_ = nullptr;
+  Scratch scratch_;
 };
 
 // Returns the CUDA stream of a stream on a CUDA device, which becomes the device of the calling
 // thread.
 cudaStream_t cuda_stream(Stream& stream);
+// Returns the scratch memory of such a stream, after the same.
+Scratch& cuda_scratch(Stream& stream);
 
 }  // namespace trireme::cuda

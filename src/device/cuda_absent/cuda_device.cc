@@ -15,12 +15,8 @@ BackEnd back_end() { return BackEnd::none; }
 
 std::string back_end_text() { return "no CUDA"; }
 
-int device_count(std::string* why) {
-  if (why != nullptr) {
-    *why = kAbsent;
-  }
-  return 0;
-}
+DeviceSearch find_devices() { return {0, DeviceSearch::Trouble::absent, kAbsent}; }
+int device_count() { return 0; }
 
 DeviceFacts device_identity(int) { throw ConfigError(kAbsent); }
 bool can_access_peer(int, int) { throw ConfigError(kAbsent); }

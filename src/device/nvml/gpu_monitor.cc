@@ -12,8 +12,8 @@
 namespace trireme {
 namespace {
 
-// Calls a function that may be missing, with what it returns in the last argument. Returns nothing
-// if it is missing or fails.
+// Calls a function that stores its result through its last argument, and returns the result, or
+// nothing if the function is missing or fails.
 template <class Value, class Function, class... Arguments>
 Reading read(Function function, Arguments... arguments) {
   Value value{};

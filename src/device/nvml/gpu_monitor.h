@@ -21,8 +21,8 @@ struct DriverFacts {
 
 class GpuMonitor {
  public:
-  // library: the file name of NVML; cuda::nvml_library() says which. Returns null if the library or
-  // the driver is missing; `why` then receives the reason unless it is null.
+  // library: the file name of NVML; cuda::management_library() returns it. Returns null if the
+  // library or the driver is missing; `why` then receives the reason unless it is null.
   static std::unique_ptr<GpuMonitor> open(const std::string& library, std::string* why = nullptr);
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
@@ -33,7 +33,7 @@ class GpuMonitor {
   // reach has a `failure`.
   std::vector<GpuState> gpus() const;
   // Returns the energy that a GPU has used since the driver was loaded, in joules; nothing if the
-  // GPU does not tell.
+  // GPU does not report it.
   std::optional<double> energy_joules(const std::string& uuid) const;
 
   // Begins to collect the critical errors (XID) of a GPU. Returns whether the driver reports them.

@@ -1,5 +1,5 @@
-// GpuState is what NVIDIA's driver tells about one GPU, whether or not this process can compute on
-// it. Plain values; what the driver or the GPU does not tell is empty.
+// GpuState is what NVIDIA's driver reports about one GPU, whether or not this process can compute
+// on it. Plain values; those that the driver or the GPU does not report are empty.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct Grid {
 // seed: see TRIREME_SIM_SEED.
 void run_grid(const Grid& grid, const Kernel& kernel, std::uint64_t seed);
 
-// What a message says about the place where something went wrong.
+// RunningThread says where something went wrong, for messages.
 struct RunningThread {
   bool in_kernel = false;
   uint3 block = {};

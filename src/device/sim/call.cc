@@ -57,7 +57,7 @@ cudaError_t begin_call(const char* name) {
     }
     return end_call(error);
   }
-  constexpr int kOldestDriver = 13000;  // that the runtime works with
+  constexpr int kOldestDriver = 13000;  // the runtime refuses older ones
   return end_call(environment().driver_version < kOldestDriver ? cudaErrorInsufficientDriver
                   : machine().devices() == 0                   ? cudaErrorNoDevice
                                                                : machine().error());

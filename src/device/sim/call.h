@@ -1,4 +1,4 @@
-// What every function of the runtime's interface does at its start and end.
+// Does what every function of the runtime's interface needs at its start and end.
 #pragma once
 
 #include <cstdint>

@@ -51,10 +51,14 @@ class GraphLaunch {
 
 }  // namespace
 
-void capture_work(CUstream_st& stream, Work work) {
+cudaError_t capture_work(CUstream_st& stream, Work work) {
+  if (!stream.capture->is_valid) {
+    return cudaErrorStreamCaptureInvalidated;
+  }
   GraphNodes& nodes = stream.capture->nodes;
   nodes.push_back({std::move(work), stream.tail});
   stream.tail = {nodes.size() - 1};
+  return cudaSuccess;
 }
 
 cudaError_t capture_wait(CUstream_st& stream, const CUevent_st& event) {

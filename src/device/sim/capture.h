@@ -27,8 +27,8 @@ struct Capture {
   bool has_ended = false;
 };
 
-// Appends the operation of a capturing stream to its graph.
-void capture_work(CUstream_st& stream, Work work);
+// Appends the operation of a capturing stream to its graph. Refused once the capture is invalid.
+cudaError_t capture_work(CUstream_st& stream, Work work);
 cudaError_t capture_wait(CUstream_st& stream, const CUevent_st& event);
 
 // Returns an error, which also invalidates the capture, if one is under way that forbids the

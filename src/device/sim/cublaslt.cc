@@ -1,6 +1,7 @@
 // cuBLASLt's interface over the simulated device. Its heuristic knows one algorithm, which takes a
-// small workspace where it may, and splits sums where that is not forbidden. Which epilogues the
-// real library has for a shape, only that library knows.
+// small workspace where it may, and splits sums where that is not forbidden. On request (fault.h)
+// it proposes another one, which adds up both halves of each sum. Only the real library knows which
+// epilogues it has for a shape.
 #include <cstring>
 #include <initializer_list>
 
@@ -20,6 +21,8 @@ struct cublasLtMatmulDescOpaque_t {
   void* bias = nullptr;
   void* aux = nullptr;
   std::int64_t aux_leading_dimension = 0;
+  const void* a_scale = nullptr;
+  const void* b_scale = nullptr;
 };
 struct cublasLtMatrixLayoutOpaque_t {
   sim::MatrixLayout layout;
@@ -36,6 +39,7 @@ constexpr std::size_t kCublasVersion = 130002;
 constexpr std::uint64_t kWorkspaceBytes = 4096;
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 constexpr int kSplitsSums = 5;  // index of an algorithm's data, behind workspace and alignments
+constexpr int kAddsHalves = 6;
 constexpr std::int64_t kLostTerms = 8;
 
 struct Field {
@@ -61,6 +65,10 @@ Field field_of(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t attribute
       return {&to->aux_leading_dimension, sizeof to->aux_leading_dimension};
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
       return {&to->aux_type, sizeof to->aux_type};
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+      return {&to->a_scale, sizeof to->a_scale};
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+      return {&to->b_scale, sizeof to->b_scale};
   }
   return {};
 }
@@ -93,6 +101,8 @@ sim::MatrixProduct product_of(const cublasLtMatmulDescOpaque_t& description,
   product.aux = description.aux;
   product.aux_type = type_or(description.aux_type, d.type);
   product.aux_leading_dimension = description.aux_leading_dimension;
+  product.a_scale = description.a_scale;
+  product.b_scale = description.b_scale;
   return product;
 }
 
@@ -106,6 +116,22 @@ bool are_aligned(const cublasLtMatmulAlgo_t& algo, std::initializer_list<const v
     ++alignment;
   }
   return true;
+}
+
+// Returns what describes an algorithm of the simulated device: these numbers mean nothing
+// elsewhere.
+std::uint32_t configured(const cublasLtMatmulAlgo_t& algo,
+                         cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  switch (attribute) {
+    case CUBLASLT_ALGO_CONFIG_ID:
+      return 1;
+    case CUBLASLT_ALGO_CONFIG_TILE_ID:
+      return algo.data[kAddsHalves] == 0 ? 20 : 18;
+    case CUBLASLT_ALGO_CONFIG_SPLITK_NUM:
+      return algo.data[kSplitsSums] == 0 ? 1 : 3;
+    default:
+      return 0;
+  }
 }
 
 cublasStatus_t injected_status(const char* call) {
@@ -193,7 +219,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t results[],
                                               int* found) {
   *found = 0;
-  cublasStatus_t status = injected_status("cublasLtMatmulAlgoGetHeuristic");
+  const sim::Fault fault = sim::take_fault("cublasLtMatmulAlgoGetHeuristic");
+  auto status = static_cast<cublasStatus_t>(fault.error);
   if (status == CUBLAS_STATUS_SUCCESS) {
     status =
         sim::check_product(product_of(*description, a->layout, b->layout, c->layout, d->layout));
@@ -210,8 +237,28 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   results[0].algo.data[kSplitsSums] =
       preference->reduction_schemes != CUBLASLT_REDUCTION_SCHEME_NONE ? 1 : 0;
+  results[0].algo.data[kAddsHalves] = fault.other ? 1 : 0;
   results[0].wavesCount = 1;
   *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void* value, std::size_t bytes,
+                                                    std::size_t* written) {
+  const std::uint32_t wide = configured(*algo, attribute);
+  const auto narrow = static_cast<std::uint16_t>(wide);
+  const bool is_narrow = attribute == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+                         attribute == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+  const std::size_t size = is_narrow ? sizeof narrow : sizeof wide;
+  if (value == nullptr || bytes != size) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  std::memcpy(value, is_narrow ? static_cast<const void*>(&narrow) : &wide, size);
+  if (written != nullptr) {
+    *written = size;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -237,6 +284,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   product.c_data = c;
   product.d_data = d;
   product.splits_sums = algo != nullptr && algo->data[kSplitsSums] != 0;
+  product.adds_halves = algo != nullptr && algo->data[kAddsHalves] != 0;
   product.lost_terms = fault.wrong ? kLostTerms : 0;
   if (const cublasStatus_t status = sim::check_product(product); status != CUBLAS_STATUS_SUCCESS) {
     return status;

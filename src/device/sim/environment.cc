@@ -1,12 +1,15 @@
 #include "src/device/sim/environment.h"
 
 #include <charconv>
-#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+
+#include <fmt/core.h>
+
+#include "src/base/printable.h"
 
 namespace sim {
 namespace {
@@ -23,11 +26,8 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise, std::uint
   const char* const end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, number);
   if (error != std::errc() || stop != end || number < least || number > most) {
-    std::fprintf(stderr,
-                 "simulated device: %s=%s: expected a whole number from %" PRIu64 " to %" PRIu64
-                 "\n",
-                 variable, text, least, most);
-    std::_Exit(2);
+    refuse_variable(
+        fmt::format("{}={}: expected a whole number from {} to {}", variable, text, least, most));
   }
   return number;
 }
@@ -88,11 +88,18 @@ Environment read_environment() {
       "TRIREME_SIM_DRIVER", static_cast<std::uint64_t>(read.driver_version), 0, kMostVersion));
   read.nccl_version = static_cast<int>(number_of(
       "TRIREME_SIM_NCCL", static_cast<std::uint64_t>(read.nccl_version), 0, kMostVersion));
+  read.cudnn_version = static_cast<int>(
+      number_of("TRIREME_SIM_CUDNN", static_cast<std::uint64_t>(read.cudnn_version), 0, 999999));
   read.visible = read_visible(read.devices);
   return read;
 }
 
 }  // namespace
+
+void refuse_variable(const std::string& what) {
+  std::fprintf(stderr, "simulated device: %s\n", trireme::printable(what).c_str());
+  std::_Exit(2);
+}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
@@ -120,7 +127,7 @@ const Environment& environment() {
 namespace {
 
 // A wrong variable ends the process before it has done anything.
-[[maybe_unused]] const Environment& read_at_the_start = environment();
+[[maybe_unused]] const Environment& environment_at_the_start = environment();
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 //                        (default: "simulated device")
 //   TRIREME_SIM_DRIVER   the version of CUDA that the driver runs (default: 13000); 0: no driver
 //   TRIREME_SIM_NCCL     the version of NCCL (default: 22809)
+//   TRIREME_SIM_CUDNN    the version of cuDNN (default: 91900); 0: none
 //   CUDA_VISIBLE_DEVICES as with CUDA: which of the devices the process sees, by number or UUID, in
 //                        which order; the list ends before the first entry that is no device
 #pragma once
@@ -38,10 +39,15 @@ struct Environment {
   std::vector<std::string> names = {};  // of the first devices
   int driver_version = 13000;
   int nccl_version = 22809;
+  int cudnn_version = 91900;
   std::vector<int> visible = {};  // numbers of the devices that the process sees, of `devices`
 };
 
 const Environment& environment();
+
+// Ends the process with exit code 2, because of the variable's value. Prints `what` in one
+// printable line.
+[[noreturn]] void refuse_variable(const std::string& what);
 
 // Returns the device's UUID in hexadecimal, as in "GPU-73696d75-...". device: its number among all.
 std::string uuid_text(int device);

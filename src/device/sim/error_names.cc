@@ -67,6 +67,12 @@ constexpr std::array kCudaErrors = {
               "capturing stream has unjoined work"},
     ErrorName{cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
               "dependency created on uncaptured work in another stream"},
+    ErrorName{cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",
+              "operation would make the legacy stream depend on a capturing blocking stream"},
+    ErrorName{cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+              "operation not permitted on an event last recorded in a capturing stream"},
+    ErrorName{cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+              "attempt to terminate a thread-local capture sequence from another thread"},
     ErrorName{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 

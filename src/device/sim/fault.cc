@@ -77,8 +77,9 @@ bool parse(const std::string& text, PlannedFault& to) {
   if (to.error == "hang" || to.error == "error") {
     return parts.size() == 3;
   }
-  if (to.error == "wrong") {
-    to.fault.wrong = true;
+  if (to.error == "wrong" || to.error == "other") {
+    to.fault.wrong = to.error == "wrong";
+    to.fault.other = to.error == "other";
     return parts.size() == 3;
   }
   const std::optional<int> value = error_value(to.error);
@@ -96,12 +97,10 @@ void FaultPlan::set(const std::string& faults) {
   for (const std::string& text : split(faults, ',')) {
     PlannedFault one;
     if (!parse(text, one)) {
-      std::fprintf(
-          stderr,
-          "simulated device: TRIREME_SIM_FAULT: cannot read '%s': expected CALL:NUMBER:ERROR, "
-          "CALL:NUMBER:ERROR:later, CALL:NUMBER:wrong, RANK:NUMBER:hang or RANK:NUMBER:error\n",
-          text.c_str());
-      std::_Exit(2);
+      refuse_variable("TRIREME_SIM_FAULT: cannot read '" + text +
+                      "': expected CALL:NUMBER:ERROR, CALL:NUMBER:ERROR:later, "
+                      "CALL:NUMBER:wrong, CALL:NUMBER:other, RANK:NUMBER:hang or "
+                      "RANK:NUMBER:error");
     }
     if (one.is_due) {
       planned.push_back(one);

@@ -6,6 +6,11 @@
 //                            every later call, too.
 //   CALL:NUMBER:ERROR:later  the call succeeds, and the device fails when it gets there
 //   cublasLtMatmul:NUMBER:wrong   the product lacks the last terms of its sums
+//   cublasLtMatmulAlgoGetHeuristic:NUMBER:other   another algorithm is proposed, whose sums have
+//                            other bits
+//   cudnnHeuristic:NUMBER:other   cuDNN first proposes an engine that is not deterministic
+//   cudnnHeuristic:NUMBER:1   cuDNN proposes no other one
+//   cudnnHeuristic:NUMBER:wrong   cuDNN's engine asks for more workspace than usual
 //   RANK:NUMBER:hang         the NUMBERth operation (from 0) of rank RANK in a communicator never
 //                            starts
 //   RANK:NUMBER:error        the same, and all ranks of the communicator see an asynchronous error
@@ -25,6 +30,7 @@ struct Fault {
   int error = 0;  // 0: none
   bool later = false;
   bool wrong = false;
+  bool other = false;
 };
 
 // Counts a call, and returns the fault to inject into it.

@@ -1,5 +1,5 @@
-// What the words of the kernel language (include/kernel_words.h, include/cuda_language.h) ask of
-// the thread that executes them. Every function but the last must be called from a kernel.
+// Does what the words of the kernel language (include/kernel_words.h, include/cuda_language.h) ask
+// of the thread that executes them. Every function but the last must be called from a kernel.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ int lane();
 // Waits for all threads of the block.
 void block_barrier();
 
-// What the lanes of a warp hand in to an operation that they perform together; nullptr for lanes
-// that take no part.
+// The records that the lanes of a warp pass to an operation that they perform together; nullptr for
+// lanes that take no part.
 using Records = std::array<void*, kWarpSize>;
 using Collective = void (*)(const Records& records);
 

@@ -79,12 +79,9 @@ LinkPlan read_plan() {
     const std::string_view entry = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
     if (!add_link(plan, entry)) {
-      std::fprintf(stderr,
-                   "simulated device: TRIREME_SIM_LINKS: cannot read '%.*s': expected nvlink, "
-                   "nvls, pcie, shm, ib, ib-host, roce or socket, or one of them for a device, "
-                   "such as 1:socket\n",
-                   static_cast<int>(entry.size()), entry.data());
-      std::_Exit(2);
+      refuse_variable("TRIREME_SIM_LINKS: cannot read '" + std::string(entry) +
+                      "': expected nvlink, nvls, pcie, shm, ib, ib-host, roce or socket, or one "
+                      "of them for a device, such as 1:socket");
     }
   }
   return plan;

@@ -1,5 +1,5 @@
-// The links between simulated devices, which NCCL's stand-in writes to its log as NCCL 2.28 does.
-// TRIREME_SIM_LINKS names one for all pairs of devices, and others for single devices:
+// Writes the links between simulated devices to the log of NCCL's stand-in, as NCCL 2.28 does.
+// TRIREME_SIM_LINKS names one kind of link for all pairs of devices, and others for single devices:
 //
 //   nvlink | nvls | pcie | shm | ib | ib-host | roce | socket        (default: nvlink)
 //   ib,1:socket,2:shm       device 1 reaches the others over sockets, device 2 over shared memory
@@ -12,7 +12,7 @@
 
 namespace sim {
 
-// A communicator as this rank sees it.
+// LinkedRank is a rank of a communicator and its device.
 struct LinkedRank {
   int rank = 0;
   int device = 0;

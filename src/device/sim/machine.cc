@@ -9,6 +9,7 @@
 #include "src/device/sim/capture.h"
 #include "src/device/sim/crash_report.h"
 #include "src/device/sim/environment.h"
+#include "src/device/sim/kernel_thread.h"
 
 namespace sim {
 namespace {
@@ -122,9 +123,23 @@ bool Machine::is_capturing(cudaStream_t stream) {
   return from != nullptr && from->capture != nullptr;
 }
 
-CUstream_st* Machine::make_stream(int device) {
+// Invalidates the captures of the streams that the legacy stream waits for. Returns whether there
+// were any.
+bool Machine::invalidate_blocking_captures() {
+  bool found = false;
+  for (const auto& stream : streams_) {
+    if (stream->capture != nullptr && stream->blocking) {
+      stream->capture->is_valid = false;
+      found = true;
+    }
+  }
+  return found;
+}
+
+CUstream_st* Machine::make_stream(int device, bool blocking) {
   const std::lock_guard lock(mutex);
   streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
+  streams_.back()->blocking = blocking;
   streams_.back()->priority = random_.next();
   return streams_.back().get();
 }
@@ -153,8 +168,10 @@ cudaError_t Machine::enqueue(cudaStream_t stream, Operation operation) {
     return cudaErrorInvalidResourceHandle;
   }
   if (to->capture != nullptr) {
-    capture_work(*to, std::move(operation.work));
-    return cudaSuccess;
+    return capture_work(*to, std::move(operation.work));
+  }
+  if (stream == nullptr && invalidate_blocking_captures()) {
+    return cudaErrorStreamCaptureImplicit;
   }
   if (error_ != cudaSuccess) {
     return error_;
@@ -302,9 +319,9 @@ CUstream_st* Machine::choose_ready() {
   return chosen;
 }
 
-// Of several streams that are ready, a seed chooses one for each operation. With delays, it is the
-// one of the highest priority, so that a stream may fall behind for as long as others have work: a
-// wait that is missing is then found even if much other work lies in between (Burckhardt et al., A
+// If several streams are ready, a seed chooses one for each operation. With delays, it is the
+// stream of the highest priority, so that a stream may fall behind for as long as others have work.
+// Then a missing wait is found even if much other work lies in between (Burckhardt et al., A
 // Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
 bool Machine::goes_before(const CUstream_st& stream, const CUstream_st& chosen,
                           std::size_t candidates) {
@@ -364,6 +381,17 @@ void Machine::wait_for_work(std::unique_lock<std::mutex>& lock) {
     lock.lock();
   } else {
     changed_.wait_for(lock, kPollInterval);
+  }
+}
+
+void check_in_allocation(const char* what, const void* data, std::size_t bytes) {
+  const std::lock_guard lock(machine().mutex);
+  const DeviceMemory* memory = machine().memory_of(data);
+  if (memory == nullptr || !memory->holds(data, bytes)) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s: %zu bytes do not lie within an allocation of the device",
+                  what, bytes);
+    die(text);
   }
 }
 

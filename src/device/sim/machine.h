@@ -56,8 +56,9 @@ struct CUstream_st {
   std::uint64_t priority = 0;
   bool stalled = false;    // its first operation had to wait when it was last tried
   bool destroyed = false;  // to be removed once it is empty
-  std::shared_ptr<sim::Capture> capture = nullptr;  // what its operations go to instead
-  std::vector<std::size_t> tail = {};               // nodes of the capture that it ends with
+  bool blocking = true;    // the legacy stream and it wait for each other
+  std::shared_ptr<sim::Capture> capture = nullptr;  // receives the operations while capturing
+  std::vector<std::size_t> tail = {};               // the stream's last nodes in the capture
 };
 
 struct CUevent_st {
@@ -84,7 +85,7 @@ class Machine {
 
   bool is_capturing(cudaStream_t stream);
 
-  CUstream_st* make_stream(int device);
+  CUstream_st* make_stream(int device, bool blocking);
   cudaError_t destroy(cudaStream_t stream);
 
   // From now on every call returns the error, and operations are dropped.
@@ -120,6 +121,7 @@ class Machine {
  private:
   friend Machine& machine();
   Machine();
+  bool invalidate_blocking_captures();
   void run_worker();
   CUstream_st* choose_ready();
   bool goes_before(const CUstream_st& stream, const CUstream_st& chosen, std::size_t candidates);
@@ -151,5 +153,8 @@ cudaError_t& next_failure();
 
 // Returns where the simulation may access what lies at the address, on a device or the host.
 std::byte* accessible(const void* address);
+
+// Ends the program if these bytes do not lie within one allocation of a device. what: names them.
+void check_in_allocation(const char* what, const void* data, std::size_t bytes);
 
 }  // namespace sim

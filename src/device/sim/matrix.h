@@ -1,4 +1,5 @@
-// Matrices of cuBLASLt's products: column-major, of bf16, fp16 or fp32 numbers, in device memory.
+// Matrices of cuBLASLt's products: column-major, of bf16, fp16, fp32 or fp8 numbers, in device
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <library_types.h>
 
 namespace sim {
@@ -18,7 +20,17 @@ struct MatrixLayout {
   std::int64_t leading_dimension = 0;  // elements between the starts of columns
 };
 
-constexpr std::size_t element_bytes(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
+constexpr bool is_fp8(cudaDataType type) {
+  return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+constexpr std::size_t element_bytes(cudaDataType type) {
+  return type == CUDA_R_32F ? 4 : (is_fp8(type) ? 1 : 2);
+}
+
+inline float float_of_fp8(std::byte bits, __nv_fp8_interpretation_t format) {
+  return __half2float(
+      __ushort_as_half(__nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(bits), format).x));
+}
 
 // Calls work with a function that reads elements of this type: float(const std::byte*, index).
 template <class Function>
@@ -32,6 +44,12 @@ void with_reader(cudaDataType type, Function work) {
       return work([](const std::byte* from, std::int64_t at) {
         return __half2float(reinterpret_cast<const __half*>(from)[at]);
       });
+    case CUDA_R_8F_E4M3:
+      return work(
+          [](const std::byte* from, std::int64_t at) { return float_of_fp8(from[at], __NV_E4M3); });
+    case CUDA_R_8F_E5M2:
+      return work(
+          [](const std::byte* from, std::int64_t at) { return float_of_fp8(from[at], __NV_E5M2); });
     default:
       return work([](const std::byte* from, std::int64_t at) {
         return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from)[at]);
@@ -42,7 +60,7 @@ void with_reader(cudaDataType type, Function work) {
 // Reads `count` consecutive elements from position `first` on.
 void read_elements(const std::byte* from, cudaDataType type, std::int64_t first, std::int64_t count,
                    float* to);
-// Writes them, rounded to the nearest.
+// Writes them, rounded to the nearest. Not for fp8, which is a type of operands alone.
 void write_elements(std::byte* to, cudaDataType type, std::int64_t first, std::int64_t count,
                     const float* from);
 

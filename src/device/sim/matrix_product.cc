@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <string>
 
 #include "src/device/sim/kernel_thread.h"
 #include "src/device/sim/machine.h"
@@ -21,6 +22,22 @@ bool is_aligned(const void* address) {
 
 bool is_known_type(cudaDataType type) {
   return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF;
+}
+
+// Products of fp8, as documented for Hopper: e4m3 with either format, the first operand transposed
+// and the second not, all leading dimensions and addresses multiples of 16 bytes, results of bf16
+// or fp32, no epilogues but a bias of bf16.
+bool are_fp8_operands(const MatrixProduct& p) {
+  const auto is_multiple = [](const MatrixLayout& one) {
+    return one.leading_dimension * static_cast<std::int64_t>(element_bytes(one.type)) % 16 == 0;
+  };
+  const bool formats = is_fp8(p.a.type) && is_fp8(p.b.type) &&
+                       (p.a.type == CUDA_R_8F_E4M3 || p.b.type == CUDA_R_8F_E4M3);
+  const bool results = p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_32F;
+  const bool epilogue = p.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+                        (p.epilogue == CUBLASLT_EPILOGUE_BIAS && p.bias_type == CUDA_R_16BF);
+  return formats && results && epilogue && p.transposes_a && !p.transposes_b && is_multiple(p.a) &&
+         is_multiple(p.b) && is_multiple(p.d) && p.d.rows % 16 == 0 && p.k() % 16 == 0;
 }
 
 bool is_known_epilogue(int epilogue) {
@@ -60,16 +77,7 @@ float gelu_derivative(float x) {
 }
 
 void check_operand(const char* name, const void* data, std::size_t bytes) {
-  const std::lock_guard lock(machine().mutex);
-  const DeviceMemory* memory = machine().memory_of(data);
-  if (memory == nullptr || !memory->holds(data, bytes)) {
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "cublasLtMatmul: the %zu bytes of %s do not lie within an allocation of the device", bytes,
-        name);
-    die(text);
-  }
+  check_in_allocation((std::string("cublasLtMatmul: ") + name).c_str(), data, bytes);
 }
 
 std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t leading_dimension,
@@ -78,6 +86,10 @@ std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t leadi
 }
 std::size_t bytes_of(const MatrixLayout& layout) {
   return bytes_of(layout.rows, layout.columns, layout.leading_dimension, layout.type);
+}
+
+float scale_at(const void* scale) {
+  return scale == nullptr ? 1.0F : *reinterpret_cast<const float*>(accessible(scale));
 }
 
 // Computes a product panel by panel. The buffers are kept for the next product; only the machine's
@@ -93,6 +105,7 @@ class Computation {
   void sum_stripes(const std::vector<float>& packed, std::int64_t width);
 
   const MatrixProduct* product_ = nullptr;
+  float factor_ = 1;  // of all sums
   std::vector<float> a_;
   std::vector<float> b_;
   std::vector<float> bias_gradient_;
@@ -100,6 +113,7 @@ class Computation {
 
 void Computation::run(const MatrixProduct& product) {
   product_ = &product;
+  factor_ = product.alpha * scale_at(product.a_scale) * scale_at(product.b_scale);
   pack_stripes<kPanelRows>(accessible(product.a_data), product.a, product.transposes_a, a_);
   // The columns of b are the rows of its transpose.
   pack_stripes<kPanelColumns>(accessible(product.b_data), product.b, !product.transposes_b, b_);
@@ -122,17 +136,17 @@ void Computation::multiply(std::int64_t row, std::int64_t column, float* sums) c
   const std::int64_t k = product_->k();
   const float* const a = a_.data() + row * k;
   const float* const b = b_.data() + column * k;
-  if (!product_->splits_sums) {
+  if (!product_->splits_sums && !product_->adds_halves) {
     multiply_panels(a, b, std::max<std::int64_t>(k - product_->lost_terms, 0), sums);
     return;
   }
-  constexpr std::size_t kParts = 3;
-  const std::size_t first = machine().random_below(kParts);
+  const std::size_t parts = product_->splits_sums ? 3 : 2;
+  const std::size_t first = product_->splits_sums ? machine().random_below(parts) : 0;
   std::fill(sums, sums + kPanelColumns * kPanelRows, 0.0F);
-  for (std::size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<std::int64_t>((first + i) % kParts);
-    const std::int64_t begin = k * part / std::int64_t{kParts};
-    const std::int64_t end = k * (part + 1) / std::int64_t{kParts};
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto part = static_cast<std::int64_t>((first + i) % parts);
+    const std::int64_t begin = k * part / static_cast<std::int64_t>(parts);
+    const std::int64_t end = k * (part + 1) / static_cast<std::int64_t>(parts);
     float more[kPanelColumns * kPanelRows];
     multiply_panels(a + begin * kPanelRows, b + begin * kPanelColumns, end - begin, more);
     std::transform(sums, sums + kPanelColumns * kPanelRows, more, sums, std::plus());
@@ -144,7 +158,7 @@ void Computation::finish(std::int64_t row, std::int64_t column, std::int64_t cou
   const MatrixProduct& p = *product_;
   float other[kPanelRows];
   for (std::int64_t i = 0; i < count; ++i) {
-    v[i] *= p.alpha;
+    v[i] *= factor_;
   }
   if (p.beta != 0) {
     read_elements(accessible(p.c_data), p.c.type, column * p.c.leading_dimension + row, count,
@@ -216,7 +230,7 @@ cublasStatus_t check_product(const MatrixProduct& p) {
     if (one.rows < 1 || one.columns < 1 || one.leading_dimension < one.rows) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
-    if (!is_known_type(one.type)) {
+    if (!is_known_type(one.type) && !is_fp8(one.type)) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
   }
@@ -224,8 +238,14 @@ cublasStatus_t check_product(const MatrixProduct& p) {
       p.c.columns != p.d.columns) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (p.a.type != p.b.type || p.c.type != p.d.type ||
-      (p.d.type != p.a.type && p.d.type != CUDA_R_32F) || !is_known_epilogue(p.epilogue)) {
+  const bool has_fp8 = is_fp8(p.a.type) || is_fp8(p.b.type);
+  const bool operands = has_fp8 ? are_fp8_operands(p)
+                                : p.a.type == p.b.type && !is_fp8(p.d.type) &&
+                                      (p.d.type == p.a.type || p.d.type == CUDA_R_32F);
+  if (!operands || p.c.type != p.d.type || !is_known_epilogue(p.epilogue)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (!has_fp8 && (p.a_scale != nullptr || p.b_scale != nullptr)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (uses_bias(p) && (p.bias == nullptr || !is_known_type(p.bias_type))) {
@@ -248,6 +268,11 @@ void check_operands(const MatrixProduct& p) {
   check_operand("d", p.d_data, bytes_of(p.d));
   if (p.beta != 0) {
     check_operand("c", p.c_data, bytes_of(p.c));
+  }
+  for (const void* scale : {p.a_scale, p.b_scale}) {
+    if (scale != nullptr) {
+      check_operand("a scale", scale, sizeof(float));
+    }
   }
   if (uses_bias(p)) {
     const bool along_columns = p.epilogue == CUBLASLT_EPILOGUE_BGRADB;

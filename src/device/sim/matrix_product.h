@@ -17,6 +17,9 @@ struct MatrixProduct {
   bool transposes_b = false;
   int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   float alpha = 1;
+  // Factors of a and b in device memory, f32 [1]; for operands of fp8, or null.
+  const void* a_scale = nullptr;
+  const void* b_scale = nullptr;
   float beta = 0;
   // Addresses of the device.
   const void* a_data = nullptr;
@@ -29,6 +32,7 @@ struct MatrixProduct {
   cudaDataType aux_type = CUDA_R_32F;
   std::int64_t aux_leading_dimension = 0;
   bool splits_sums = false;     // adds parts of each sum in an order that the seed shuffles
+  bool adds_halves = false;     // adds both halves of each sum
   std::int64_t lost_terms = 0;  // terms that are missing at the end of each sum
 
   std::int64_t k() const { return transposes_a ? a.rows : a.columns; }

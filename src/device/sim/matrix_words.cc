@@ -1,8 +1,11 @@
 #include "src/device/sim/matrix_words.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "src/device/sim/kernel_thread.h"
 
@@ -15,8 +18,23 @@ struct Fragments {
   const std::uint32_t* b;  // 2 pairs
 };
 
-float low_of(std::uint32_t pair) { return std::bit_cast<float>(pair << 16); }
-float high_of(std::uint32_t pair) { return std::bit_cast<float>(pair & 0xFFFF0000u); }
+template <class T>
+float value_of(std::uint32_t bits) {
+  const auto half = static_cast<unsigned short>(bits);
+  if constexpr (std::is_same_v<T, __half>) {
+    return __half2float(__ushort_as_half(half));
+  } else {
+    return __bfloat162float(__ushort_as_bfloat16(half));
+  }
+}
+template <class T>
+float low_of(std::uint32_t pair) {
+  return value_of<T>(pair & 0xFFFFu);
+}
+template <class T>
+float high_of(std::uint32_t pair) {
+  return value_of<T>(pair >> 16);
+}
 
 const Fragments& fragments_of(const Records& records, int lane) {
   const void* record = records[static_cast<std::size_t>(lane)];
@@ -29,6 +47,7 @@ const Fragments& fragments_of(const Records& records, int lane) {
 // Lane 4 g + t holds in a[0..3] the pairs (g, 2 t), (g + 8, 2 t), (g, 2 t + 8), (g + 8, 2 t + 8) of
 // A by row and column, in b[0..1] the pairs (2 t, g), (2 t + 8, g) of B, which lie along k, and in
 // d[0..3] the elements (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1) of D.
+template <class T>
 void multiply(const Records& records) {
   float a[16][16];  // by row and k
   float b[16][8];   // by k and column
@@ -37,12 +56,12 @@ void multiply(const Records& records) {
     const int g = lane / 4;
     const int t = lane % 4 * 2;
     for (int part = 0; part < 4; ++part) {
-      a[g + part % 2 * 8][t + part / 2 * 8] = low_of(own.a[part]);
-      a[g + part % 2 * 8][t + part / 2 * 8 + 1] = high_of(own.a[part]);
+      a[g + part % 2 * 8][t + part / 2 * 8] = low_of<T>(own.a[part]);
+      a[g + part % 2 * 8][t + part / 2 * 8 + 1] = high_of<T>(own.a[part]);
     }
     for (int part = 0; part < 2; ++part) {
-      b[t + part * 8][g] = low_of(own.b[part]);
-      b[t + part * 8 + 1][g] = high_of(own.b[part]);
+      b[t + part * 8][g] = low_of<T>(own.b[part]);
+      b[t + part * 8 + 1][g] = high_of<T>(own.b[part]);
     }
   }
   float d[16][8] = {};
@@ -91,10 +110,15 @@ void load(const Records& records) {
 
 }  // namespace
 
+template <class T>
 void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   Fragments own{d, a, b};
-  whole_warp_collective(&own, &multiply);
+  whole_warp_collective(&own, &multiply<T>);
 }
+template void multiply_fragments<__nv_bfloat16>(float (&)[4], const std::uint32_t (&)[4],
+                                                const std::uint32_t (&)[2]);
+template void multiply_fragments<__half>(float (&)[4], const std::uint32_t (&)[4],
+                                         const std::uint32_t (&)[2]);
 
 void load_tiles(std::uint32_t (&r)[4], const void* row, bool transposed) {
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {

@@ -6,7 +6,8 @@
 
 namespace sim {
 
-// mma.sync.m16n8k16 of bf16.
+// mma.sync.m16n8k16; T: __nv_bfloat16 or __half.
+template <class T>
 void multiply_fragments(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 
 // ldmatrix.x4 of 2-byte numbers.

@@ -193,12 +193,18 @@ bool blocks(const ncclConfig_t* config, bool otherwise) {
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) {
+  if (const int error = sim::take_fault("ncclGetVersion").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
   *version = sim::environment().nccl_version;
   return ncclSuccess;
 }
 const char* ncclGetLastError(ncclComm_t) { return "(the simulated device keeps no details)"; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  if (const int error = sim::take_fault("ncclGetUniqueId").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
   unsigned long long random[2];
   if (::getrandom(random, sizeof random, 0) != sizeof random) {
     return ncclSystemError;
@@ -345,6 +351,9 @@ ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer
                communicator, stream);
 }
 ncclResult_t ncclGroupStart() {
+  if (const int error = sim::take_fault("ncclGroupStart").error; error != 0) {
+    return static_cast<ncclResult_t>(error);
+  }
   ++group.depth;
   return ncclSuccess;
 }
@@ -354,6 +363,10 @@ ncclResult_t ncclGroupEnd() {
   }
   if (--group.depth > 0) {
     return ncclSuccess;
+  }
+  if (const int error = sim::take_fault("ncclGroupEnd").error; error != 0) {
+    group = {};
+    return static_cast<ncclResult_t>(error);
   }
   for (const auto& opened : std::exchange(group.opened, {})) {
     opened->wait_until_complete();

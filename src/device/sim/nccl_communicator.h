@@ -28,7 +28,7 @@ struct Meeting {
   std::atomic<int> splits;  // two arrivals of each rank per split
 };
 
-// What the ranks of a collective operation must agree on.
+// The ranks of a collective operation must agree on its CollectiveShape.
 struct CollectiveShape {
   int kind = 0;
   int type = 0;
@@ -38,7 +38,7 @@ struct CollectiveShape {
   bool operator==(const CollectiveShape&) const = default;
 };
 
-// What a rank offers to the others, in turns, which use the two halves alternately.
+// A rank offers data to the others in its Box. Turns use the two halves alternately.
 struct Box {
   std::atomic<std::uint64_t> posted;  // turns
   CollectiveShape shapes[2];

@@ -1,5 +1,5 @@
-// The log of NCCL's stand-in, which NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE control as
-// they do NCCL's. Any thread.
+// Writes the log of NCCL's stand-in. NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE control it
+// as they control NCCL's. Any thread.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace sim {
 namespace {
 
-// How numbers of a type are computed with.
+// Plain, Bfloat16 and Float16 say with which type numbers of a stored type are computed.
 template <class T>
 struct Plain {
   using Stored = T;

@@ -1,6 +1,6 @@
-// The memory that is registered with communicators of NCCL's stand-in. What NCCL leaves undefined
-// ends the process here: freeing memory that is registered, and ending a communicator (other than
-// by an abort) that has registered memory. Any thread.
+// Keeps track of the memory that is registered with communicators of NCCL's stand-in. What NCCL
+// leaves undefined ends the process here: freeing memory that is registered, and ending a
+// communicator (other than by an abort) that has registered memory. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The ranges that a thread has opened for a profiler and not yet closed.
+// Keeps the ranges that a thread has opened for a profiler and not yet closed.
 #pragma once
 
 #include <string>

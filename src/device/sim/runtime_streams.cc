@@ -21,10 +21,10 @@ cudaError_t cudaDeviceSynchronize() {
   return error != cudaSuccess ? error
                               : end_call(machine().synchronize_device(sim::current_device()));
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const cudaError_t error = begin_call("cudaStreamCreateWithFlags");
   if (error == cudaSuccess) {
-    *stream = machine().make_stream(sim::current_device());
+    *stream = machine().make_stream(sim::current_device(), (flags & cudaStreamNonBlocking) == 0);
   }
   return error;
 }
@@ -121,7 +121,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(machine().mutex);
   if (event->capture != nullptr) {
     event->capture->is_valid = false;
-    return end_call(cudaErrorStreamCaptureUnsupported);
+    return end_call(cudaErrorCapturedEvent);
   }
   return event->state->reached >= event->state->recorded ? cudaSuccess : cudaErrorNotReady;
 }
@@ -129,8 +129,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = begin_call("cudaEventSynchronize"); error != cudaSuccess) {
     return error;
   }
-  if (event->capture != nullptr) {
-    return end_call(cudaErrorStreamCaptureUnsupported);
+  {
+    const std::lock_guard lock(machine().mutex);
+    if (event->capture != nullptr) {
+      event->capture->is_valid = false;
+      return end_call(cudaErrorCapturedEvent);
+    }
   }
   return end_call(machine().synchronize(event->state));
 }
@@ -140,6 +144,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   }
   const std::lock_guard lock(machine().mutex);
   for (const CUevent_st* event : {start, end}) {
+    if (event->capture != nullptr) {
+      return end_call(cudaErrorCapturedEvent);
+    }
     if (!event->has_time || event->state->recorded == 0) {
       return end_call(cudaErrorInvalidResourceHandle);
     }
@@ -188,6 +195,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     return end_call(cudaErrorStreamCaptureUnmatched);
   }
   const std::shared_ptr<sim::Capture> capture = origin->capture;
+  if (capture->mode != cudaStreamCaptureModeRelaxed &&
+      capture->thread != std::this_thread::get_id()) {
+    return end_call(cudaErrorStreamCaptureWrongThread);
+  }
   const bool joined = sim::are_joined(capture->nodes, origin->tail);
   machine().end_capture(capture);
   if (!capture->is_valid) {
@@ -206,6 +217,18 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
     *executable = new CUgraphExec_st{graph->nodes};
   }
   return error;
+}
+// With an array, its first *count elements would be the nodes' handles, which nobody needs here.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  const cudaError_t error = begin_call("cudaGraphGetNodes");
+  if (error != cudaSuccess) {
+    return error;
+  }
+  if (nodes != nullptr) {
+    return end_call(cudaErrorInvalidValue);
+  }
+  *count = graph->nodes.size();
+  return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const cudaError_t error = begin_call("cudaGraphLaunch");

@@ -22,7 +22,7 @@ void* scratch(Scratch slot, std::int64_t bytes) {
   Slot& own = slots[static_cast<std::size_t>(slot)];
   if (own.buffer.bytes() < bytes) {
     own.buffer = Buffer();
-    own.pool.emplace(Device{});
+    own.pool.emplace(Device::cpu());
     own.buffer = own.pool->allocate(bytes);
   }
   return own.buffer.data();

@@ -12,7 +12,7 @@ namespace {
 
 // GELU's slope is 1 here, to all bits.
 constexpr float kWhereGeluIsLinear = 20;
-// How many ones a sum ends with when only its end counts.
+// If only the end of a sum is checked, it ends with this many ones.
 constexpr std::int64_t kEnd = 64;
 
 // Takes a matrix or vector with as poor an alignment as the operand's.
@@ -27,8 +27,11 @@ class Trial {
   Trial(TrialMemory& memory, const ProductKind& kind)
       : memory_(memory),
         kind_(kind),
-        a_(take(memory, kind.m * kind.k, kind.type, kind.alignment_a, kind.device)),
-        b_(take(memory, kind.k * kind.n, kind.type, kind.alignment_b, kind.device)),
+        a_(take(memory, kind.m * kind.k, operand_type(kind, kind.a_format), kind.alignment_a,
+                kind.device)),
+        b_(take(memory, kind.k * kind.n, operand_type(kind, kind.b_format), kind.alignment_b,
+                kind.device)),
+        scale_(take(memory, 1, DType::f32, 256, kind.device)),
         c_(take(memory, kind.m * kind.n, kind.c_type, kind.alignment_c, kind.device)),
         bias_(take(memory, kind.n, kind.type, kind.alignment_bias, kind.device)),
         aux_(take(memory, kind.m * kind.n, kind.type, kind.alignment_aux, kind.device)) {}
@@ -36,8 +39,11 @@ class Trial {
   // Computes sums of which the terms from `first` on are 1, and the others 0.
   AlgorithmVerdict run(const ProductRun& product, std::int64_t first) {
     const bool backward = kind_.epilogue == Epilogue::gelu_backward;
-    fill_ones_from(memory_.stream(), a_, kind_.k, kind_.m, !kind_.transpose_a, 0);
-    fill_ones_from(memory_.stream(), b_, kind_.k, kind_.n, kind_.transpose_b, first);
+    fill_ones_from(memory_.stream(), a_, kind_.a_format,
+                   {.k = kind_.k, .k_is_inner = !kind_.transpose_a, .first = 0});
+    fill_ones_from(memory_.stream(), b_, kind_.b_format,
+                   {.k = kind_.k, .k_is_inner = kind_.transpose_b, .first = first});
+    fill_with(memory_.stream(), scale_, 1);
     fill_with(memory_.stream(), c_, 0);
     fill_with(memory_.stream(), bias_, 0);
     fill_with(memory_.stream(), aux_, backward ? kWhereGeluIsLinear : 0);
@@ -46,8 +52,11 @@ class Trial {
                         .b = b_.data,
                         .c = c_.data,
                         .bias = kind_.bias ? bias_.data : nullptr,
-                        .aux = kind_.epilogue == Epilogue::none ? nullptr : aux_.data});
+                        .aux = kind_.epilogue == Epilogue::none ? nullptr : aux_.data,
+                        .a_scale = scale_of(kind_.a_format),
+                        .b_scale = scale_of(kind_.b_format)});
     if (status != CUBLAS_STATUS_SUCCESS) {
+      require(cudaStreamSynchronize(memory_.stream()), "a product failed");  // the device's fault
       return AlgorithmVerdict::unsupported;
     }
     const float sum = static_cast<float>(kind_.k - first);
@@ -55,6 +64,12 @@ class Trial {
   }
 
  private:
+  static DType operand_type(const ProductKind& kind, Fp8Format format) {
+    return format == Fp8Format::none ? kind.type : DType::u8;
+  }
+  const float* scale_of(Fp8Format format) const {
+    return format == Fp8Format::none ? nullptr : static_cast<const float*>(scale_.data);
+  }
   // Returns whether all sums have that value; with GELU, they are in aux.
   bool all_are(float sum) {
     const View result = kind_.epilogue == Epilogue::gelu ? aux_ : c_;
@@ -63,10 +78,10 @@ class Trial {
                             cudaMemcpyDeviceToHost, memory_.stream()),
             "cannot read a product");
     require(cudaStreamSynchronize(memory_.stream()), "a product failed");
-    if (result.dtype == DType::bf16) {
-      const auto* const sums = static_cast<const bf16*>(copy);
-      return std::all_of(sums, sums + result.count,
-                         [&](bf16 x) { return x.bits == to_bf16(sum).bits; });
+    if (result.dtype != DType::f32) {
+      const std::uint16_t bits = result.dtype == DType::bf16 ? to_bf16(sum).bits : to_f16(sum).bits;
+      const auto* const sums = static_cast<const std::uint16_t*>(copy);
+      return std::all_of(sums, sums + result.count, [&](std::uint16_t x) { return x == bits; });
     }
     const auto* const sums = static_cast<const float*>(copy);
     return std::all_of(sums, sums + result.count, [&](float x) { return x == sum; });
@@ -76,6 +91,7 @@ class Trial {
   ProductKind kind_;
   View a_;
   View b_;
+  View scale_;
   View c_;
   View bias_;
   View aux_;
@@ -99,12 +115,22 @@ TrialMemory::TrialMemory() {
           "cannot make a stream to check algorithms for products");
 }
 
+TrialMemory::~TrialMemory() {
+  (void)cudaStreamSynchronize(stream_);
+  (void)cudaStreamDestroy(stream_);
+  for (char* const area : areas_) {
+    (void)cudaFree(area);
+  }
+  for (void* const area : pinned_) {
+    (void)cudaFreeHost(area);
+  }
+}
+
 char* TrialMemory::take(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
-  constexpr std::int64_t kLeast = std::int64_t{4} << 20;
   const std::int64_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (used_ + whole > bytes_) {
-    bytes_ = std::max({whole, 2 * bytes_, kLeast});
+    bytes_ = std::max({whole, 2 * bytes_, kFirstTrialBytes});
     used_ = 0;
     count_allocation();
     void* data = nullptr;
@@ -113,20 +139,25 @@ char* TrialMemory::take(std::int64_t bytes) {
       throw_out_of_device_memory(bytes_);
     }
     cuda_check(outcome, "cudaMalloc");
-    data_ = static_cast<char*>(data);
+    areas_.push_back(static_cast<char*>(data));
   }
   used_ += whole;
-  return data_ + used_ - whole;
+  return areas_.back() + used_ - whole;
 }
 
 void* TrialMemory::pinned(std::int64_t bytes) {
   if (bytes > pinned_bytes_) {
     count_allocation();
-    require(cudaMallocHost(&pinned_, static_cast<std::size_t>(bytes)),
-            "cannot allocate pinned memory to check an algorithm for products");
+    void* data = nullptr;
+    const cudaError_t error = cudaMallocHost(&data, static_cast<std::size_t>(bytes));
+    if (error == cudaErrorMemoryAllocation) {
+      throw_out_of_pinned_memory(bytes);
+    }
+    cuda_check(error, "cudaMallocHost");
+    pinned_.push_back(data);
     pinned_bytes_ = bytes;
   }
-  return pinned_;
+  return pinned_.back();
 }
 
 AlgorithmVerdict check_algorithm(TrialMemory& memory, const ProductKind& kind,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "src/device/cuda/scratch.h"
 #include "src/kernels/cuda/product_plan.h"
 
 namespace trireme::cuda {
@@ -16,14 +18,18 @@ enum class AlgorithmVerdict {
 
 // TrialMemory holds the stream and the memory of checks. They are not those of the work around
 // them, for which a check does not wait: that work may wait for another rank, which waits for this
-// one. Nothing is freed, because freeing waits for the whole device. One thread at a time.
+// one. Memory that has become too small is freed only at the end, because freeing waits for the
+// whole device. Belongs to the device that was the constructing thread's; one thread at a time.
+inline constexpr std::int64_t kFirstTrialBytes = std::int64_t{4} << 20;
 class TrialMemory {
  public:
   TrialMemory();
+  ~TrialMemory();
   TrialMemory(const TrialMemory&) = delete;
   TrialMemory& operator=(const TrialMemory&) = delete;
 
   cudaStream_t stream() const { return stream_; }
+  Scratch& scratch() { return scratch_; }
   // Ends the use of everything that was taken.
   void clear() { used_ = 0; }
   // Returns device memory, aligned to 256 bytes.
@@ -33,10 +39,11 @@ class TrialMemory {
 
  private:
   cudaStream_t stream_ = nullptr;
-  char* data_ = nullptr;
-  std::int64_t bytes_ = 0;
+  Scratch scratch_;
+  std::vector<char*> areas_;
+  std::int64_t bytes_ = 0;  // of the newest area, as used_ is
   std::int64_t used_ = 0;
-  void* pinned_ = nullptr;
+  std::vector<void*> pinned_;
   std::int64_t pinned_bytes_ = 0;
 };
 

@@ -17,7 +17,7 @@ int checked_int(std::int64_t value) {
 
 bool can_tile_views(const AttentionForward& p, std::initializer_list<const void*> others) {
   const bool sizes = p.head_dim % 8 == 0 && p.q_stride % 8 == 0 && p.kv_stride % 8 == 0;
-  return p.q.dtype == DType::bf16 && sizes && aligned({p.q.data, p.k.data, p.v.data, p.out.data}) &&
+  return p.q.dtype != DType::f32 && sizes && aligned({p.q.data, p.k.data, p.v.data, p.out.data}) &&
          aligned(others);
 }
 
@@ -69,8 +69,7 @@ void attention_backward(Stream& stream, const AttentionBackward& p) {
   if (forward.batch * forward.time == 0) {
     return;
   }
-  auto* const delta =
-      scratch_of<float>(cuda_stream(stream), forward.batch * forward.heads * forward.time);
+  auto* const delta = scratch_of<float>(stream, forward.batch * forward.heads * forward.time);
   by_type(forward.q.dtype, [&](auto zero) {
     using T = decltype(zero);
     sum_deltas<T>(cuda_stream(stream), attention_sizes(forward), device_pointer<T>(forward.out),

@@ -36,8 +36,8 @@ __device__ inline float dropout_factor(std::uint32_t word, float probability, fl
 // Returns the random words of four adjacent keys from 4 * group on.
 __device__ inline PhiloxCounter dropout_words(const AttentionDropout& dropout, PhiloxKey key,
                                               int query, int sample, int group) {
-  return philox({static_cast<std::uint32_t>(query), dropout.step,
-                 static_cast<std::uint32_t>(dropout.first_sample + sample),
+  return philox({static_cast<std::uint32_t>(query), dropout.present_step(),
+                 dropout.present_sample() + static_cast<std::uint32_t>(sample),
                  static_cast<std::uint32_t>(group)},
                 key);
 }
@@ -52,8 +52,8 @@ void sum_deltas(cudaStream_t stream, const AttentionSizes& sizes, const T* out, 
 void plain_attention_forward(cudaStream_t stream, const AttentionForward& p);
 void plain_attention_backward(cudaStream_t stream, const AttentionBackward& p, const float* delta);
 
-// The tiled kernels multiply 16x16 tiles of bf16 on the matrix units. They need head dimensions and
-// strides that are multiples of 8, and addresses that are multiples of 16 bytes.
+// The tiled kernels multiply 16x16 tiles of bf16 or f16 on the matrix units. They need head
+// dimensions and strides that are multiples of 8, and addresses that are multiples of 16 bytes.
 bool can_tile(const AttentionForward& p);
 bool can_tile(const AttentionBackward& p);
 void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p);

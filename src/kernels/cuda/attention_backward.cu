@@ -7,38 +7,39 @@
 namespace trireme::cuda {
 namespace {
 
+template <class T>
 struct Arguments {
   AttentionSizes s;
-  const bf16* q;
-  const bf16* k;
-  const bf16* v;
-  const bf16* dout;
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* dout;
   const float* lse;
   const float* delta;  // [batch, heads, time]
-  bf16* dq;
-  bf16* dk;
-  bf16* dv;
+  T* dq;
+  T* dk;
+  T* dv;
 };
 
 // Four tiles in shared memory: two of the block's own rows, and two of the rows that it reads in
 // turn, twice each, so that the next ones can be copied while some are in use.
-template <int kD, int kRead>
+template <class T, int kD, int kRead>
 struct Tiles {
-  bf16* own_a;
-  bf16* own_b;
-  bf16* a;
-  bf16* b;
+  T* own_a;
+  T* own_b;
+  T* a;
+  T* b;
   float* of_row;  // [2, 2, kRead]: lse and delta of queries that are read
   static constexpr std::size_t kBytes =
-      sizeof(bf16) * (2 * kTileRows + 4 * kRead) * kPitch<kD> + sizeof(float) * 4 * kRead;
-  __device__ explicit Tiles(bf16* memory)
+      sizeof(T) * (2 * kTileRows + 4 * kRead) * kPitch<kD> + sizeof(float) * 4 * kRead;
+  __device__ explicit Tiles(T* memory)
       : own_a(memory),
         own_b(own_a + kTileRows * kPitch<kD>),
         a(own_b + kTileRows * kPitch<kD>),
         b(a + 2 * kRead * kPitch<kD>),
         of_row(reinterpret_cast<float*>(b + 2 * kRead * kPitch<kD>)) {}
-  __device__ bf16* first(int turn) const { return a + turn % 2 * kRead * kPitch<kD>; }
-  __device__ bf16* second(int turn) const { return b + turn % 2 * kRead * kPitch<kD>; }
+  __device__ T* first(int turn) const { return a + turn % 2 * kRead * kPitch<kD>; }
+  __device__ T* second(int turn) const { return b + turn % 2 * kRead * kPitch<kD>; }
   __device__ float* lse(int turn) const { return of_row + turn % 2 * 2 * kRead; }
   __device__ float* delta(int turn) const { return lse(turn) + kRead; }
 };
@@ -58,7 +59,7 @@ __device__ float factor_of(const AttentionDropout& dropout, PhiloxKey seed, int 
   }
 }
 
-// Where a lane's elements are, in the pass over keys: rows are keys, columns are queries.
+// Says which elements a lane has in the pass over keys: rows are keys, columns are queries.
 struct KeyPlace {
   int first_key;    // of the warp
   int first_query;  // of the tile
@@ -95,18 +96,18 @@ __device__ void weigh_keys(float (&x)[kQueries / 8][4], float (&dx)[kQueries / 8
 
 // The turns of a block that takes 64 keys: the tiles of queries from those keys on, for each of the
 // heads that read them.
-template <int kD, int kQueries>
+template <class T, int kD, int kQueries>
 struct KeyTurns {
-  const Arguments& p;
-  Tiles<kD, kQueries> tiles;
+  const Arguments<T>& p;
+  Tiles<T, kD, kQueries> tiles;
   int kv_head;
   int sample;
   int first_tile;
   int per_head;
 
-  __device__ KeyTurns(const Arguments& arguments, int first_key)
+  __device__ KeyTurns(const Arguments<T>& arguments, int first_key)
       : p(arguments),
-        tiles(dynamic_shared<bf16>()),
+        tiles(dynamic_shared<T>()),
         kv_head(static_cast<int>(blockIdx.y)),
         sample(static_cast<int>(blockIdx.z)),
         first_tile(first_key / kQueries),
@@ -138,16 +139,16 @@ struct KeyTurns {
 };
 
 // A block takes 64 keys: each warp 16 of them and kD / kSplit of their channels.
-template <int kD, int kQueries, int kSplit, bool kDropout>
-__global__ void __launch_bounds__(kRowWarps* kSplit* kWarp) keys_kernel(const Arguments p) {
+template <class T, int kD, int kQueries, int kSplit, bool kDropout>
+__global__ void __launch_bounds__(kRowWarps* kSplit* kWarp) keys_kernel(const Arguments<T> p) {
   constexpr int kChannels = kD / kSplit;
   const AttentionSizes& s = p.s;
   const int first = static_cast<int>(blockIdx.x) * kTileRows;
   const int warp = static_cast<int>(threadIdx.x / kWarp);
   const int own_row = warp % kRowWarps * 16;
   const int channel = warp / kRowWarps * kChannels;
-  const KeyTurns<kD, kQueries> turns(p, first);
-  const Tiles<kD, kQueries>& tiles = turns.tiles;
+  const KeyTurns<T, kD, kQueries> turns(p, first);
+  const Tiles<T, kD, kQueries>& tiles = turns.tiles;
   const std::int64_t own =
       (static_cast<std::int64_t>(turns.sample) * s.time + first) * s.kv_stride +
       static_cast<std::int64_t>(turns.kv_head) * s.head_dim;
@@ -188,7 +189,7 @@ __global__ void __launch_bounds__(kRowWarps* kSplit* kWarp) keys_kernel(const Ar
                             tiles.own_b + own_row * kPitch<kD>, dv, ones, channel);
 }
 
-// Where a lane's elements are, in the pass over queries: rows are queries, columns are keys.
+// Says which elements a lane has in the pass over queries: rows are queries, columns are keys.
 struct QueryPlace {
   int query[2];
   float lse[2];
@@ -220,10 +221,10 @@ __device__ void weigh_queries(float (&x)[kKeys / 8][4], const float (&dx)[kKeys 
 }
 
 // A block takes 64 queries, each warp 16 of them.
-template <int kD, int kKeys, bool kDropout>
-__global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Arguments p) {
+template <class T, int kD, int kKeys, bool kDropout>
+__global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Arguments<T> p) {
   const AttentionSizes& s = p.s;
-  const Tiles<kD, kKeys> tiles(dynamic_shared<bf16>());
+  const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
   const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
   const int head = static_cast<int>(blockIdx.y);
   const int sample = static_cast<int>(blockIdx.z);
@@ -279,13 +280,13 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Argumen
                      s.head_dim, tiles.own_a + own_row * kPitch<kD>, dq, scales, 0);
 }
 
-template <int kD, bool kDropout>
-void enqueue(cudaStream_t stream, const Arguments& p) {
+template <int kD, bool kDropout, class T>
+void enqueue(cudaStream_t stream, const Arguments<T>& p) {
   constexpr int kRead = kD <= 64 ? 64 : 32;
   constexpr int kSplit = kD <= 128 ? 1 : 2;
-  constexpr std::size_t kShared = Tiles<kD, kRead>::kBytes;
-  const auto keys = keys_kernel<kD, kRead, kSplit, kDropout>;
-  const auto queries = queries_kernel<kD, kRead, kDropout>;
+  constexpr std::size_t kShared = Tiles<T, kD, kRead>::kBytes;
+  const auto keys = keys_kernel<T, kD, kRead, kSplit, kDropout>;
+  const auto queries = queries_kernel<T, kD, kRead, kDropout>;
   permit_shared(keys, kShared);
   permit_shared(queries, kShared);
   const unsigned blocks = blocks_of(p.s.time, kTileRows);
@@ -300,22 +301,25 @@ void enqueue(cudaStream_t stream, const Arguments& p) {
 
 void tiled_attention_backward(cudaStream_t stream, const AttentionBackward& p, const float* delta) {
   const AttentionForward& forward = p.forward;
-  const Arguments arguments{.s = attention_sizes(forward),
-                            .q = device_pointer<bf16>(forward.q),
-                            .k = device_pointer<bf16>(forward.k),
-                            .v = device_pointer<bf16>(forward.v),
-                            .dout = device_pointer<bf16>(p.dout),
-                            .lse = device_pointer<float>(forward.lse),
-                            .delta = delta,
-                            .dq = device_pointer<bf16>(p.dq),
-                            .dk = device_pointer<bf16>(p.dk),
-                            .dv = device_pointer<bf16>(p.dv)};
-  by_head_dim(forward.head_dim, [&]<int kD>() {
-    if (forward.dropout.probability > 0) {
-      enqueue<kD, true>(stream, arguments);
-    } else {
-      enqueue<kD, false>(stream, arguments);
-    }
+  by_half_type(forward.q.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const Arguments<T> arguments{.s = attention_sizes(forward),
+                                 .q = device_pointer<T>(forward.q),
+                                 .k = device_pointer<T>(forward.k),
+                                 .v = device_pointer<T>(forward.v),
+                                 .dout = device_pointer<T>(p.dout),
+                                 .lse = device_pointer<float>(forward.lse),
+                                 .delta = delta,
+                                 .dq = device_pointer<T>(p.dq),
+                                 .dk = device_pointer<T>(p.dk),
+                                 .dv = device_pointer<T>(p.dv)};
+    by_head_dim(forward.head_dim, [&]<int kD>() {
+      if (forward.dropout.probability > 0) {
+        enqueue<kD, true>(stream, arguments);
+      } else {
+        enqueue<kD, false>(stream, arguments);
+      }
+    });
   });
 }
 

@@ -7,29 +7,30 @@ namespace {
 
 constexpr int kThreads = kRowWarps * kWarp;
 
+template <class T>
 struct Arguments {
   AttentionSizes s;
-  const bf16* q;
-  const bf16* k;
-  const bf16* v;
-  bf16* out;
+  const T* q;
+  const T* k;
+  const T* v;
+  T* out;
   float* lse;  // or null
 };
 
 // The tiles of a block in shared memory.
-template <int kD, int kKeys>
+template <class T, int kD, int kKeys>
 struct Tiles {
-  bf16* q;
-  bf16* k;  // two tiles, used in turn
-  bf16* v;
+  T* q;
+  T* k;  // two tiles, used in turn
+  T* v;
   static constexpr int kElements = (kTileRows + 4 * kKeys) * kPitch<kD>;
-  __device__ explicit Tiles(bf16* memory)
+  __device__ explicit Tiles(T* memory)
       : q(memory), k(q + kTileRows * kPitch<kD>), v(k + 2 * kKeys * kPitch<kD>) {}
-  __device__ bf16* keys(int tile) const { return k + tile % 2 * kKeys * kPitch<kD>; }
-  __device__ bf16* values(int tile) const { return v + tile % 2 * kKeys * kPitch<kD>; }
+  __device__ T* keys(int tile) const { return k + tile % 2 * kKeys * kPitch<kD>; }
+  __device__ T* values(int tile) const { return v + tile % 2 * kKeys * kPitch<kD>; }
 };
 
-// Where the lane's two rows are, and their softmax so far; sums are of the lane's own columns.
+// Says which two rows a lane has, and holds their softmax so far. Sums are over the lane's columns.
 struct Rows {
   int query[2];
   int position[2];
@@ -98,9 +99,9 @@ __device__ void drop(float (&x)[kKeys / 8][4], const Rows& rows, const Attention
 }
 
 // Stores the warp's rows of the output and their lse.
-template <int kD>
-__device__ void finish(const Arguments& p, const Rows& rows, const float (&out)[kD / 8][4],
-                       bf16* tile, int first, int head, int sample) {
+template <int kD, class T>
+__device__ void finish(const Arguments<T>& p, const Rows& rows, const float (&out)[kD / 8][4],
+                       T* tile, int first, int head, int sample) {
   const AttentionSizes& s = p.s;
   float factor[2];
 #pragma unroll
@@ -115,15 +116,15 @@ __device__ void finish(const Arguments& p, const Rows& rows, const float (&out)[
     }
   }
   const std::int64_t stride = static_cast<std::int64_t>(s.heads) * s.head_dim;
-  bf16* const to = p.out + (static_cast<std::int64_t>(sample) * s.time + first) * stride +
-                   static_cast<std::int64_t>(head) * s.head_dim;
+  T* const to = p.out + (static_cast<std::int64_t>(sample) * s.time + first) * stride +
+                static_cast<std::int64_t>(head) * s.head_dim;
   store_rows<kD, kD>(to, stride, s.time - first, s.head_dim, tile, out, factor, 0);
 }
 
-template <int kD, int kKeys, bool kDropout>
-__global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments p) {
+template <class T, int kD, int kKeys, bool kDropout>
+__global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments<T> p) {
   const AttentionSizes& s = p.s;
-  const Tiles<kD, kKeys> tiles(dynamic_shared<bf16>());
+  const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
   // Blocks with the most keys start first.
   const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
   const int head = static_cast<int>(blockIdx.y);
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments p) {
     rows.query[half] = own + lane_row() + 8 * half;
     rows.position[half] = past + rows.query[half];
   }
-  bf16* const own_q = tiles.q + (own - first) * kPitch<kD>;
+  T* const own_q = tiles.q + (own - first) * kPitch<kD>;
   float out[kD / 8][4] = {};
   for (int tile = 0; tile < count; ++tile) {
     if (tile + 1 < count) {
@@ -176,11 +177,11 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments p) {
   finish<kD>(p, rows, out, own_q, own, head, sample);
 }
 
-template <int kD, bool kDropout>
-void enqueue(cudaStream_t stream, const Arguments& p) {
+template <int kD, bool kDropout, class T>
+void enqueue(cudaStream_t stream, const Arguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
-  constexpr std::size_t kShared = Tiles<kD, kKeys>::kElements * sizeof(bf16);
-  const auto kernel = forward_kernel<kD, kKeys, kDropout>;
+  constexpr std::size_t kShared = Tiles<T, kD, kKeys>::kElements * sizeof(T);
+  const auto kernel = forward_kernel<T, kD, kKeys, kDropout>;
   permit_shared(kernel, kShared);
   launch(kernel,
          dim3(blocks_of(p.s.time, kTileRows), static_cast<unsigned>(p.s.heads),
@@ -191,18 +192,21 @@ void enqueue(cudaStream_t stream, const Arguments& p) {
 }  // namespace
 
 void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p) {
-  const Arguments arguments{.s = attention_sizes(p),
-                            .q = device_pointer<bf16>(p.q),
-                            .k = device_pointer<bf16>(p.k),
-                            .v = device_pointer<bf16>(p.v),
-                            .out = device_pointer<bf16>(p.out),
-                            .lse = device_pointer<float>(p.lse)};
-  by_head_dim(p.head_dim, [&]<int kD>() {
-    if (p.dropout.probability > 0) {
-      enqueue<kD, true>(stream, arguments);
-    } else {
-      enqueue<kD, false>(stream, arguments);
-    }
+  by_half_type(p.q.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const Arguments<T> arguments{.s = attention_sizes(p),
+                                 .q = device_pointer<T>(p.q),
+                                 .k = device_pointer<T>(p.k),
+                                 .v = device_pointer<T>(p.v),
+                                 .out = device_pointer<T>(p.out),
+                                 .lse = device_pointer<float>(p.lse)};
+    by_head_dim(p.head_dim, [&]<int kD>() {
+      if (p.dropout.probability > 0) {
+        enqueue<kD, true>(stream, arguments);
+      } else {
+        enqueue<kD, false>(stream, arguments);
+      }
+    });
   });
 }
 

@@ -362,6 +362,7 @@ template void sum_deltas<float>(cudaStream_t, const AttentionSizes&, const float
                                 float*);
 template void sum_deltas<bf16>(cudaStream_t, const AttentionSizes&, const bf16*, const bf16*,
                                float*);
+template void sum_deltas<f16>(cudaStream_t, const AttentionSizes&, const f16*, const f16*, float*);
 
 void plain_attention_forward(cudaStream_t stream, const AttentionForward& p) {
   const AttentionSizes sizes = attention_sizes(p);

@@ -1,7 +1,7 @@
-// Products of tiles in shared memory on the matrix units, for attention. A tile is rows of kD bf16
-// channels, padded so that ldmatrix meets no bank conflicts. A warp holds 16 rows of a result, as
-// mma's accumulators: the element x[n][2 * half + j] of a lane is in row lane / 4 + 8 * half and
-// column 8 * n + lane % 4 * 2 + j.
+// Products of tiles in shared memory on the matrix units, for attention. A tile is rows of kD
+// channels of bf16 or f16 ("T"), padded so that ldmatrix meets no bank conflicts. A warp holds 16
+// rows of a result, as mma's accumulators: the element x[n][2 * half + j] of a lane is in row lane
+// / 4 + 8 * half and column 8 * n + lane % 4 * 2 + j.
 #pragma once
 
 #include "src/kernels/cuda/attention.h"
@@ -17,7 +17,8 @@ inline constexpr float kLn2 = 0.6931471805599453F;
 template <int kD>
 inline constexpr int kPitch = kD + 8;
 
-using Row8 = Chunk<bf16, 8>;
+template <class T>
+using Row8 = Chunk<T, 8>;
 
 __device__ inline int lane_row() { return static_cast<int>(threadIdx.x % kWarp) / 4; }
 __device__ inline int lane_column() { return static_cast<int>(threadIdx.x % 4) * 2; }
@@ -25,51 +26,51 @@ __device__ inline int lane_column() { return static_cast<int>(threadIdx.x % 4) *
 // Starts copying kRows rows of head_dim elements; rows from `rows` on and channels from head_dim on
 // become zero. Nobody may still read the tile. The copies can be read after wait_copies() and a
 // barrier.
-template <int kD, int kRows>
-__device__ inline void start_rows(bf16* tile, const bf16* from, std::int64_t stride, int rows,
+template <int kD, int kRows, class T>
+__device__ inline void start_rows(T* tile, const T* from, std::int64_t stride, int rows,
                                   int head_dim) {
   constexpr int kPerRow = kD / 8;
   for (int i = static_cast<int>(threadIdx.x); i < kRows * kPerRow;
        i += static_cast<int>(blockDim.x)) {
     const int row = i / kPerRow;
     const int column = i % kPerRow * 8;
-    bf16* const to = tile + row * kPitch<kD> + column;
+    T* const to = tile + row * kPitch<kD> + column;
     if (row < rows && column < head_dim) {
       copy_async_16(to, from + row * stride + column);
     } else {
-      *reinterpret_cast<Row8*>(to) = Row8{};
+      *reinterpret_cast<Row8<T>*>(to) = Row8<T>{};
     }
   }
 }
 
 // Loads the 16x16 fragment of the rows a.. as mma's first operand.
-template <int kD>
-__device__ inline void load_fragment(std::uint32_t (&fragment)[4], const bf16* a, int channel) {
+template <int kD, class T>
+__device__ inline void load_fragment(std::uint32_t (&fragment)[4], const T* a, int channel) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   ldmatrix(fragment, a + lane % 16 * kPitch<kD> + lane / 16 * 8 + channel);
 }
 
 // x[16, kColumns] += a[16, 16 channels] b[kColumns, 16 channels]^T, from that channel on.
-template <int kD, int kColumns>
+template <int kD, int kColumns, class T>
 __device__ inline void multiply_channels(float (&x)[kColumns / 8][4],
-                                         const std::uint32_t (&fragment)[4], const bf16* b,
+                                         const std::uint32_t (&fragment)[4], const T* b,
                                          int channel) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const bf16* const row = b + (lane / 16 * 8 + lane % 8) * kPitch<kD> + lane / 8 % 2 * 8 + channel;
+  const T* const row = b + (lane / 16 * 8 + lane % 8) * kPitch<kD> + lane / 8 % 2 * 8 + channel;
 #pragma unroll
   for (int n = 0; n < kColumns / 8; n += 2) {
     std::uint32_t r[4];
     ldmatrix(r, row + n * 8 * kPitch<kD>);
     const std::uint32_t left[2] = {r[0], r[1]};
     const std::uint32_t right[2] = {r[2], r[3]};
-    mma(x[n], fragment, left);
-    mma(x[n + 1], fragment, right);
+    mma<T>(x[n], fragment, left);
+    mma<T>(x[n + 1], fragment, right);
   }
 }
 
 // x[16, kColumns] += a[16, kD] b[kColumns, kD]^T.
-template <int kD, int kColumns>
-__device__ inline void multiply_by_rows(float (&x)[kColumns / 8][4], const bf16* a, const bf16* b) {
+template <int kD, int kColumns, class T>
+__device__ inline void multiply_by_rows(float (&x)[kColumns / 8][4], const T* a, const T* b) {
 #pragma unroll
   for (int channel = 0; channel < kD; channel += 16) {
     std::uint32_t fragment[4];
@@ -78,32 +79,39 @@ __device__ inline void multiply_by_rows(float (&x)[kColumns / 8][4], const bf16*
   }
 }
 
+template <class T>
 __device__ inline std::uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return static_cast<std::uint32_t>(__bfloat16_as_ushort(pair.x)) |
-         static_cast<std::uint32_t>(__bfloat16_as_ushort(pair.y)) << 16;
+  if constexpr (std::is_same_v<T, f16>) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return static_cast<std::uint32_t>(__half_as_ushort(pair.x)) |
+           static_cast<std::uint32_t>(__half_as_ushort(pair.y)) << 16;
+  } else {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return static_cast<std::uint32_t>(__bfloat16_as_ushort(pair.x)) |
+           static_cast<std::uint32_t>(__bfloat16_as_ushort(pair.y)) << 16;
+  }
 }
 
-// x[16, kChannels] += p[16, kRows] b[kRows, kChannels], with p rounded to bf16. b: the first of the
+// x[16, kChannels] += p[16, kRows] b[kRows, kChannels], with p rounded to T. b: the first of the
 // channels in the tile's first row.
-template <int kD, int kRows, int kChannels>
+template <int kD, int kRows, int kChannels, class T>
 __device__ inline void multiply_by_columns(float (&x)[kChannels / 8][4],
-                                           const float (&p)[kRows / 8][4], const bf16* b) {
+                                           const float (&p)[kRows / 8][4], const T* b) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const bf16* const row = b + (lane / 8 % 2 * 8 + lane % 8) * kPitch<kD> + lane / 16 * 8;
+  const T* const row = b + (lane / 8 % 2 * 8 + lane % 8) * kPitch<kD> + lane / 16 * 8;
 #pragma unroll
   for (int k = 0; k < kRows / 16; ++k) {
     const std::uint32_t fragment[4] = {
-        pack(p[2 * k][0], p[2 * k][1]), pack(p[2 * k][2], p[2 * k][3]),
-        pack(p[2 * k + 1][0], p[2 * k + 1][1]), pack(p[2 * k + 1][2], p[2 * k + 1][3])};
+        pack<T>(p[2 * k][0], p[2 * k][1]), pack<T>(p[2 * k][2], p[2 * k][3]),
+        pack<T>(p[2 * k + 1][0], p[2 * k + 1][1]), pack<T>(p[2 * k + 1][2], p[2 * k + 1][3])};
 #pragma unroll
     for (int n = 0; n < kChannels / 8; n += 2) {
       std::uint32_t r[4];
       ldmatrix_transposed(r, row + k * 16 * kPitch<kD> + n * 8);
       const std::uint32_t left[2] = {r[0], r[1]};
       const std::uint32_t right[2] = {r[2], r[3]};
-      mma(x[n], fragment, left);
-      mma(x[n + 1], fragment, right);
+      mma<T>(x[n], fragment, left);
+      mma<T>(x[n + 1], fragment, right);
     }
   }
 }
@@ -111,17 +119,17 @@ __device__ inline void multiply_by_columns(float (&x)[kChannels / 8][4],
 // Stores the warp's 16 rows of results, each row multiplied by its factor, through 16 rows of a
 // tile that only this warp uses since the last barrier. Rows from `rows` on and channels from
 // head_dim on are not stored. channel: where the results begin in a row.
-template <int kD, int kChannels>
-__device__ inline void store_rows(bf16* to, std::int64_t stride, int rows, int head_dim, bf16* tile,
+template <int kD, int kChannels, class T>
+__device__ inline void store_rows(T* to, std::int64_t stride, int rows, int head_dim, T* tile,
                                   const float (&x)[kChannels / 8][4], const float (&factor)[2],
                                   int channel) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    bf16* const row = tile + (lane_row() + 8 * half) * kPitch<kD> + channel + lane_column();
+    T* const row = tile + (lane_row() + 8 * half) * kPitch<kD> + channel + lane_column();
 #pragma unroll
     for (int n = 0; n < kChannels / 8; ++n) {
-      row[n * 8] = __float2bfloat16_rn(x[n][2 * half] * factor[half]);
-      row[n * 8 + 1] = __float2bfloat16_rn(x[n][2 * half + 1] * factor[half]);
+      row[n * 8] = narrow<T>(x[n][2 * half] * factor[half]);
+      row[n * 8 + 1] = narrow<T>(x[n][2 * half + 1] * factor[half]);
     }
   }
   __syncwarp();
@@ -130,8 +138,8 @@ __device__ inline void store_rows(bf16* to, std::int64_t stride, int rows, int h
     const int row = i / kPerRow;
     const int column = channel + i % kPerRow * 8;
     if (row < rows && column < head_dim) {
-      *reinterpret_cast<Row8*>(to + row * stride + column) =
-          *reinterpret_cast<const Row8*>(tile + row * kPitch<kD> + column);
+      *reinterpret_cast<Row8<T>*>(to + row * stride + column) =
+          *reinterpret_cast<const Row8<T>*>(tile + row * kPitch<kD> + column);
     }
   }
 }

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) column_sum_kernel(const Columns
 }
 
 template <class T>
-void sum_columns(cudaStream_t stream, const T* x, std::int64_t m, std::int64_t n, float* sum) {
+void sum_columns(Stream& stream, const T* x, std::int64_t m, std::int64_t n, float* sum) {
   constexpr int kCount = kPerAccess<T>;
   const std::int64_t chunk = std::max(kLeastRows, (m + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = std::max<std::int64_t>(1, (m + chunk - 1) / chunk);
@@ -76,7 +76,7 @@ void sum_columns(cudaStream_t stream, const T* x, std::int64_t m, std::int64_t n
   by_bool(aligned_rows(n * static_cast<std::int64_t>(sizeof(T)), {x}), [&](auto is_wide) {
     launch(column_sum_kernel<T, kCount, kChunkWarps, decltype(is_wide)::value>,
            dim3(blocks_of(n, kWarp * kCount), static_cast<unsigned>(chunks)),
-           dim3(kChunkWarps * kWarp), 0, stream,
+           dim3(kChunkWarps * kWarp), 0, cuda_stream(stream),
            Columns<T>{.x = x,
                       .rows = m,
                       .columns = n,
@@ -86,7 +86,7 @@ void sum_columns(cudaStream_t stream, const T* x, std::int64_t m, std::int64_t n
                       .second = nullptr});
   });
   if (chunks > 1) {
-    sum_of_rows(stream, to, chunks, n, sum, n, nullptr);
+    sum_of_rows(cuda_stream(stream), to, chunks, n, sum, n, nullptr);
   }
 }
 
@@ -111,8 +111,7 @@ void column_sum(Stream& stream, const ColumnSum& p) {
   }
   by_type(p.x.dtype, [&](auto zero) {
     using T = decltype(zero);
-    sum_columns(cuda_stream(stream), device_pointer<T>(p.x), p.m, p.n,
-                device_pointer<float>(p.sum));
+    sum_columns(stream, device_pointer<T>(p.x), p.m, p.n, device_pointer<float>(p.sum));
   });
 }
 

@@ -17,10 +17,15 @@ template <>
 constexpr DType dtype_of<__nv_bfloat16>() {
   return DType::bf16;
 }
+template <>
+constexpr DType dtype_of<__half>() {
+  return DType::f16;
+}
 
 namespace cuda {
 
 using bf16 = __nv_bfloat16;
+using f16 = __half;
 
 // Returns the elements of a view of a CUDA device's memory, whose type must be T; null for an empty
 // view.
@@ -37,14 +42,24 @@ const T* device_pointer(const ConstView& view) {
   return static_cast<const T*>(view.data);
 }
 
-// Calls f with a value of the activations' type.
+// Calls f with a value of the activations' type, which has 2 bytes.
 template <class F>
-void by_type(DType dtype, F f) {
-  check(dtype == DType::f32 || dtype == DType::bf16, "activations are f32 or bf16");
+void by_half_type(DType dtype, F f) {
+  check(dtype == DType::bf16 || dtype == DType::f16, "activations are f32, bf16 or f16");
   if (dtype == DType::bf16) {
     f(bf16{});
   } else {
+    f(f16{});
+  }
+}
+
+// Calls f with a value of the activations' type.
+template <class F>
+void by_type(DType dtype, F f) {
+  if (dtype == DType::f32) {
     f(float{});
+  } else {
+    by_half_type(dtype, f);
   }
 }
 
@@ -69,6 +84,7 @@ inline unsigned blocks_of(std::int64_t count, std::int64_t per_block) {
 
 __device__ inline float widen(float x) { return x; }
 __device__ inline float widen(bf16 x) { return __bfloat162float(x); }
+__device__ inline float widen(f16 x) { return __half2float(x); }
 template <class T>
 __device__ T narrow(float x);
 template <>
@@ -78,6 +94,10 @@ __device__ inline float narrow<float>(float x) {
 template <>
 __device__ inline bf16 narrow<bf16>(float x) {
   return __float2bfloat16_rn(x);
+}
+template <>
+__device__ inline f16 narrow<f16>(float x) {
+  return __float2half_rn(x);
 }
 
 // The number of elements in 16 bytes.

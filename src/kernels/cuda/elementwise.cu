@@ -117,9 +117,10 @@ struct Drop {
   std::int64_t count;
   std::int64_t first_element;
   std::int64_t per_sample;
-  std::int64_t first_sample;
-  std::uint64_t seed;
+  std::uint32_t first_sample;
   std::uint32_t step;
+  const std::uint32_t* position;  // replaces the two above, unless it is null
+  std::uint64_t seed;
   std::uint32_t site;
   float probability;
   float scale;
@@ -130,12 +131,14 @@ struct Drop {
     auto a = load<kCount, kWide>(x + i, count - i);
     std::int64_t sample = (first_element + i) / per_sample;
     std::int64_t element = (first_element + i) % per_sample;
+    const std::uint32_t present_step = position == nullptr ? step : position[0];
+    const std::uint32_t from_sample = position == nullptr ? first_sample : position[1];
     PhiloxCounter words{};
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       const auto word = static_cast<unsigned>(element % 4);
       if (j == 0 || word == 0) {
-        words = philox({site, step, static_cast<std::uint32_t>(first_sample + sample),
+        words = philox({site, present_step, from_sample + static_cast<std::uint32_t>(sample),
                         static_cast<std::uint32_t>(element / 4)},
                        philox_key(seed));
       }
@@ -234,6 +237,14 @@ struct Cast {
   }
 };
 
+template <class To, class From>
+void cast_as(Stream& stream, const View& y, const ConstView& x) {
+  each(stream, Cast<To, From>{.y = device_pointer<To>(y),
+                              .x = device_pointer<From>(x),
+                              .count = y.count,
+                              .wide = aligned({y.data, x.data})});
+}
+
 template <class T>
 struct Fill {
   static constexpr int kCount = kPerAccess<T>;
@@ -330,9 +341,10 @@ void dropout(Stream& stream, const Dropout& p) {
                          .count = p.x.count,
                          .first_element = p.first_element,
                          .per_sample = p.elements_per_sample,
-                         .first_sample = p.first_sample,
-                         .seed = p.seed,
+                         .first_sample = static_cast<std::uint32_t>(p.first_sample),
                          .step = p.step,
+                         .position = p.position,
+                         .seed = p.seed,
                          .site = p.site,
                          .probability = p.probability,
                          .scale = 1 / (1 - p.probability),
@@ -356,16 +368,13 @@ void add_chain(Stream& stream, View y, const ConstView* x, int n) {
 }
 
 void cast(Stream& stream, View y, ConstView x) {
-  by_type(y.dtype, [&](auto to_zero) {
-    by_type(x.dtype, [&](auto from_zero) {
-      using To = decltype(to_zero);
-      using From = decltype(from_zero);
-      each(stream, Cast<To, From>{.y = device_pointer<To>(y),
-                                  .x = device_pointer<From>(x),
-                                  .count = y.count,
-                                  .wide = aligned({y.data, x.data})});
-    });
-  });
+  if (y.dtype == x.dtype) {
+    by_type(y.dtype, [&](auto zero) { cast_as<decltype(zero), decltype(zero)>(stream, y, x); });
+  } else if (y.dtype == DType::f32) {
+    by_half_type(x.dtype, [&](auto zero) { cast_as<float, decltype(zero)>(stream, y, x); });
+  } else {
+    by_half_type(y.dtype, [&](auto zero) { cast_as<decltype(zero), float>(stream, y, x); });
+  }
 }
 
 void fill(Stream& stream, View y, float value) {

@@ -161,10 +161,11 @@ struct PositionGradient {
 };
 
 template <class T>
-void add_tokens(cudaStream_t stream, const EmbeddingBackward& p) {
+void add_tokens(Stream& on, const EmbeddingBackward& p) {
   const std::int64_t rows = p.batch * p.time;
   check(rows < std::int64_t{1} << 31, "a batch has fewer than 2^31 tokens");
-  auto* const next = scratch_of<std::int32_t>(stream, 2 * rows);
+  auto* const next = scratch_of<std::int32_t>(on, 2 * rows);
+  const cudaStream_t stream = cuda_stream(on);
   auto* const has_prev = next + rows;
   const auto* const ids = device_pointer<std::int32_t>(p.ids);
   require(
@@ -219,7 +220,7 @@ void embedding_backward(Stream& stream, const EmbeddingBackward& p) {
   by_type(p.dout.dtype, [&](auto zero) {
     using T = decltype(zero);
     if (!p.dtoken.empty() && p.batch * p.time > 0) {
-      add_tokens<T>(cuda_stream(stream), p);
+      add_tokens<T>(stream, p);
     }
     if (!p.dposition.empty()) {
       each(stream, PositionGradient<T>{.dposition = device_pointer<float>(p.dposition),

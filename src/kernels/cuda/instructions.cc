@@ -26,11 +26,15 @@ std::string cuda_instructions() {
   return fmt::format("sm_{} on {}", facts.compute_capability, facts.name);
 }
 
-// CUDA loads the code of kernels when they are first used: an allowance that was not measured yet.
-std::int64_t cuda_workspace_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+// CUDA loads the code of kernels when they are first used. kCodeBytes is a guess at its size.
+std::int64_t cuda_workspace_bytes(std::int64_t fp8_bytes, std::int64_t attention_bytes) {
   constexpr std::int64_t kCodeBytes = std::int64_t{256} << 20;
-  return cuda::product_workspace_bytes(longest_sum, element_bytes) +
+  return cuda::scratch_bytes(fp8_bytes, attention_bytes) +
          (cuda::back_end() == cuda::BackEnd::real ? kCodeBytes : 0);
+}
+
+std::int64_t cuda_choice_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+  return cuda::product_choice_bytes(longest_sum, element_bytes);
 }
 
 }  // namespace trireme

@@ -237,7 +237,7 @@ void forward(Stream& stream, const NormForward& p) {
 }
 
 template <class T>
-void backward_of(cudaStream_t stream, const NormBackward& p) {
+void backward_of(Stream& stream, const NormBackward& p) {
   constexpr int kCount = kPerAccess<T>;
   const auto row_bytes = p.channels * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t rows_per_block =
@@ -265,14 +265,14 @@ void backward_of(cudaStream_t stream, const NormBackward& p) {
     const auto kernel = norm_backward_kernel<T, decltype(is_wide)::value>;
     permit_shared(kernel, shared);
     launch(kernel, dim3(static_cast<unsigned>(parts)), dim3(row_threads(p.channels, kCount)),
-           shared, stream, arguments);
+           shared, cuda_stream(stream), arguments);
   });
-  sum_of_rows(stream, sums, parts, width, device_pointer<float>(p.dweight), p.channels,
+  sum_of_rows(cuda_stream(stream), sums, parts, width, device_pointer<float>(p.dweight), p.channels,
               device_pointer<float>(p.dbias));
 }
 
 void backward(Stream& stream, const NormBackward& p) {
-  by_type(p.x.dtype, [&](auto zero) { backward_of<decltype(zero)>(cuda_stream(stream), p); });
+  by_type(p.x.dtype, [&](auto zero) { backward_of<decltype(zero)>(stream, p); });
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace trireme::cuda {
 namespace {
 
-// Decay says how much of each element its decay leaves. A kernel's arguments have 4 KB, which
-// bounds the turns of one launch.
+// Decay gives the factor by which weight decay multiplies each element. The arguments of a kernel
+// must fit into 4 KB, which bounds the turns of one launch.
 constexpr int kMostTurns = 384;
 struct Decay {
   float keep;  // 1 - lr * weight_decay
@@ -31,7 +31,7 @@ struct Decay {
     }
     return low;
   }
-  // Sets factors to those of the elements from i on.
+  // Stores the factors of kCount elements, from i on.
   template <int kCount>
   __device__ void put(float (&factors)[kCount], std::int64_t i) const {
     int passed = turns_until(i);
@@ -47,13 +47,15 @@ struct Decay {
   }
 };
 
+// T: the type of the copy with which layers compute.
+template <class T>
 struct AdamWUpdate {
   static constexpr int kCount = 4;
   float* value;
   float* m;
   float* v;
   const float* gradient;
-  bf16* compute;  // or null
+  T* compute;  // or null
   std::int64_t count;
   float beta1;
   float beta2;
@@ -92,12 +94,13 @@ struct AdamWUpdate {
   }
 };
 
+template <class T>
 struct SgdUpdate {
   static constexpr int kCount = 4;
   float* value;
   float* buffer;
   const float* gradient;
-  bf16* compute;  // or null
+  T* compute;  // or null
   std::int64_t count;
   float momentum;
   float own;  // the step is own * g + of_buffer * b
@@ -180,50 +183,62 @@ auto* pointer_from(const V& view, std::int64_t first) {
   return data == nullptr ? nullptr : data + first;
 }
 
+// Calls f with a value of the copy's type; without a copy, with any.
+template <class F>
+void by_copy(const View& compute, F f) {
+  by_half_type(compute.empty() ? DType::bf16 : compute.dtype, f);
+}
+
 }  // namespace
 
 void adamw(Stream& stream, const AdamW& p) {
   const auto t = static_cast<double>(p.step);
   const double left1 = 1 - std::pow(static_cast<double>(p.beta1), t);
   const double left2 = 1 - std::pow(static_cast<double>(p.beta2), t);
-  each_stretch(p, [&](std::int64_t first, std::int64_t n, const Decay& decay) {
-    AdamWUpdate update{.value = pointer_from<float>(p.value, first),
-                       .m = pointer_from<float>(p.m, first),
-                       .v = pointer_from<float>(p.v, first),
-                       .gradient = pointer_from<float>(p.gradient, first),
-                       .compute = pointer_from<bf16>(p.compute, first),
-                       .count = n,
-                       .beta1 = p.beta1,
-                       .beta2 = p.beta2,
-                       .fresh1 = 1 - p.beta1,
-                       .fresh2 = 1 - p.beta2,
-                       .rate = static_cast<float>(static_cast<double>(p.lr) / left1),
-                       .correct = static_cast<float>(1 / std::sqrt(left2)),
-                       .epsilon = p.epsilon,
-                       .gradient_scale = p.gradient_scale,
-                       .wide = false,
-                       .decay = decay};
-    update.wide = aligned({update.value, update.m, update.v, update.gradient, update.compute});
-    each(stream, update);
+  by_copy(p.compute, [&](auto zero) {
+    using T = decltype(zero);
+    each_stretch(p, [&](std::int64_t first, std::int64_t n, const Decay& decay) {
+      AdamWUpdate<T> update{.value = pointer_from<float>(p.value, first),
+                            .m = pointer_from<float>(p.m, first),
+                            .v = pointer_from<float>(p.v, first),
+                            .gradient = pointer_from<float>(p.gradient, first),
+                            .compute = pointer_from<T>(p.compute, first),
+                            .count = n,
+                            .beta1 = p.beta1,
+                            .beta2 = p.beta2,
+                            .fresh1 = 1 - p.beta1,
+                            .fresh2 = 1 - p.beta2,
+                            .rate = static_cast<float>(static_cast<double>(p.lr) / left1),
+                            .correct = static_cast<float>(1 / std::sqrt(left2)),
+                            .epsilon = p.epsilon,
+                            .gradient_scale = p.gradient_scale,
+                            .wide = false,
+                            .decay = decay};
+      update.wide = aligned({update.value, update.m, update.v, update.gradient, update.compute});
+      each(stream, update);
+    });
   });
 }
 
 void sgd(Stream& stream, const Sgd& p) {
-  each_stretch(p, [&](std::int64_t first, std::int64_t n, const Decay& decay) {
-    SgdUpdate update{.value = pointer_from<float>(p.value, first),
-                     .buffer = pointer_from<float>(p.buffer, first),
-                     .gradient = pointer_from<float>(p.gradient, first),
-                     .compute = pointer_from<bf16>(p.compute, first),
-                     .count = n,
-                     .momentum = p.momentum,
-                     .own = p.nesterov ? 1.0F : 0.0F,
-                     .of_buffer = p.nesterov ? p.momentum : 1.0F,
-                     .lr = p.lr,
-                     .gradient_scale = p.gradient_scale,
-                     .wide = false,
-                     .decay = decay};
-    update.wide = aligned({update.value, update.buffer, update.gradient, update.compute});
-    each(stream, update);
+  by_copy(p.compute, [&](auto zero) {
+    using T = decltype(zero);
+    each_stretch(p, [&](std::int64_t first, std::int64_t n, const Decay& decay) {
+      SgdUpdate<T> update{.value = pointer_from<float>(p.value, first),
+                          .buffer = pointer_from<float>(p.buffer, first),
+                          .gradient = pointer_from<float>(p.gradient, first),
+                          .compute = pointer_from<T>(p.compute, first),
+                          .count = n,
+                          .momentum = p.momentum,
+                          .own = p.nesterov ? 1.0F : 0.0F,
+                          .of_buffer = p.nesterov ? p.momentum : 1.0F,
+                          .lr = p.lr,
+                          .gradient_scale = p.gradient_scale,
+                          .wide = false,
+                          .decay = decay};
+      update.wide = aligned({update.value, update.buffer, update.gradient, update.compute});
+      each(stream, update);
+    });
   });
 }
 

@@ -1,32 +1,77 @@
 // Matrix products by cuBLASLt. What the library does not offer for a shape or type as an epilogue
 // is done by a kernel after the product, at the price of rounding the product to C's type first.
 #include "src/device/cuda/cuda_queue.h"
+#include "src/kernels/cuda/cudnn_entries.h"
 #include "src/kernels/cuda/entries.h"
+#include "src/kernels/cuda/fp8.h"
 #include "src/kernels/cuda/product_kernels.h"
 #include "src/kernels/cuda/product_plan.h"
+#include "src/kernels/cuda/product_text.h"
+#include "src/kernels/cuda_kernels.h"
 
 namespace trireme::cuda {
 namespace {
 
+// Remainder is what kernels do after the library's product.
+struct Remainder {
+  bool bias = false;
+  Epilogue epilogue = Epilogue::none;
+};
+
+// Returns the product that the library computes when kernels apply the epilogue.
+Matmul without_epilogue(const Matmul& p) {
+  Matmul plain = p;
+  plain.epilogue = Epilogue::none;
+  if (p.epilogue == Epilogue::gelu) {
+    plain.c = p.aux;
+  }
+  return plain;
+}
+
+// Lets the library do as much of a product as it can, and returns the rest. attempt: takes a
+// product, whether to include its bias, and whether to include its epilogue; returns whether the
+// library can do that.
+template <class Attempt>
+Remainder divide(const Matmul& p, Attempt attempt) {
+  // The library's GELU has other bits than gelu_forward, with which recomputation repeats it.
+  if (p.epilogue == Epilogue::gelu_backward && attempt(p, true, true)) {
+    return {};
+  }
+  const Matmul plain = without_epilogue(p);
+  if (attempt(plain, true, false)) {
+    return {.bias = false, .epilogue = p.epilogue};
+  }
+  check(!p.bias.empty() && attempt(plain, false, false),
+        "cuBLASLt has an algorithm for every product");
+  return {.bias = true, .epilogue = p.epilogue};
+}
+
+bool is_in_fp8(const Matmul& p) { return p.fp8_a.format != Fp8Format::none; }
+
+// Returns the product of the rounded operands: the index along the sum is the inner one of both.
+// Without addresses, those of the operands count as aligned.
+Matmul of_rounded(const Matmul& p, const Fp8Operands& operands) {
+  Matmul rounded = p;
+  rounded.a.data = operands.a;
+  rounded.b.data = operands.b;
+  rounded.transpose_a = false;
+  rounded.transpose_b = true;
+  return rounded;
+}
+
 // Enqueues the product with as many of its parts as asked for; returns whether the library can.
-bool enqueue(Stream& stream, const Matmul& p, bool with_bias, bool with_epilogue) {
+// rounded: has the scales of operands that are in fp8.
+bool enqueue(Stream& stream, const Matmul& p, const Fp8Operands& rounded, bool with_bias,
+             bool with_epilogue) {
   const ProductKind kind = kind_of(p, stream.device().index, with_bias, with_epilogue);
-  return enqueue_product(cuda_stream(stream), kind,
+  return enqueue_product(stream, kind,
                          {.a = p.a.data,
                           .b = p.b.data,
                           .c = p.c.data,
                           .bias = kind.bias ? p.bias.data : nullptr,
-                          .aux = kind.epilogue == Epilogue::none ? nullptr : p.aux.data});
-}
-
-// Enqueues C = op(A) op(B) (+ bias) (+ C).
-void enqueue_sum(Stream& stream, const Matmul& p) {
-  if (enqueue(stream, p, true, false)) {
-    return;
-  }
-  check(!p.bias.empty() && enqueue(stream, p, false, false),
-        "cuBLASLt has an algorithm for every product");
-  add_bias(cuda_stream(stream), p.c, p.bias, p.m, p.n);
+                          .aux = kind.epilogue == Epilogue::none ? nullptr : p.aux.data,
+                          .a_scale = rounded.a_scale,
+                          .b_scale = rounded.b_scale});
 }
 
 void check_operands(const Matmul& p) {
@@ -39,33 +84,63 @@ void check_operands(const Matmul& p) {
   check(p.epilogue == Epilogue::none ||
             (p.aux.dtype == p.a.dtype && p.c.dtype == p.a.dtype && !p.accumulate),
         "GELU's input and output have the type of the operands");
+  check((p.fp8_a.format == Fp8Format::none) == (p.fp8_b.format == Fp8Format::none),
+        "both operands of a product are rounded to 8 bits, or neither");
 }
+
+bool has_elements(const Matmul& p) { return p.m > 0 && p.n > 0; }
 
 }  // namespace
 
 void matmul(Stream& stream, const Matmul& p) {
   check_operands(p);
-  if (p.m == 0 || p.n == 0) {
+  if (!has_elements(p)) {
     return;
   }
-  if (p.epilogue == Epilogue::none) {
-    enqueue_sum(stream, p);
-    return;
+  Fp8Operands operands;
+  Matmul product = p;
+  if (is_in_fp8(p)) {
+    operands = round_operands(stream, p);
+    product = of_rounded(p, operands);
   }
-  // The library's GELU has other bits than gelu_forward, with which recomputation repeats it.
-  if (p.epilogue != Epilogue::gelu && enqueue(stream, p, true, true)) {
-    return;
+  const Remainder left =
+      divide(product, [&](const Matmul& part, bool with_bias, bool with_epilogue) {
+        return enqueue(stream, part, operands, with_bias, with_epilogue);
+      });
+  if (left.bias) {
+    add_bias(cuda_stream(stream), without_epilogue(p).c, p.bias, p.m, p.n);
   }
-  Matmul plain = p;
-  plain.epilogue = Epilogue::none;
-  if (p.epilogue == Epilogue::gelu) {
-    plain.c = p.aux;
-    enqueue_sum(stream, plain);
+  if (left.epilogue == Epilogue::gelu) {
     gelu_forward(stream, p.c, p.aux);
-  } else {
-    enqueue_sum(stream, plain);
+  } else if (left.epilogue == Epilogue::gelu_backward) {
     gelu_backward(stream, p.c, p.c, p.aux);
   }
 }
 
 }  // namespace trireme::cuda
+
+namespace trireme {
+
+ProductTable choose_cuda_products(int device, const std::vector<Matmul>& products) {
+  ProductTable table;
+  for (const Matmul& p : products) {
+    if (!cuda::has_elements(p)) {
+      continue;
+    }
+    const Matmul product = cuda::is_in_fp8(p) ? cuda::of_rounded(p, {}) : p;
+    (void)cuda::divide(product, [&](const Matmul& part, bool with_bias, bool with_epilogue) {
+      const cuda::ProductKind kind = cuda::kind_of(part, device, with_bias, with_epilogue);
+      const std::string algorithm = cuda::choose_algorithm(kind);
+      table[cuda::describe(kind)] = algorithm.empty() ? "not offered" : algorithm;
+      return !algorithm.empty();
+    });
+  }
+  return table;
+}
+
+void close_cuda_choices(int device) {
+  cuda::close_choices(device);
+  cuda::close_attention_choices(device);
+}
+
+}  // namespace trireme

@@ -2,7 +2,17 @@
 #include "src/kernels/cuda/product_kernels.h"
 
 namespace trireme::cuda {
+
+// Bytes are given by their values.
+template <>
+__device__ inline std::uint8_t narrow<std::uint8_t>(float x) {
+  return static_cast<std::uint8_t>(x);
+}
+
 namespace {
+
+constexpr float kOneInE4m3 = 0x38;
+constexpr float kOneInE5m2 = 0x3C;
 
 constexpr int kThreads = 256;
 
@@ -34,6 +44,20 @@ __global__ void __launch_bounds__(kThreads) bias_kernel(const Bias<T, B> p) {
   store<kWide>(to, x, left);
 }
 
+template <class T, class B>
+void enqueue_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::int64_t rows,
+                  std::int64_t columns) {
+  const bool wide = aligned_rows(columns * static_cast<std::int64_t>(sizeof(T)), {c.data}) &&
+                    aligned({bias.data});
+  by_bool(wide, [&](auto is_wide) {
+    launch(
+        bias_kernel<T, B, decltype(is_wide)::value>,
+        dim3(blocks_of(rows, 1), blocks_of(columns, kThreads * kPerAccess<T>)), dim3(kThreads), 0,
+        stream,
+        Bias<T, B>{.c = device_pointer<T>(c), .bias = device_pointer<B>(bias), .columns = columns});
+  });
+}
+
 template <class T>
 struct Ones {
   T* x;
@@ -62,34 +86,31 @@ void enqueue_ones(cudaStream_t stream, const Ones<T>& p) {
 
 void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::int64_t rows,
               std::int64_t columns) {
-  by_type(c.dtype, [&](auto c_zero) {
-    by_type(bias.dtype, [&](auto bias_zero) {
-      using T = decltype(c_zero);
-      using B = decltype(bias_zero);
-      const bool wide = aligned_rows(columns * static_cast<std::int64_t>(sizeof(T)), {c.data}) &&
-                        aligned({bias.data});
-      by_bool(wide, [&](auto is_wide) {
-        launch(bias_kernel<T, B, decltype(is_wide)::value>,
-               dim3(blocks_of(rows, 1), blocks_of(columns, kThreads * kPerAccess<T>)),
-               dim3(kThreads), 0, stream,
-               Bias<T, B>{
-                   .c = device_pointer<T>(c), .bias = device_pointer<B>(bias), .columns = columns});
-      });
-    });
+  by_type(bias.dtype, [&](auto zero) {
+    using B = decltype(zero);
+    if (c.dtype == bias.dtype) {
+      enqueue_bias<B, B>(stream, c, bias, rows, columns);
+    } else {
+      enqueue_bias<float, B>(stream, c, bias, rows, columns);
+    }
   });
 }
 
-void fill_ones_from(cudaStream_t stream, const View& x, std::int64_t k, std::int64_t other,
-                    bool k_is_inner, std::int64_t first) {
-  by_type(x.dtype, [&](auto zero) {
+void fill_ones_from(cudaStream_t stream, const View& x, Fp8Format format, const OnesFrom& ones) {
+  const auto fill = [&](auto zero, float value) {
     using T = decltype(zero);
     enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
-                             .count = k * other,
-                             .inner = k_is_inner ? k : other,
-                             .k_is_inner = k_is_inner,
-                             .first = first,
-                             .value = 1});
-  });
+                             .count = x.count,
+                             .inner = ones.k_is_inner ? ones.k : x.count / ones.k,
+                             .k_is_inner = ones.k_is_inner,
+                             .first = ones.first,
+                             .value = value});
+  };
+  if (format != Fp8Format::none) {
+    fill(std::uint8_t{}, format == Fp8Format::e4m3 ? kOneInE4m3 : kOneInE5m2);
+  } else {
+    by_type(x.dtype, [&](auto zero) { fill(zero, 1); });
+  }
 }
 
 void fill_with(cudaStream_t stream, const View& x, float value) {

@@ -6,20 +6,26 @@
 
 #include <cuda_runtime.h>
 
-#include "src/device/device.h"
+#include "src/kernels/kernel_arguments.h"
 
 namespace trireme::cuda {
 
-// Enqueues c[i, j] += bias[j]; c: f32 or bf16 [rows, columns], bias: f32 or bf16.
+// Enqueues c[i, j] += bias[j]; c: f32, bf16 or f16 [rows, columns];
+// bias: of the same type, or any of 2 bytes if c is f32.
 void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::int64_t rows,
               std::int64_t columns);
 
-// Enqueues x = 1 where the index along the sum, k, is at least `first`, and 0 elsewhere. x: f32 or
-// bf16, stored [k, other], or [other, k] if k_is_inner.
-void fill_ones_from(cudaStream_t stream, const View& x, std::int64_t k, std::int64_t other,
-                    bool k_is_inner, std::int64_t first);
+// Ones stand where the index along the sum, k, is at least `first`, and zeros elsewhere. The matrix
+// is stored [k, other], or [other, k] if k_is_inner.
+struct OnesFrom {
+  std::int64_t k = 0;
+  bool k_is_inner = false;
+  std::int64_t first = 0;
+};
+// Enqueues the filling of x: f32, bf16 or f16, or u8 with numbers of the format.
+void fill_ones_from(cudaStream_t stream, const View& x, Fp8Format format, const OnesFrom& ones);
 
-// Enqueues x = value; x: f32 or bf16.
+// Enqueues x = value; x: f32, bf16 or f16.
 void fill_with(cudaStream_t stream, const View& x, float value);
 
 }  // namespace trireme::cuda

@@ -2,18 +2,20 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/algorithm_check.h"
-#include "src/kernels/cuda/scratch.h"
+#include "src/kernels/cuda/fp8.h"
+#include "src/kernels/cuda/product_text.h"
 
 namespace trireme::cuda {
 namespace {
 
-// Enough for the best algorithms on Hopper, where the library's own default is as large.
-constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;
 constexpr int kCandidates = 8;
 
 void lt_check(cublasStatus_t status, const char* what) {
@@ -24,8 +26,23 @@ void lt_check(cublasStatus_t status, const char* what) {
 }
 
 cudaDataType_t data_type(DType dtype) {
-  check(dtype == DType::f32 || dtype == DType::bf16, "products are of f32 or bf16");
-  return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  switch (dtype) {
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
+    default:
+      break;
+  }
+  throw InternalError("products are of f32, bf16 or f16");
+}
+
+cudaDataType_t operand_type(DType dtype, Fp8Format format) {
+  return format == Fp8Format::e4m3   ? CUDA_R_8F_E4M3
+         : format == Fp8Format::e5m2 ? CUDA_R_8F_E5M2
+                                     : data_type(dtype);
 }
 
 cublasLtEpilogue_t epilogue_of(const ProductKind& kind) {
@@ -42,11 +59,10 @@ cublasLtEpilogue_t epilogue_of(const ProductKind& kind) {
 
 class Layout {
  public:
-  Layout(DType dtype, std::int64_t rows, std::int64_t columns) {
-    lt_check(
-        cublasLtMatrixLayoutCreate(&layout_, data_type(dtype), static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), rows),
-        "creating a layout");
+  Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns) {
+    lt_check(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(rows),
+                                        static_cast<std::uint64_t>(columns), rows),
+             "creating a layout");
   }
   ~Layout() { cublasLtMatrixLayoutDestroy(layout_); }
   Layout(const Layout&) = delete;
@@ -79,9 +95,11 @@ class Operation {
  public:
   explicit Operation(const ProductKind& kind)
       : accumulate_(kind.accumulate),
-        b_(kind.type, kind.transpose_b ? kind.k : kind.n, kind.transpose_b ? kind.n : kind.k),
-        a_(kind.type, kind.transpose_a ? kind.m : kind.k, kind.transpose_a ? kind.k : kind.m),
-        c_(kind.c_type, kind.n, kind.m) {
+        b_(operand_type(kind.type, kind.b_format), kind.transpose_b ? kind.k : kind.n,
+           kind.transpose_b ? kind.n : kind.k),
+        a_(operand_type(kind.type, kind.a_format), kind.transpose_a ? kind.m : kind.k,
+           kind.transpose_a ? kind.k : kind.m),
+        c_(data_type(kind.c_type), kind.n, kind.m) {
     lt_check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
              "creating a description");
     set(CUBLASLT_MATMUL_DESC_TRANSA, kind.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -106,13 +124,17 @@ class Operation {
     if (operands.aux != nullptr) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
     }
+    if (operands.a_scale != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.b_scale);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.a_scale);
+    }
   }
 
   // Returns the algorithms that the library proposes, best first.
   std::vector<cublasLtMatmulAlgo_t> algorithms(cublasLtHandle_t handle,
                                                const ProductKind& kind) const {
     Preference preference;
-    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
+    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kProductWorkspaceBytes});
     preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                    static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -128,6 +150,9 @@ class Operation {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, description_, b_.get(), a_.get(), c_.get(), c_.get(),
                                        preference.get(), kCandidates, results.data(), &found);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE) {
+      lt_check(status, "looking for algorithms");  // the other two: there is none for this product
+    }
     std::vector<cublasLtMatmulAlgo_t> algorithms;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
       const auto& result = results[static_cast<std::size_t>(i)];
@@ -138,15 +163,15 @@ class Operation {
     return algorithms;
   }
 
-  cublasStatus_t enqueue(cublasLtHandle_t handle, cudaStream_t stream,
+  cublasStatus_t enqueue(cublasLtHandle_t handle, cudaStream_t stream, Scratch& scratch,
                          const cublasLtMatmulAlgo_t& algorithm, const ProductOperands& operands) {
     set_addresses(operands);
     const float one = 1;
     const float beta = accumulate_ ? 1.0F : 0.0F;
     return cublasLtMatmul(handle, description_, &one, operands.b, b_.get(), operands.a, a_.get(),
                           &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm,
-                          scratch(stream, kWorkspaceBytes),
-                          static_cast<std::size_t>(kWorkspaceBytes), stream);
+                          scratch.take(kProductWorkspaceBytes),
+                          static_cast<std::size_t>(kProductWorkspaceBytes), stream);
   }
 
  private:
@@ -170,38 +195,73 @@ struct ProductPlan {
   cublasLtMatmulAlgo_t algorithm{};
 };
 
+// Returns addresses for the operands at which the library looks when it chooses.
+ProductOperands addresses_of(TrialMemory& memory, const ProductKind& kind) {
+  memory.clear();
+  char* const base = memory.take(2 * kMostAlignment);
+  const auto at = [&](int alignment) { return alignment == 0 ? nullptr : base + alignment; };
+  return {.bias = at(kind.alignment_bias), .aux = at(kind.alignment_aux)};
+}
+
 // Library holds the handle and the plans of one device.
 class Library {
  public:
   Library() { lt_check(cublasLtCreate(&handle_), "starting the library"); }
 
-  bool enqueue(cudaStream_t stream, const ProductKind& kind, const ProductOperands& operands) {
+  bool enqueue(Stream& stream, const ProductKind& kind, const ProductOperands& operands) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<ProductPlan>& plan = plans_[kind];
-    if (plan == nullptr) {
-      auto fresh = std::make_unique<ProductPlan>(kind);
-      choose(kind, operands, *fresh);
-      plan = std::move(fresh);
+    ProductPlan& plan = plan_of(kind);
+    if (plan.supported) {
+      lt_check(plan.operation.enqueue(handle_, cuda_stream(stream), cuda_scratch(stream),
+                                      plan.algorithm, operands),
+               "a product");
     }
-    if (plan->supported) {
-      lt_check(plan->operation.enqueue(handle_, stream, plan->algorithm, operands), "a product");
-    }
-    return plan->supported;
+    return plan.supported;
+  }
+
+  std::string choose(const ProductKind& kind) {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = false;
+    const ProductPlan& plan = plan_of(kind);
+    return plan.supported ? describe(plan.algorithm) : "";
+  }
+
+  void close() {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    trials_.reset();
   }
 
  private:
+  ProductPlan& plan_of(const ProductKind& kind) {
+    std::unique_ptr<ProductPlan>& plan = plans_[kind];
+    if (plan == nullptr) {
+      if (is_closed_) {
+        throw InternalError(fmt::format(
+            "no algorithm was chosen before the first step for the product {}", describe(kind)));
+      }
+      if (trials_ == nullptr) {
+        trials_ = std::make_unique<TrialMemory>();
+      }
+      auto fresh = std::make_unique<ProductPlan>(kind);
+      choose(kind, *fresh);
+      plan = std::move(fresh);
+    }
+    return *plan;
+  }
+
   // Takes the first algorithm that is exact. The check is a product of its own, so that it leaves
   // the operands alone.
-  void choose(const ProductKind& kind, const ProductOperands& operands, ProductPlan& plan) {
-    plan.operation.set_addresses(operands);
+  void choose(const ProductKind& kind, ProductPlan& plan) {
+    plan.operation.set_addresses(addresses_of(*trials_, kind));
     const std::vector<cublasLtMatmulAlgo_t> algorithms = plan.operation.algorithms(handle_, kind);
     bool refused = false;
     for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
       const auto run = [&](const ProductKind& small, const ProductOperands& at) {
         Operation operation(small);
-        return operation.enqueue(handle_, trials_.stream(), algorithm, at);
+        return operation.enqueue(handle_, trials_->stream(), trials_->scratch(), algorithm, at);
       };
-      const AlgorithmVerdict verdict = check_algorithm(trials_, kind, run);
+      const AlgorithmVerdict verdict = check_algorithm(*trials_, kind, run);
       if (verdict == AlgorithmVerdict::exact) {
         plan.supported = true;
         plan.algorithm = algorithm;
@@ -211,15 +271,16 @@ class Library {
     }
     if (refused) {
       throw DeviceError(fmt::format(
-          "every algorithm of cuBLASLt {} for a product of {} x {} x {} gives wrong sums: use "
-          "another version of the library",
-          cublasLtGetVersion(), kind.m, kind.n, kind.k));
+          "every algorithm of cuBLASLt {} for the product {} gives wrong sums: use another version "
+          "of the library",
+          cublasLtGetVersion(), describe(kind)));
     }
   }
 
   cublasLtHandle_t handle_ = nullptr;
-  TrialMemory trials_;
-  std::mutex mutex_;
+  std::mutex mutex_;                     // guards the members below
+  std::unique_ptr<TrialMemory> trials_;  // null unless an algorithm was chosen since close()
+  bool is_closed_ = false;
   std::map<ProductKind, std::unique_ptr<ProductPlan>> plans_;
 };
 
@@ -231,21 +292,36 @@ Library& library_of(int device) {
   return (*libraries)[device];
 }
 
-// Returns the largest power of two, at most 256, that divides the address.
+// Returns the largest power of two, at most kMostAlignment, that divides the address.
 int alignment_of(const void* data) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data) | 256;
+  const auto address = reinterpret_cast<std::uintptr_t>(data) | kMostAlignment;
   return static_cast<int>(address & (~address + 1));
 }
 
 }  // namespace
 
-// There is an area of scratch memory for the stream of the work and one for that of the checks, and
-// memory for the operands of checks, which grows at least twofold up to the largest.
-std::int64_t product_workspace_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+// Scratch memory of the stream of the work, whose first areas are small. Products in fp8 and
+// cuDNN's attention may need more. Where sizes vary, all areas together take less than four times
+// as much as the largest.
+std::int64_t scratch_bytes(std::int64_t fp8_bytes, std::int64_t attention_bytes) {
   constexpr std::int64_t kFirstScratch = std::int64_t{2} << 20;
-  constexpr std::int64_t kFirstTrials = std::int64_t{8} << 20;
-  const std::int64_t operand = kCheckedSide * longest_sum * element_bytes;
-  return 2 * (kFirstScratch + kWorkspaceBytes) + kFirstTrials + 4 * 2 * operand;
+  if (fp8_bytes > 0) {
+    return 4 * std::max(kProductWorkspaceBytes + kFp8NoteBytes + fp8_bytes, attention_bytes);
+  }
+  const bool grows = attention_bytes > kProductWorkspaceBytes;
+  return kFirstScratch + kProductWorkspaceBytes +
+         (grows ? std::max(attention_bytes, 2 * kProductWorkspaceBytes) : 0);
+}
+
+// Scratch memory of the stream of the checks, and memory for their operands. That grows at least
+// twofold, so that the newest area is at most twice as large as needed, and all together at most
+// four times.
+std::int64_t product_choice_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
+  constexpr std::int64_t kRounding = std::int64_t{4} << 20;  // two areas, to 2 MiB each
+  constexpr std::int64_t kResults = 4 * kCheckedSide * kCheckedSide * std::int64_t{sizeof(float)};
+  const std::int64_t needed = kResults + 2 * kCheckedSide * longest_sum * element_bytes;
+  return kProductWorkspaceBytes + kRounding +
+         (needed <= kFirstTrialBytes ? kFirstTrialBytes : 4 * needed);
 }
 
 ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilogue) {
@@ -255,6 +331,8 @@ ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilo
           .n = p.n,
           .k = p.k,
           .type = p.a.dtype,
+          .a_format = p.fp8_a.format,
+          .b_format = p.fp8_b.format,
           .c_type = p.c.dtype,
           .transpose_a = p.transpose_a,
           .transpose_b = p.transpose_b,
@@ -269,9 +347,18 @@ ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilo
           .alignment_aux = epilogue ? alignment_of(p.aux.data) : 0};
 }
 
-bool enqueue_product(cudaStream_t stream, const ProductKind& kind,
-                     const ProductOperands& operands) {
+bool enqueue_product(Stream& stream, const ProductKind& kind, const ProductOperands& operands) {
   return library_of(kind.device).enqueue(stream, kind, operands);
+}
+
+std::string choose_algorithm(const ProductKind& kind) {
+  cuda_check(cudaSetDevice(kind.device), "cudaSetDevice");
+  return library_of(kind.device).choose(kind);
+}
+
+void close_choices(int device) {
+  cuda_check(cudaSetDevice(device), "cudaSetDevice");
+  library_of(device).close();
 }
 
 }  // namespace trireme::cuda

@@ -201,7 +201,7 @@ void sum(Stream& stream, View total, ConstView x) {
 }
 
 void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
-  auto* const factor = scratch_of<float>(cuda_stream(stream), 1);
+  auto* const factor = scratch_of<float>(stream, 1);
   launch(factor_kernel, dim3(1), dim3(kThreads), 0, cuda_stream(stream), factor,
          device_pointer<double>(sums), sums.count, epsilon);
   each(stream, Scale{.x = device_pointer<float>(x),
@@ -214,7 +214,7 @@ void digest(Stream& stream, View digest, ConstView x) {
   check(x.device.kind == DeviceKind::cuda, "CUDA kernels access device memory");
   const std::int64_t bytes = x.bytes();
   const auto blocks = std::min(blocks_of(bytes, 16 * kThreads) + 1, unsigned{kDigestBlocks});
-  auto* const parts = scratch_of<std::uint64_t>(cuda_stream(stream), kDigestBlocks);
+  auto* const parts = scratch_of<std::uint64_t>(stream, kDigestBlocks);
   launch(digest_parts_kernel, dim3(blocks), dim3(kThreads), 0, cuda_stream(stream),
          Bytes{.data = static_cast<const unsigned char*>(x.data),
                .count = bytes,

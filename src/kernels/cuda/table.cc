@@ -1,9 +1,13 @@
+#include "src/kernels/cuda/cudnn_entries.h"
+#include "src/kernels/cuda/cudnn_library.h"
 #include "src/kernels/cuda/entries.h"
 #include "src/kernels/cuda_kernels.h"
 
 namespace trireme {
 
-const Kernels& cuda_kernels() {
+namespace {
+
+const Kernels& own_kernels() {
   static const Kernels table = {
       .name = "cuda",
       .matmul = cuda::matmul,
@@ -39,6 +43,23 @@ const Kernels& cuda_kernels() {
       .fill = cuda::fill,
   };
   return table;
+}
+
+Kernels with_cudnn(Kernels table) {
+  table.attention_forward = cuda::attention_forward_by_cudnn;
+  table.attention_backward = cuda::attention_backward_by_cudnn;
+  return table;
+}
+
+}  // namespace
+
+const Kernels& cuda_kernels(CudaAttention attention) {
+  static const Kernels by_cudnn = with_cudnn(own_kernels());
+  if (attention == CudaAttention::own) {
+    return own_kernels();
+  }
+  (void)cuda::cudnn_calls();
+  return by_cudnn;
 }
 
 }  // namespace trireme

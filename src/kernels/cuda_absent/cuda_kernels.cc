@@ -11,9 +11,14 @@ constexpr const char* kAbsent =
 
 }  // namespace
 
-const Kernels& cuda_kernels() { throw ConfigError(kAbsent); }
+const Kernels& cuda_kernels(CudaAttention) { throw ConfigError(kAbsent); }
 std::string cuda_product_library() { throw ConfigError(kAbsent); }
 std::string cuda_instructions() { throw ConfigError(kAbsent); }
 std::int64_t cuda_workspace_bytes(std::int64_t, std::int64_t) { return 0; }
+std::int64_t cuda_choice_bytes(std::int64_t, std::int64_t) { return 0; }
+ProductTable choose_cuda_products(int, const std::vector<Matmul>&) { throw ConfigError(kAbsent); }
+ProductTable choose_cuda_attention(int, const AttentionCalls&) { throw ConfigError(kAbsent); }
+std::int64_t cuda_attention_bytes(const AttentionForward&) { return 0; }
+void close_cuda_choices(int) { throw ConfigError(kAbsent); }
 
 }  // namespace trireme

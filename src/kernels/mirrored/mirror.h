@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// Where arrays lie in device memory: at multiples of 16 bytes, so that kernels use wide accesses,
-// or as far from one as on the host.
+// Says where arrays lie in device memory: at multiples of 16 bytes, so that kernels use wide
+// accesses, or as far from one as on the host.
 enum class Placement { aligned, as_on_host };
 
 class Mirror {

@@ -16,6 +16,10 @@ void mirror_views(Mirror& m, Matmul& p) {
   m.add(p.c);
   m.add(p.bias);
   m.add(p.aux);
+  for (Fp8Operand* operand : {&p.fp8_a, &p.fp8_b}) {
+    m.add(operand->scale);
+    m.add(operand->most);
+  }
 }
 void mirror_views(Mirror& m, ColumnSum& p) {
   m.add(p.x);
@@ -109,13 +113,14 @@ void mirror_views(Mirror& m, Combine& p) {
 
 // Entries that take a struct of arguments.
 template <Placement kPlacement, class Arguments,
-          void (*Kernels::*kEntry)(Stream&, const Arguments&)>
+          void (*Kernels::*kEntry)(Stream&, const Arguments&),
+          CudaAttention kAttention = CudaAttention::own>
 void run_struct(Stream& stream, const Arguments& arguments) {
   Arguments copy = arguments;
   Mirror mirror(stream, kPlacement);
   mirror_views(mirror, copy);
   mirror.upload();
-  (cuda_kernels().*kEntry)(stream, copy);
+  (cuda_kernels(kAttention).*kEntry)(stream, copy);
   mirror.download();
 }
 
@@ -231,6 +236,30 @@ Kernels table_for(std::string_view name) {
 const Kernels& mirrored_kernels(Placement placement) {
   static const Kernels aligned = table_for<Placement::aligned>("cuda aligned");
   static const Kernels as_on_host = table_for<Placement::as_on_host>("cuda as on host");
+  return placement == Placement::aligned ? aligned : as_on_host;
+}
+
+namespace {
+
+template <Placement kPlacement>
+Kernels table_with_cudnn(std::string_view name) {
+  Kernels table = table_for<kPlacement>(name);
+  table.attention_forward =
+      run_struct<kPlacement, AttentionForward, &Kernels::attention_forward, CudaAttention::cudnn>;
+  table.attention_backward =
+      run_struct<kPlacement, AttentionBackward, &Kernels::attention_backward, CudaAttention::cudnn>;
+  return table;
+}
+
+}  // namespace
+
+const Kernels& mirrored_kernels(Placement placement, CudaAttention attention) {
+  static const Kernels aligned = table_with_cudnn<Placement::aligned>("cuda with cuDNN, aligned");
+  static const Kernels as_on_host =
+      table_with_cudnn<Placement::as_on_host>("cuda with cuDNN, as on host");
+  if (attention == CudaAttention::own) {
+    return mirrored_kernels(placement);
+  }
   return placement == Placement::aligned ? aligned : as_on_host;
 }
 

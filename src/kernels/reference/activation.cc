@@ -40,10 +40,12 @@ void swiglu_backward(Stream&, View dgate, View dup, ConstView dy, ConstView gate
 
 void dropout(Stream&, const Dropout& p) {
   const float scale = 1 / (1 - p.probability);
+  const std::uint32_t step = p.position == nullptr ? p.step : p.position[0];
+  const std::int64_t first_sample = p.position == nullptr ? p.first_sample : p.position[1];
   for (std::int64_t sample = 0; sample < p.batch; ++sample) {
     for (std::int64_t e = 0; e < p.elements_per_sample; ++e) {
       const PhiloxCounter words =
-          philox({p.site, p.step, static_cast<std::uint32_t>(p.first_sample + sample),
+          philox({p.site, step, static_cast<std::uint32_t>(first_sample + sample),
                   static_cast<std::uint32_t>(e / 4)},
                  philox_key(p.seed));
       const bool kept = uniform_float(words[static_cast<std::size_t>(e % 4)]) >= p.probability;

@@ -58,10 +58,11 @@ double kept(const AttentionDropout& dropout, const Query& q, std::int64_t key) {
   if (dropout.probability <= 0) {
     return 1;
   }
-  const PhiloxCounter words = philox({static_cast<std::uint32_t>(q.time), dropout.step,
-                                      static_cast<std::uint32_t>(dropout.first_sample + q.batch),
-                                      static_cast<std::uint32_t>(key / 4)},
-                                     philox_key(dropout.seed_of(q.head)));
+  const PhiloxCounter words =
+      philox({static_cast<std::uint32_t>(q.time), dropout.present_step(),
+              dropout.present_sample() + static_cast<std::uint32_t>(q.batch),
+              static_cast<std::uint32_t>(key / 4)},
+             philox_key(dropout.seed_of(q.head)));
   const float drawn = uniform_float(words[static_cast<std::size_t>(key % 4)]);
   return drawn >= dropout.probability ? 1 / (1 - static_cast<double>(dropout.probability)) : 0;
 }

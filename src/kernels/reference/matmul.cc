@@ -1,19 +1,43 @@
+#include <cmath>
 #include <vector>
 
+#include "src/kernels/fp8.h"
 #include "src/kernels/reference/reference.h"
 
 namespace trireme::reference {
 namespace {
 
+// Rounds an operand to 8 bits.
+void round_operand(std::vector<double>& x, const Fp8Operand& how) {
+  float most = 0;
+  for (const double v : x) {
+    const float size = std::abs(static_cast<float>(v));
+    most = size <= most ? most : size;
+  }
+  const float given = how.scale.empty() ? 0 : *as<float>(how.scale);
+  const float scale = given > 0 ? given : fp8_scale(most, how.format);
+  for (double& v : x) {
+    const auto narrow = static_cast<float>(v);
+    const float finite = std::isfinite(narrow) ? narrow * scale : NAN;
+    v = static_cast<double>(round_to_fp8(finite, how.format)) / static_cast<double>(scale);
+  }
+  if (!how.most.empty() && !(most <= *as<float>(how.most))) {
+    *as<float>(how.most) = most;
+  }
+}
+
 // Returns the operand as [rows, columns] doubles, transposed if it is stored as [columns, rows].
 std::vector<double> operand(const ConstView& stored, std::int64_t rows, std::int64_t columns,
-                            bool transposed) {
+                            bool transposed, const Fp8Operand& how) {
   std::vector<double> result(static_cast<std::size_t>(rows * columns));
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       result[static_cast<std::size_t>(i * columns + j)] =
           at(stored, transposed ? j * rows + i : i * columns + j);
     }
+  }
+  if (how.format != Fp8Format::none) {
+    round_operand(result, how);
   }
   return result;
 }
@@ -34,8 +58,8 @@ void put_with_epilogue(const Matmul& p, std::int64_t index, double sum) {
 }  // namespace
 
 void matmul(Stream&, const Matmul& p) {
-  const std::vector<double> a = operand(p.a, p.m, p.k, p.transpose_a);
-  const std::vector<double> b = operand(p.b, p.k, p.n, p.transpose_b);
+  const std::vector<double> a = operand(p.a, p.m, p.k, p.transpose_a, p.fp8_a);
+  const std::vector<double> b = operand(p.b, p.k, p.n, p.transpose_b, p.fp8_b);
   std::vector<double> row(static_cast<std::size_t>(p.n));
   for (std::int64_t i = 0; i < p.m; ++i) {
     for (std::int64_t j = 0; j < p.n; ++j) {

@@ -10,16 +10,21 @@ namespace trireme::reference {
 
 extern const Kernels kTable;
 
-// Returns element i of an f32 or bf16 view.
+// Returns element i of an f32, bf16 or f16 view.
 inline double at(const ConstView& view, std::int64_t i) {
   if (view.dtype == DType::bf16) {
     return static_cast<double>(to_float(static_cast<const bf16*>(view.data)[i]));
+  }
+  if (view.dtype == DType::f16) {
+    return static_cast<double>(to_float(static_cast<const f16*>(view.data)[i]));
   }
   return static_cast<double>(as<float>(view)[i]);
 }
 inline void put(const View& view, std::int64_t i, double value) {
   if (view.dtype == DType::bf16) {
     static_cast<bf16*>(view.data)[i] = to_bf16(static_cast<float>(value));
+  } else if (view.dtype == DType::f16) {
+    static_cast<f16*>(view.data)[i] = to_f16(static_cast<float>(value));
   } else {
     as<float>(view)[i] = static_cast<float>(value);
   }

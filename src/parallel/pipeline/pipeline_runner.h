@@ -20,7 +20,7 @@ namespace trireme {
 
 class PipelineRunner {
  public:
-  struct Timings {               // of the last run; by the host's clock but for `wait`
+  struct Timings {               // of the last run; all but `wait` by the host's clock
     double seconds = 0;          // total time
     double compute_seconds = 0;  // inside StageWork
     StreamSeconds wait;          // for other stages: the bubble, plus what transfers add

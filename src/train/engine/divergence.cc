@@ -52,6 +52,10 @@ Judgement judge(const DivergenceConfig& config, const TrainingCounters& counters
 
 void note_judged(const DivergenceConfig& config, const Judgement& judgement, double loss,
                  double grad_norm, TrainingCounters& counters) {
+  if (judgement.response == Response::lower_scale) {
+    ++counters.skipped_steps;
+    return;
+  }
   if (!judgement.updates()) {
     ++counters.skipped_steps;
     ++counters.skipped_in_a_row;
@@ -60,6 +64,24 @@ void note_judged(const DivergenceConfig& config, const Judgement& judgement, dou
   counters.skipped_in_a_row = 0;
   if (config.spike != "ignore") {
     remember(counters.history, config.window, loss, grad_norm);
+  }
+}
+
+std::string consequence(const Judgement& judgement, std::int64_t step,
+                        const TrainingCounters& counters, std::int64_t most_skipped) {
+  switch (judgement.response) {
+    case Response::warn:
+      return fmt::format(
+          "the update is made (divergence.spike: warn); `trireme train CONFIG --replay {}` finds "
+          "out whether data or hardware caused it",
+          step);
+    case Response::skip:
+      return fmt::format("skipped, weights and moments are unchanged ({} in a row, {} allowed)",
+                         counters.skipped_in_a_row, most_skipped);
+    case Response::lower_scale:
+      return fmt::format("skipped, the next step has loss scale {}", counters.loss_scale.scale);
+    default:
+      return "weights and moments are unchanged";
   }
 }
 

@@ -12,11 +12,12 @@
 namespace trireme {
 
 enum class Response {
-  update,  // the optimizer updates as usual
-  warn,    // it updates, and a warning is logged
-  skip,    // weights and moments stay as they are; the run continues with the next batch
-  rewind,  // the run goes back to a checkpoint and leaves out the data of the steps since
-  stop,    // the run ends (exit code 3)
+  update,       // the optimizer updates as usual
+  warn,         // it updates, and a warning is logged
+  skip,         // weights and moments stay as they are; the run continues with the next batch
+  lower_scale,  // the same, with a lower loss scale (loss_scale.h); no sign of divergence
+  rewind,       // the run goes back to a checkpoint and leaves out the data of the steps since
+  stop,         // the run ends (exit code 3)
 };
 
 struct Judgement {
@@ -39,5 +40,10 @@ Judgement judge(const DivergenceConfig& config, const TrainingCounters& counters
 // train.max_skipped_steps, the caller has to end the run.
 void note_judged(const DivergenceConfig& config, const Judgement& judgement, double loss,
                  double grad_norm, TrainingCounters& counters);
+
+// Returns what follows from a judgement that is not a plain update, for the log. counters: those
+// after the step. most_skipped: train.max_skipped_steps.
+std::string consequence(const Judgement& judgement, std::int64_t step,
+                        const TrainingCounters& counters, std::int64_t most_skipped);
 
 }  // namespace trireme

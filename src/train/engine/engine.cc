@@ -23,8 +23,9 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
                                   "replica")),
       group_(*tp_, tools.context, tools.spans),
       chunks_(make_chunks()),
-      replica_(
-          {config, layout_, chunks_, *pp_, group_, tools.recorder, tools.context, tools.spans}) {
+      fp8_(config, chunks_, tools.world),
+      replica_({config, layout_, chunks_, fp8_, *pp_, group_, tools.recorder, tools.context,
+                tools.spans}) {
   pp_->prepare_transfers();
 }
 

@@ -12,6 +12,7 @@
 #include "mpi/watch/flight_recorder.h"
 #include "src/parallel/tensor_ranks.h"
 #include "src/train/engine/evaluate.h"
+#include "src/train/engine/fp8_scaling.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/engine/replica.h"
 #include "src/train/run/layout.h"
@@ -47,9 +48,12 @@ class Engine {
   // Returns the bytes of this rank's memory that other ranks may map.
   std::int64_t shared_bytes() const {
     const DeviceContext& context = tools_.context;
-    return context.exchange().reserved_bytes() + context.exchange_state().reserved_bytes();
+    return context.exchange().reserved_bytes() + context.exchange_state().reserved_bytes() +
+           (graphs() == nullptr ? 0 : graphs()->exchanged_bytes());
   }
   Replica& replica() { return replica_; }
+  const MicroBatchGraphs* graphs() const { return replica_.graphs(); }
+  Fp8Scaling& fp8() { return fp8_; }
   // Lets the next update start only after this event: until then, weights and optimizer state are
   // being copied.
   void hold_update(StreamEvent until) { hold_ = std::move(until); }
@@ -86,6 +90,7 @@ class Engine {
   std::unique_ptr<Communicator> siblings_;
   TensorRanks group_;
   ModelChunks chunks_;
+  Fp8Scaling fp8_;
   Replica replica_;
   StreamEvent hold_;
 };

@@ -17,7 +17,7 @@ struct Evaluation {
   double loss = 0;  // mean, in nats per token
   std::int64_t samples = 0;
   std::int64_t tokens = 0;
-  // Why this rank could not read its samples, in which case the loss is meaningless; or empty.
+  // Says why this rank could not read its samples, so that the loss is meaningless; or empty.
   std::string fault = {};
   bool is_io_fault = false;
 };

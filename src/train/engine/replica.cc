@@ -15,6 +15,7 @@ struct Flight {
   Saved saved;
   GradientSink* gradients = nullptr;
   WeightGradients later;
+  FlightGraphs* graphs = nullptr;  // what repeats the passes; null if they are computed anew
 };
 
 }  // namespace
@@ -22,9 +23,11 @@ struct Flight {
 // Work does the work of one step or one evaluation.
 class Replica::Work : public StageWork {
  public:
-  // tokens: null if no chunk of this rank reads any. count: number of micro-batches.
-  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch, std::int64_t count)
-      : parts_(parts), source_(tokens), batch_(batch), count_(count) {
+  // tokens: null if no chunk of this rank reads any. count: number of micro-batches. graphs: null
+  // to compute each micro-batch anew.
+  Work(const Parts& parts, const TokenSource* tokens, std::int64_t batch, std::int64_t count,
+       MicroBatchGraphs* graphs = nullptr)
+      : parts_(parts), source_(tokens), batch_(batch), count_(count), graphs_(graphs) {
     if (parts.chunks.back()->model.slice().has_head(parts.config.model)) {
       losses_ = Tensor(parts.context.activations(), {count}, DType::f64);
     }
@@ -32,11 +35,12 @@ class Replica::Work : public StageWork {
 
   // Prepares the work for training step `step` of `sequences`; without this call, it evaluates.
   // numbers: those of the micro-batches within the global batch.
-  void train(std::int64_t step, std::int64_t sequences, const std::vector<std::int64_t>& numbers) {
+  void train(std::int64_t step, std::int64_t sequences, double loss_scale,
+             const std::vector<std::int64_t>& numbers) {
     step_ = step;
     numbers_ = &numbers;
     const auto tokens = static_cast<double>(sequences * parts_.config.data.sequence);
-    scale_ = static_cast<float>(1 / tokens);
+    scale_ = static_cast<float>(1 / tokens) * static_cast<float>(loss_scale);
   }
 
   Tensor forward(int chunk, std::int64_t m, Tensor input) override {
@@ -51,7 +55,18 @@ class Replica::Work : public StageWork {
       return stream;
     }
     fault("step.forward");
-    return c.model.forward(micro_batch, std::move(input), flights_[{chunk, m}].saved, run);
+    Flight& flight = flights_[{chunk, m}];
+    if (graphs_ == nullptr) {
+      return c.model.forward(micro_batch, std::move(input), flight.saved, run);
+    }
+    flight.graphs = &graphs_->idle(chunk);
+    flight.graphs->begin(micro_batch, run.dropout.step, run.first_sample, scale_);
+    return flight.graphs->pass(
+        Pass::forward, input, run,
+        [&](const MicroBatch& placed, Tensor in, Run& here) {
+          return c.model.forward(placed, std::move(in), flight.saved, here);
+        },
+        false);
   }
 
   Tensor backward(int chunk, std::int64_t m, Tensor doutput) override {
@@ -69,8 +84,16 @@ class Replica::Work : public StageWork {
     Run run = run_of(chunk, m);
     run.gradients = flight.gradients;
     // Each function is destroyed as soon as it is done, to free its tensors.
-    for (auto& work : flight.later) {
-      std::exchange(work, {})(run);
+    const auto compute = [&](const MicroBatch&, Tensor, Run& here) {
+      for (auto& work : flight.later) {
+        std::exchange(work, {})(here);
+      }
+      return Tensor();
+    };
+    if (flight.graphs != nullptr) {
+      (void)flight.graphs->pass(Pass::weights, {}, run, compute, true);
+    } else {
+      (void)compute({}, {}, run);
     }
     end_flight(chunk, m);
   }
@@ -117,6 +140,7 @@ class Replica::Work : public StageWork {
     }
     if (is_training()) {
       run.training = true;
+      run.fp8 = parts_.fp8.products(chunk);
       run.dropout = {parts_.config.train.seed, static_cast<std::uint32_t>(step_)};
       run.loss_terms = {parts_.config.train.label_smoothing, parts_.config.train.z_loss};
       run.first_sample = number_of(m) * parts_.config.train.micro_batch;
@@ -152,16 +176,38 @@ class Replica::Work : public StageWork {
     fault("step.backward");
     ModelChunk& c = *parts_.chunks[static_cast<std::size_t>(chunk)];
     Flight& flight = flights_.at({chunk, m});
-    flight.gradients = &sink_of(c, m);
     Run run = run_of(chunk, m);
-    run.gradients = flight.gradients;
     run.later = later;
-    Tensor d = c.model.backward(tokens_of(m), std::move(doutput), scale_, flight.saved, run);
+    Tensor d;
+    if (flight.graphs != nullptr) {
+      d = repeated_backward(c, m, doutput, run, flight);
+    } else {
+      flight.gradients = &sink_of(c, m);
+      run.gradients = flight.gradients;
+      d = c.model.backward(tokens_of(m), std::move(doutput), scale_, flight.saved, run);
+    }
     if (c.model.is_tied_last()) {
       tied_[m] = flight.gradients;
     }
     if (c.model.is_tied_first()) {
       embedding_gradients_[m] = std::exchange(d, {});
+    }
+    return d;
+  }
+
+  Tensor repeated_backward(ModelChunk& chunk, std::int64_t m, const Tensor& doutput, const Run& run,
+                           Flight& flight) {
+    GradientLeaf& leaf = chunk.state.reducer().open(number_of(m));
+    flight.gradients = &leaf;
+    flight.graphs->gradients_to(leaf);
+    Tensor d = flight.graphs->pass(
+        Pass::backward, doutput, run,
+        [&](const MicroBatch& placed, Tensor in, Run& here) {
+          return chunk.model.backward(placed, std::move(in), scale_, flight.saved, here);
+        },
+        run.later == nullptr);
+    if (!run.loss.empty()) {
+      parts_.context.stream().copy(run.loss, flight.graphs->loss());
     }
     return d;
   }
@@ -186,13 +232,16 @@ class Replica::Work : public StageWork {
     }
   }
 
+  using Pass = FlightGraphs::Pass;
+
   const Parts& parts_;
   const TokenSource* source_;
   std::int64_t batch_;
   std::int64_t count_;
+  MicroBatchGraphs* graphs_;
   Tensor losses_;  // f64 [count], by micro-batch; empty unless this rank has the head
   std::int64_t step_ = 0;
-  float scale_ = 0;  // weight of each token's loss in the mean
+  float scale_ = 0;  // weight of each token's loss in the mean, times the loss scale
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
   std::map<std::int64_t, DeviceTokens> tokens_;
@@ -205,6 +254,10 @@ class Replica::Work : public StageWork {
 
 Replica::Replica(Parts parts)
     : parts_(std::move(parts)),
+      graphs_(why_no_graphs(parts_.config, parts_.layout, parts_.context.device()).empty()
+                  ? std::make_unique<MicroBatchGraphs>(parts_.chunks, parts_.group, parts_.context,
+                                                       parts_.config.model.dropout > 0)
+                  : nullptr),
       shape_(parts_.layout.shape),
       steps_(make_schedule(parts_.layout.schedule, shape_, parts_.pp.rank())) {}
 
@@ -266,14 +319,17 @@ MicroBatchBits MicroBatchOutput::bits(const HostReads& reads) const {
   return bits;
 }
 
-MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences,
+MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences, double loss_scale,
                                 const std::vector<std::int64_t>& micro_batches,
                                 const TokenSource& tokens) {
   const RunConfig& config = parts_.config;
   schedule(static_cast<std::int64_t>(micro_batches.size()));
+  if (graphs_ != nullptr) {
+    graphs_->begin_step();
+  }
   Work work(parts_, reads_tokens() ? &tokens : nullptr, config.train.micro_batch,
-            static_cast<std::int64_t>(micro_batches.size()));
-  work.train(step, sequences, micro_batches);
+            static_cast<std::int64_t>(micro_batches.size()), graphs_.get());
+  work.train(step, sequences, loss_scale, micro_batches);
   PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape_,
                         activation_shape(config.train.micro_batch), config.compute_dtype());
   runner.run(steps_, work);

@@ -13,7 +13,9 @@
 #include "src/parallel/pipeline/pipeline_runner.h"
 #include "src/parallel/tensor_ranks.h"
 #include "src/train/engine/evaluate.h"
+#include "src/train/engine/fp8_scaling.h"
 #include "src/train/engine/gradient_watch.h"
+#include "src/train/engine/micro_batch_graphs.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/run/layout.h"
 
@@ -48,6 +50,7 @@ class Replica {
     const RunConfig& config;
     const Layout& layout;
     const ModelChunks& chunks;  // of this rank
+    const Fp8Scaling& fp8;
     Communicator& pp;
     TensorGroup& group;
     FlightRecorder& recorder;
@@ -60,11 +63,12 @@ class Replica {
   Replica& operator=(const Replica&) = delete;
 
   // Runs forward and backward of this rank's micro-batches in step `step`, which have the given
-  // numbers within the global batch of `sequences`. The gradients go to the chunks' reducers.
+  // numbers within the global batch of `sequences`. The gradients, of loss_scale times the loss, go
+  // to the chunks' reducers.
   // `tokens` returns the micro-batches in that order; it is not called on ranks that read no
   // tokens. All ranks of the replica call it together.
   // Does not wait for the device.
-  MicroBatchOutput train(std::int64_t step, std::int64_t sequences,
+  MicroBatchOutput train(std::int64_t step, std::int64_t sequences, double loss_scale,
                          const std::vector<std::int64_t>& micro_batches, const TokenSource& tokens);
   // Computes the losses f64 [count] of the next `count` micro-batches, of `batch` sequences each,
   // forward only. They stay zero on ranks without the head.
@@ -75,6 +79,8 @@ class Replica {
   // Return the timings of the last train(), and how long it waited for tokens.
   const PipelineRunner::Timings& timings() const { return timings_; }
   double data_wait_seconds() const { return data_wait_seconds_; }
+  // Returns what repeats the micro-batches of steps; null if they are computed anew each time.
+  const MicroBatchGraphs* graphs() const { return graphs_.get(); }
 
  private:
   class Work;
@@ -83,6 +89,7 @@ class Replica {
   void schedule(std::int64_t micro_batches);
 
   Parts parts_;
+  std::unique_ptr<MicroBatchGraphs> graphs_;
   PipelineShape shape_;              // of the schedule in steps_
   std::vector<PipelineStep> steps_;  // the schedule
   PipelineRunner::Timings timings_;

@@ -14,6 +14,7 @@
 #include "src/base/stopwatch.h"
 #include "src/optim/gradient_norm.h"
 #include "src/train/engine/device_fault.h"
+#include "src/train/engine/loss_scale.h"
 #include "src/train/engine/tied_embedding.h"
 
 namespace trireme {
@@ -72,9 +73,11 @@ StepResult TrainStep::run(TrainingCounters& counters, int signal) {
   StepResult result;
   result.sequences = engine_.config().batches().size_of(counters.batches());
   result.lr = learning_rate(engine_.config().optimizer.schedule, counters.step);
+  result.loss_scale = loss_scale(engine_.config().train, counters);
+  engine_.fp8().begin_step(counters.fp8);
   clear_times();
   const StreamMark begin = engine_.context().stream().mark();
-  MicroBatchOutput output = run_micro_batches(counters.step, result);
+  MicroBatchOutput output = run_micro_batches(counters, result);
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().finish_step();
   }
@@ -94,12 +97,13 @@ std::int64_t TrainStep::micro_batches(const StepResult& result) const {
   return result.sequences / engine_.config().train.micro_batch;
 }
 
-MicroBatchOutput TrainStep::run_micro_batches(std::int64_t step, StepResult& result) {
+MicroBatchOutput TrainStep::run_micro_batches(const TrainingCounters& counters,
+                                              StepResult& result) {
   for (const auto& chunk : engine_.chunks()) {
     chunk->state.reducer().begin_step(micro_batches(result));
   }
-  return engine_.replica().train(step, result.sequences, engine_.micro_batches(result.sequences),
-                                 tokens_);
+  return engine_.replica().train(counters.step, result.sequences, result.loss_scale,
+                                 engine_.micro_batches(result.sequences), tokens_);
 }
 
 void TrainStep::clear_times() {
@@ -136,8 +140,10 @@ ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
   HostReads reads(engine_.context());
   output.read(reads);
   const std::size_t sums = reads.add(squares.start());
+  engine_.fp8().read(reads);
   reads.wait();
   result.bits = output.bits(reads);
+  engine_.fp8().take(reads);
   return SquareSums::total(reads.at<double>(sums));
 }
 
@@ -195,21 +201,26 @@ double TrainStep::norm(const ExactSum& squares) {
 
 void TrainStep::judge_and_update(const ExactSum& squares, TrainingCounters& counters,
                                  StepResult& result) {
-  result.grad_norm = without_sign_of_nan(norm(squares));
+  result.grad_norm = without_sign_of_nan(norm(squares) / result.loss_scale);
+  const TrainConfig& config = engine_.config().train;
   const DivergenceConfig& policy = engine_.config().divergence;
-  result.judgement = judge(policy, counters, result.loss, result.grad_norm);
+  const auto overflow = judge_overflow(config, counters, result.loss, result.grad_norm);
+  result.judgement = overflow ? *overflow : judge(policy, counters, result.loss, result.grad_norm);
   if (result.judgement.breaks_off()) {
     return;
   }
   ++counters.step;
   note_judged(policy, result.judgement, result.loss, result.grad_norm, counters);
+  engine_.fp8().finish_step(counters.fp8);
+  adapt_loss_scale(config, result.judgement, std::isfinite(result.grad_norm), counters);
   if (!result.judgement.updates()) {
     return;
   }
   update({.step = ++counters.updates,
           .lr = static_cast<float>(result.lr),
-          .gradient_scale = static_cast<float>(clip_factor(
-              result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)))});
+          .gradient_scale = static_cast<float>(
+              clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)) /
+              result.loss_scale)});
 }
 
 void TrainStep::update(const OptimizerUpdate& step) {

@@ -16,7 +16,8 @@ namespace trireme {
 struct StepResult {
   std::int64_t sequences = 0;  // in the global batch
   double loss = 0;             // mean over the tokens of the global batch
-  double grad_norm = 0;        // norm of the gradient before clipping
+  double grad_norm = 0;        // norm of the gradient before clipping, without the loss scale
+  double loss_scale = 1;       // with which its gradient was computed (loss_scale.h)
   double lr = 0;
   Judgement judgement;               // if it is not to update, weights and moments are unchanged
   int stop_signal = 0;               // a signal that any rank has received, or 0
@@ -42,7 +43,7 @@ class TrainStep {
   StepResult run(TrainingCounters& counters, int signal);
 
  private:
-  MicroBatchOutput run_micro_batches(std::int64_t step, StepResult& result);
+  MicroBatchOutput run_micro_batches(const TrainingCounters& counters, StepResult& result);
   ExactSum read(MicroBatchOutput output, StepResult& result);
   std::int64_t micro_batches(const StepResult& result) const;
   void clear_times();

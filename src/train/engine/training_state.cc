@@ -75,6 +75,42 @@ std::vector<double> values_field(const nlohmann::json& object, const char* name)
   return values;
 }
 
+// Reads the magnitudes of products in 8 bits.
+Fp8History fp8_field(const nlohmann::json& object) {
+  Fp8History history;
+  for (const auto& [name, roles] : object_field(object, "fp8").items()) {
+    auto& own = history[name];
+    if (!roles.is_array() || roles.size() != own.size()) {
+      throw DataError(fmt::format("fp8: '{}' does not have {} lists", name, own.size()));
+    }
+    for (std::size_t role = 0; role < own.size(); ++role) {
+      if (!roles[role].is_array() || roles[role].size() > static_cast<std::size_t>(kMostFp8Steps)) {
+        throw DataError(
+            fmt::format("fp8: '{}' does not have lists of up to {} steps", name, kMostFp8Steps));
+      }
+      for (const nlohmann::json& most : roles[role]) {
+        if (!most.is_number() || !(most.get<double>() > 0) || !(most.get<double>() < 1e39)) {
+          throw DataError(fmt::format("fp8: '{}' has a magnitude that is not above 0", name));
+        }
+        own[role].push_back(most.get<float>());
+      }
+    }
+  }
+  return history;
+}
+
+// Reads the state of loss scaling of a run that has skipped so many steps.
+LossScale loss_scale_field(const nlohmann::json& object, std::int64_t skipped_steps) {
+  const nlohmann::json& fields = object_field(object, "loss_scale");
+  const LossScale state{finite_field(fields, "scale"), count_field(fields, "steps"),
+                        count_field(fields, "overflows", 0, skipped_steps)};
+  if (!is_loss_scale(state.scale)) {
+    throw DataError(
+        fmt::format("loss_scale: {} is not a power of two that a run can have", state.scale));
+  }
+  return state;
+}
+
 // Appends the blocks of the held elements [first, first + data.count) of a parameter or its state.
 void add_blocks(const std::string& name, const Place& place, std::int64_t first, const View& data,
                 std::vector<TensorBlock>& blocks) {
@@ -182,6 +218,14 @@ nlohmann::json to_json(const TrainingCounters& c) {
   if (!c.validation.empty()) {
     json["validation"] = to_json(c.validation);
   }
+  for (const auto& [name, roles] : c.fp8) {
+    json["fp8"][name] = roles;
+  }
+  if (c.loss_scale.scale > 0) {
+    json["loss_scale"] = {{"scale", c.loss_scale.scale},
+                          {"steps", c.loss_scale.steps},
+                          {"overflows", c.loss_scale.overflows}};
+  }
   return json;
 }
 
@@ -211,6 +255,12 @@ TrainingCounters counters_from_json(const nlohmann::json& json) {
   if (json.contains("loss_window")) {
     const nlohmann::json& window = object_field(json, "loss_window");
     c.loss_window = {finite_field(window, "sum"), count_field(window, "steps", 1)};
+  }
+  if (json.contains("fp8")) {
+    c.fp8 = fp8_field(json);
+  }
+  if (json.contains("loss_scale")) {
+    c.loss_scale = loss_scale_field(json, c.skipped_steps);
   }
   if (json.contains("validation")) {
     c.validation = validation_history_from_json(object_field(json, "validation"));

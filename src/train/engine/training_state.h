@@ -3,6 +3,9 @@
 // functions.
 #pragma once
 
+#include <array>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -34,6 +37,18 @@ struct LossWindow {
   friend bool operator==(const LossWindow&, const LossWindow&) = default;
 };
 
+// LossScale is the state of dynamic loss scaling (loss_scale.h).
+struct LossScale {
+  double scale = 0;            // factor of the next step's loss, a power of two; 0 before any step
+  std::int64_t steps = 0;      // since the scale changed, without an overflow
+  std::int64_t overflows = 0;  // steps skipped to lower the scale, in the whole run
+  friend bool operator==(const LossScale&, const LossScale&) = default;
+};
+
+// Fp8History holds the largest magnitudes of the operands of products in 8 bits, of the latest
+// steps and the newest last: by the name of the weight, and by Fp8Products::Role.
+using Fp8History = std::map<std::string, std::array<std::vector<float>, 3>>;
+
 // TrainingCounters is the state of a run that changes from step to step, apart from weights and
 // moments. It is stored in checkpoints. Older ones lack the fields below the line, which are then
 // empty.
@@ -48,6 +63,8 @@ struct TrainingCounters {
   SpikeHistory history = {};  // of the steps that were kept, without those undone by a rewind
   LossWindow loss_window = {};
   ValidationHistory validation = {};
+  LossScale loss_scale = {};
+  Fp8History fp8 = {};
 
   // Returns the position of the next step in the data order, in global batches: those that the
   // steps used, and those left out.

@@ -26,8 +26,7 @@ class NcclScratch {
 class DryWorld : public Communicator {
  public:
   // The world of `rank`. split() returns the groups of an Engine, which it identifies by name. The
-  // grid outlives it, and so does `scratch`, which is null unless the groups stand for such of
-  // NCCL.
+  // grid and `scratch` outlive it. scratch: null unless the groups stand for groups of NCCL.
   DryWorld(const ProcessGrid& grid, int rank, NcclScratch* scratch = nullptr);
 
   using Communicator::split;

@@ -22,6 +22,8 @@ namespace {
 constexpr std::int64_t kLaterProgramBytes = std::int64_t{24} << 20;
 // Buffers for reading a checkpoint back after it was written.
 constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
+// Elements of the products with which a run measures the rate of its devices (running_ceiling.h).
+constexpr std::int64_t kCeilingElements = 3 * std::int64_t{1024} * 1024;
 constexpr std::size_t kMostLines = 16;
 
 // Returns the bytes that kernels take: attention packs keys and values of all heads before it reads
@@ -101,11 +103,50 @@ std::int64_t longest_sum(const RunConfig& config) {
   return std::max({m.hidden, m.ffn, m.vocab, config.train.micro_batch * config.data.sequence});
 }
 
+// Returns the bytes of the rounded operands of the largest product in fp8, or 0. A layer of a block
+// multiplies its input, its weight and the gradient of its output, each with both others.
+std::int64_t fp8_bytes(const RunConfig& config, int tensor_ranks) {
+  if (!config.train.uses_fp8()) {
+    return 0;
+  }
+  const ModelConfig& m = config.model;
+  const std::int64_t rows = config.train.micro_batch * config.data.sequence;
+  const std::int64_t queries = m.heads * m.head_dim / tensor_ranks;
+  const std::int64_t keys = m.kv_heads * m.head_dim / tensor_ranks;
+  std::int64_t most = 0;
+  for (const std::int64_t width : {queries + 2 * keys, queries, m.ffn / tensor_ranks}) {
+    const std::int64_t weight = m.hidden * width;
+    most = std::max({most, weight + rows * std::max(m.hidden, width), rows * (m.hidden + width)});
+  }
+  return most;
+}
+
+// Returns what cuDNN takes for attention beside its operands, or 0.
+std::int64_t attention_bytes(const RunConfig& config, int tensor_ranks) {
+  if (!config.train.attends_by_cudnn()) {
+    return 0;
+  }
+  AttentionForward call;
+  call.batch = config.train.micro_batch;
+  call.time = config.data.sequence;
+  call.heads = config.model.heads / tensor_ranks;
+  call.kv_heads = config.model.kv_heads / tensor_ranks;
+  call.head_dim = config.model.head_dim;
+  return cuda_attention_bytes(call);
+}
+
 MemoryPlan plan_device(const RunConfig& config, const Layout& layout, int rank) {
   const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
   MemoryPlan plan = plan_of_step(step);
   plan.communication += nccl_bytes(layout.grid);
-  plan.program = cuda_workspace_bytes(longest_sum(config), size_of(config.compute_dtype()));
+  // Algorithms are chosen before anything is measured or trained, which then takes this memory.
+  const std::int64_t element_bytes = size_of(config.compute_dtype());
+  const std::int64_t choices = cuda_choice_bytes(longest_sum(config), element_bytes);
+  const std::int64_t ceiling = kCeilingElements * element_bytes;
+  const int tensor_ranks = layout.grid.tp();
+  plan.program =
+      cuda_workspace_bytes(fp8_bytes(config, tensor_ranks), attention_bytes(config, tensor_ranks)) +
+      ceiling + std::max<std::int64_t>(0, choices - ceiling - step.activations - step.exchanged);
   return plan;
 }
 

@@ -16,9 +16,9 @@ namespace trireme {
 
 // MemoryPlace says whose memory is meant.
 enum class MemoryPlace {
-  host,            // that of the host, if it computes
-  device,          // that of the CUDA device of a rank
-  host_of_device,  // that of the host, if a CUDA device computes
+  host,            // the host's, if the host computes
+  device,          // that of a rank's CUDA device
+  host_of_device,  // the host's, if a CUDA device computes
 };
 
 struct MemoryPlan {
@@ -28,7 +28,7 @@ struct MemoryPlan {
   std::int64_t activations = 0;  // what forward saves for backward, and the layers' workspace
   // Activations between ranks; ZeRO 3: gathered working copies; on a device, also NCCL's memory.
   std::int64_t communication = 0;
-  // Of checkpoints: in memory, being written to disk, or copied from the device.
+  // Copies for checkpoints: in the node's memory, being written to disk, or of the device's memory.
   std::int64_t snapshot = 0;
   std::int64_t program = 0;  // code, libraries, transports, and the kernels' own workspace
 

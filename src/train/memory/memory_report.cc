@@ -146,7 +146,8 @@ MemoryReport::MemoryReport(const RunConfig& config, const Layout& layout,
   });
 }
 
-// What the process has on its device already, such as CUDA's own memory, is not free any more.
+// The memory that the process already has on its device, such as CUDA's own, does not count as
+// free.
 void MemoryReport::check_devices(const RunConfig& config, const Layout& layout,
                                  const std::vector<RankPlace>& places) {
   free_at_start_ = cuda::device_facts(device_.index).free_bytes;
@@ -193,10 +194,17 @@ void MemoryReport::log_predicted(Log& log) const {
   log.event("memory_predicted", fields);
 }
 
+void MemoryReport::note_device_use() {
+  if (device_.kind == DeviceKind::cuda) {
+    noted_use_ =
+        std::max(noted_use_, free_at_start_ - cuda::device_facts(device_.index).free_bytes);
+  }
+}
+
 MemoryPlan MemoryReport::measured_on_device(const StepMemory& step) const {
   MemoryPlan own = plan_of_step(step);
   const std::int64_t used = free_at_start_ - cuda::device_facts(device_.index).free_bytes;
-  own.program = used - own.total();
+  own.program = std::max(used, noted_use_) - own.total();
   return own;
 }
 

@@ -1,6 +1,6 @@
 // MemoryReport logs a run's memory: the prediction, before anything is allocated, and the
 // measurement at the end. It refuses a run for which a host or a CUDA device has too little memory.
-// Every call is collective. Owned by TrainingParts; the world outlives it.
+// Calls are collective unless they say otherwise. Owned by TrainingParts; the world outlives it.
 #pragma once
 
 #include <vector>
@@ -30,12 +30,14 @@ class MemoryReport {
   // a rank will take more memory of its CUDA device, or the ranks of a host together more of the
   // host, than is available, unless run.memory_check is off.
   MemoryReport(const RunConfig& config, const Layout& layout, const std::vector<RankPlace>& places,
-               Communicator& world, Device device = {});
+               Communicator& world, Device device);
 
   // Return what the ranks will take from their hosts, and from their devices (empty for CPUs).
   const std::vector<MemoryPlan>& predicted() const { return predicted_; }
   const std::vector<MemoryPlan>& predicted_on_devices() const { return on_devices_; }
   void log_predicted(Log& log) const;
+  // Notes what this rank has of its device now, which may be more than at the end. Not collective.
+  void note_device_use();
   void log_measured(const Engine& engine, const SnapshotMemory& snapshots, Log& log) const;
 
  private:
@@ -50,6 +52,7 @@ class MemoryReport {
   std::vector<MemoryPlan> predicted_;   // by rank
   std::vector<MemoryPlan> on_devices_;  // by rank; empty for CPUs
   std::int64_t free_at_start_ = 0;      // bytes of this rank's device
+  std::int64_t noted_use_ = 0;          // the most bytes of it that were noted
 };
 
 }  // namespace trireme

@@ -1,9 +1,11 @@
 #include "src/train/memory/step_memory.h"
 
+#include <set>
 #include <vector>
 
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/fault.h"
+#include "src/kernels/no_kernels.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/dry_world.h"
 
@@ -53,39 +55,102 @@ std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
   return batches.first_batch(found);
 }
 
+// DryRun holds an engine on a counting device, and runs it. Fault points have no effect meanwhile.
+class DryRun {
+ public:
+  DryRun(const RunConfig& config, const Layout& layout, int rank, Device counting)
+      : context_(counting, 1),
+        recorder_(rank, "nowhere"),
+        world_(layout.grid, rank, acts_as_cuda(counting) ? &scratch_ : nullptr),
+        engine_(config, layout, {world_, world_, recorder_, context_}) {}
+
+  Engine& engine() { return engine_; }
+  std::int64_t nccl_scratch_bytes() const { return scratch_.reserved_bytes(); }
+
+  // Runs a step of the batch schedule.
+  void run_batch(std::int64_t batch) {
+    TrainStep step(engine_, tokens_of(engine_.config().train.micro_batch));
+    TrainingCounters counters;
+    counters.step = batch;
+    (void)step.run(counters, 0);
+  }
+  // Evaluates a micro-batch of `samples`.
+  void evaluate(std::int64_t samples) {
+    double loss = 0;
+    engine_.replica().evaluate(tokens_of(samples), samples, 1, &loss);
+  }
+
+ private:
+  TokenSource tokens_of(std::int64_t samples) {
+    const std::int64_t sequence = engine_.config().data.sequence;
+    zeros_.assign(static_cast<std::size_t>(samples * sequence), 0);
+    return [this, samples, sequence]() -> LoadedMicroBatch {
+      const ConstView ids{zeros_.data(), samples * sequence, DType::i32};
+      return {0, samples, sequence, ids, ids, nullptr};
+    };
+  }
+
+  const FaultsPaused paused_;
+  DeviceContext context_;
+  FlightRecorder recorder_;
+  NcclScratch scratch_;
+  DryWorld world_;
+  Engine engine_;
+  std::vector<std::int32_t> zeros_;
+};
+
+LibraryCalls calls_of(const ProductRecording& recording) {
+  return {recording.products(), {recording.attention(false), recording.attention(true)}};
+}
+
+std::int64_t first_batch_of_largest(const RunConfig& config) {
+  const BatchSchedule batches = config.batches();
+  return batches.first_batch(batches.stages() - 1);
+}
+
 }  // namespace
 
 // The largest step needs most activations. Other steps of the ramp may need more of one kind of
 // gradient buffers, and the pools keep the peak of each kind.
 StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank, Device counting) {
-  const FaultsPaused paused;
-  DeviceContext context(counting, 1);
-  FlightRecorder recorder(rank, "nowhere");
-  NcclScratch scratch;
-  DryWorld world(layout.grid, rank, acts_as_cuda(counting) ? &scratch : nullptr);
-  Engine engine(config, layout, {world, world, recorder, context});
-  const std::int64_t tokens = config.train.micro_batch * config.data.sequence;
-  const std::vector<std::int32_t> zeros(static_cast<std::size_t>(tokens), 0);
-  TrainStep step(engine, [&]() -> LoadedMicroBatch {
-    const ConstView ids{zeros.data(), tokens, DType::i32};
-    return {0, config.train.micro_batch, config.data.sequence, ids, ids, nullptr};
-  });
-  const BatchSchedule batches = config.batches();
-  const std::int64_t largest = batches.first_batch(batches.stages() - 1);
-  const auto run_batch = [&](std::int64_t batch) {
-    TrainingCounters counters;
-    counters.step = batch;
-    (void)step.run(counters, 0);
-  };
+  DryRun run(config, layout, rank, counting);
+  const std::int64_t largest = first_batch_of_largest(config);
   for (const bool whole : {true, false}) {
-    if (const std::int64_t other = batch_of_most_gradients(engine, whole); other != largest) {
-      run_batch(other);
+    if (const std::int64_t other = batch_of_most_gradients(run.engine(), whole); other != largest) {
+      run.run_batch(other);
     }
   }
-  run_batch(largest);
-  StepMemory taken = taken_memory(engine);
-  taken.scratch = scratch.reserved_bytes();
+  run.run_batch(largest);
+  // An evaluation cannot use the memory of micro-batches that are repeated.
+  if (run.engine().graphs() != nullptr && !config.data.validation.empty()) {
+    run.evaluate(config.train.micro_batch);
+  }
+  StepMemory taken = taken_memory(run.engine());
+  taken.scratch = run.nccl_scratch_bytes();
   return taken;
+}
+
+// All steps multiply matrices of the same shapes, in micro-batches of one size; whether a gradient
+// is added to an earlier one depends on the batch.
+LibraryCalls step_calls(const RunConfig& config, const Layout& layout, int rank) {
+  DryRun run(config, layout, rank, kCountsCuda);
+  const ProductRecording recording;
+  for (const std::int64_t batch :
+       std::set{std::int64_t{0}, batch_of_most_gradients(run.engine(), true),
+                batch_of_most_gradients(run.engine(), false), first_batch_of_largest(config)}) {
+    run.run_batch(batch);
+  }
+  return calls_of(recording);
+}
+
+LibraryCalls evaluation_calls(const RunConfig& config, const Layout& layout, int rank,
+                              const std::vector<std::int64_t>& samples) {
+  DryRun run(config, layout, rank, kCountsCuda);
+  const ProductRecording recording;
+  for (const std::int64_t each : samples) {
+    run.evaluate(each);
+  }
+  return calls_of(recording);
 }
 
 StepMemory taken_memory(const Engine& engine) {
@@ -111,6 +176,13 @@ StepMemory taken_memory(const Engine& engine) {
   taken.exchanged = context.exchange().reserved_bytes();
   taken.peak_activations = context.activations().peak_bytes();
   taken.peak_exchanged = context.exchange().peak_bytes();
+  // What micro-batches are repeated in is never free for others.
+  if (const MicroBatchGraphs* const graphs = engine.graphs(); graphs != nullptr) {
+    taken.activations += graphs->activation_bytes();
+    taken.exchanged += graphs->exchanged_bytes();
+    taken.peak_activations += graphs->activation_bytes();
+    taken.peak_exchanged += graphs->exchanged_bytes();
+  }
   return taken;
 }
 

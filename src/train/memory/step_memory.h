@@ -1,9 +1,13 @@
-// Finds the memory that one rank's training step takes: counted in an engine that has run, or
-// predicted with an engine that runs a step on a counting device, where memory has sizes but no
-// bytes and kernels do nothing (src/device/device.h). The functions have no state.
+// Finds the memory that one rank's training step takes, and the products of matrices that it
+// computes. Memory is counted in an engine that has run; both are predicted with an engine that
+// runs a step on a counting device, where memory has sizes but no bytes and kernels do nothing
+// (src/device/device.h). The functions have no state.
 #pragma once
 
+#include <vector>
+
 #include "src/compute/counting_device.h"
+#include "src/kernels/cuda_kernels.h"
 #include "src/train/engine/engine.h"
 
 namespace trireme {
@@ -31,6 +35,18 @@ struct StepMemory {
 // kCountsCuda.
 StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank,
                        Device counting = kCountsCpu);
+
+// LibraryCalls holds what a library may compute on a CUDA device. Of the operands, only the
+// alignment counts, not the addresses.
+struct LibraryCalls {
+  std::vector<Matmul> products = {};
+  AttentionCalls attention = {};
+};
+// Return the different calls of a rank: in a step, and in the evaluation of micro-batches of so
+// many samples.
+LibraryCalls step_calls(const RunConfig& config, const Layout& layout, int rank);
+LibraryCalls evaluation_calls(const RunConfig& config, const Layout& layout, int rank,
+                              const std::vector<std::int64_t>& samples);
 
 // Returns what an engine has taken so far.
 StepMemory taken_memory(const Engine& engine);

@@ -35,11 +35,15 @@ struct Tolerance {
 // Allows one rounding to the result's type, and the error of its sum: n terms of similar size, each
 // addition rounded to f32, are off by about 2^-24 sqrt(n) of their largest sum (Higham, 2002, ch.
 // 4). 32 times that is allowed, which no sum in f32 comes near and one missing term exceeds.
-// Kernels on bf16 also round on the way (weights of attention, softmax): 2^-8 of the largest.
+// Kernels on bf16 or f16 also round on the way (weights of attention, softmax): by 2^-8 or 2^-11 of
+// the largest.
 Tolerance tolerance_of(DType type, DType compute, std::int64_t terms) {
   const double sum = 32 * 0x1p-24 * std::sqrt(static_cast<double>(terms));
-  return {type == DType::bf16 ? 0x1p-7 : 0x1p-18,
-          compute == DType::bf16 ? std::max(sum, 0x1p-8) : sum};
+  const auto rounding = [](DType dtype) {
+    return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : 0;
+  };
+  return {type == DType::f32 || type == DType::f64 ? 0x1p-18 : 2 * rounding(type),
+          std::max(sum, rounding(compute))};
 }
 
 // Returns whether both are the same infinity, or both NaN. Their difference is NaN, but it is no
@@ -50,24 +54,42 @@ bool overflow_alike(float a, float b) {
 
 }  // namespace
 
+namespace {
+
+float float_at(const ConstView& view, std::int64_t i) {
+  switch (view.dtype) {
+    case DType::bf16:
+      return to_float(as<bf16>(view)[i]);
+    case DType::f16:
+      return to_float(as<f16>(view)[i]);
+    default:
+      return as<float>(view)[i];
+  }
+}
+
+CudaAttention attention_of(const KernelShapes& shapes) {
+  return shapes.by_cudnn ? CudaAttention::cudnn : CudaAttention::own;
+}
+
+}  // namespace
+
 std::vector<float> floats_of(const ConstView& view) {
   std::vector<float> result(static_cast<std::size_t>(view.count));
   for (std::int64_t i = 0; i < view.count; ++i) {
-    result[static_cast<std::size_t>(i)] = view.dtype == DType::bf16
-                                              ? to_float(static_cast<const bf16*>(view.data)[i])
-                                              : as<float>(view)[i];
+    result[static_cast<std::size_t>(i)] = float_at(view, i);
   }
   return result;
 }
 
 CheckBench::CheckBench(DeviceContext& context, const KernelShapes& the_shapes)
-    : kernels(context.kernels_read_host_memory() ? context.kernels()
-                                                 : mirrored_kernels(Placement::aligned)),
+    : kernels(context.kernels_read_host_memory()
+                  ? context.kernels()
+                  : mirrored_kernels(Placement::aligned, attention_of(the_shapes))),
       reference(kernels_named("reference")),
       stream(context.stream()),
       shapes(the_shapes),
       context_(context),
-      pool_(Device{}),
+      pool_(Device::cpu()),
       material_(static_cast<std::size_t>(kMaterial)) {
   std::uint64_t i = 0;
   for (float& x : material_) {
@@ -99,6 +121,8 @@ Tensor CheckBench::numbers(std::int64_t count, DType dtype, std::int64_t seed) {
     const float x = material_[static_cast<std::size_t>((from + i) % kMaterial)];
     if (dtype == DType::bf16) {
       as<bf16>(made.view())[i] = to_bf16(x);
+    } else if (dtype == DType::f16) {
+      as<f16>(made.view())[i] = to_f16(x);
     } else {
       as<float>(made.view())[i] = x;
     }
@@ -177,8 +201,7 @@ void CheckBench::compare(std::string_view kernel, const ConstView& found, const 
 
 void CheckBench::check_written(std::string_view kernel, const ConstView& found) const {
   const auto is_nan = [&](std::int64_t i) {
-    const float x = found.dtype == DType::bf16 ? to_float(static_cast<const bf16*>(found.data)[i])
-                                               : static_cast<const float*>(found.data)[i];
+    const float x = float_at(found, i);
     return x != x;
   };
   for (std::int64_t i = 0; i < found.count; ++i) {

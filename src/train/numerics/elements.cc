@@ -8,8 +8,13 @@ namespace {
 
 // Enough elements for two threads, with a remainder that does not fill a vector.
 constexpr std::int64_t kCount = 16640 + 7;
-// Elements between these do not decay.
+// The elements between these two numbers do not decay.
 constexpr std::int64_t kTurns[] = {4099, 9001};
+
+// Returns the type of working copies of f32 weights, which fp32 runs do not have.
+DType copy_type(const CheckBench& bench) {
+  return bench.dtype() == DType::f32 ? DType::bf16 : bench.dtype();
+}
 
 void check_activation(CheckBench& bench) {
   const DType type = bench.dtype();
@@ -68,7 +73,7 @@ void check_adamw(CheckBench& bench) {
   const auto run = [&](const Kernels& table) {
     std::vector<Tensor> made = {bench.numbers(kCount, DType::f32, 3),
                                 bench.numbers(kCount, DType::f32, 4), bench.copy(second),
-                                bench.unwritten(kCount, DType::bf16)};
+                                bench.unwritten(kCount, copy_type(bench))};
     AdamW p;
     p.value = made[0].view();
     p.m = made[1].view();
@@ -85,7 +90,7 @@ void check_adamw(CheckBench& bench) {
   const std::vector<Tensor> found = run(bench.kernels);
   const std::vector<Tensor> expected = run(bench.reference);
   const char* const names[] = {"adamw (weights)", "adamw (first moments)", "adamw (second moments)",
-                               "adamw (bf16 copy)"};
+                               "adamw (working copy)"};
   for (std::size_t i = 0; i < found.size(); ++i) {
     bench.compare(names[i], found[i].view(), expected[i].view());
   }
@@ -96,7 +101,7 @@ void check_sgd(CheckBench& bench) {
   const auto run = [&](const Kernels& table, bool nesterov) {
     std::vector<Tensor> made = {bench.numbers(kCount, DType::f32, 3),
                                 bench.numbers(kCount, DType::f32, 4),
-                                bench.unwritten(kCount, DType::bf16)};
+                                bench.unwritten(kCount, copy_type(bench))};
     Sgd p;
     p.value = made[0].view();
     p.buffer = made[1].view();
@@ -109,7 +114,7 @@ void check_sgd(CheckBench& bench) {
     table.sgd(bench.stream, p);
     return made;
   };
-  const char* const names[] = {"sgd (weights)", "sgd (momentum)", "sgd (bf16 copy)"};
+  const char* const names[] = {"sgd (weights)", "sgd (momentum)", "sgd (working copy)"};
   for (const bool nesterov : {false, true}) {
     const std::vector<Tensor> found = run(bench.kernels, nesterov);
     const std::vector<Tensor> expected = run(bench.reference, nesterov);
@@ -138,7 +143,7 @@ void check_sums(CheckBench& bench) {
     const Tensor squares = bench.unwritten(kBlocks, DType::f64);
     table.sums_of_squares(bench.stream, squares.view(), x.view());
     std::vector<Tensor> made = {bench.unwritten(kBlocks, DType::f32), bench.copy(x), bench.copy(x),
-                                bench.unwritten(kCount, DType::bf16),
+                                bench.unwritten(kCount, copy_type(bench)),
                                 bench.unwritten(kCount, DType::f32)};
     std::copy_n(as<double>(squares.view()), kBlocks, as<float>(made[0].view()));
     table.add(bench.stream, made[1].view(), z.view());

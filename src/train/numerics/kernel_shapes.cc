@@ -24,6 +24,8 @@ KernelShapes kernel_shapes(const RunConfig& config, int tp) {
   shapes.attention_dropout = static_cast<float>(model.attention_dropout);
   shapes.loss_terms = {config.train.label_smoothing, config.train.z_loss};
   shapes.sgd = config.optimizer.options().kind == OptimizerKind::sgd;
+  shapes.fp8 = config.train.uses_fp8();
+  shapes.by_cudnn = config.train.attends_by_cudnn();
   shapes.averages = config.optimizer.ema > 0;
   return shapes;
 }

@@ -27,6 +27,8 @@ struct KernelShapes {
   float attention_dropout = 0;
   LossTerms loss_terms = {};
   bool sgd = false;       // otherwise AdamW, which Muon uses, too
+  bool fp8 = false;       // whether the linear layers of blocks multiply numbers of 8 bits
+  bool by_cudnn = false;  // whether cuDNN computes attention on a CUDA device
   bool averages = false;  // whether a moving average of the weights is kept
 
   std::int64_t rows() const { return batch * time; }

@@ -2,26 +2,39 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "src/base/units.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme {
-namespace {
 
-std::optional<std::int64_t> microjoules_in(const std::filesystem::path& path) {
+std::optional<std::int64_t> ProcessorEnergy::read(const std::filesystem::path& path) {
+  errno = 0;
   std::ifstream file(path);
   std::int64_t value = 0;
-  return file >> value && value >= 0 ? std::optional(value) : std::nullopt;
+  if (file >> value && value >= 0) {
+    return value;
+  }
+  if (complaint_.empty()) {
+    const std::string reason = file.is_open() || errno == 0
+                                   ? "it holds no number"
+                                   : std::generic_category().message(errno);
+    complaint_ = fmt::format("cannot read {}: {}", path.string(), reason);
+  }
+  return std::nullopt;
 }
-
-}  // namespace
 
 ProcessorEnergy::ProcessorEnergy(const std::filesystem::path& root) {
   std::error_code error;
-  is_readable_ = true;
-  for (std::filesystem::directory_iterator at(root / "sys/class/powercap", error), end;
-       !error && at != end; at.increment(error)) {
+  const std::filesystem::path folder = root / "sys/class/powercap";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
     std::ifstream file(at->path() / "name");
     std::string name;
     file >> name;
@@ -29,30 +42,42 @@ ProcessorEnergy::ProcessorEnergy(const std::filesystem::path& root) {
       continue;  // a part of a package, or of the whole platform
     }
     Package package{at->path() / "energy_uj"};
-    const auto range = microjoules_in(at->path() / "max_energy_range_uj");
-    const auto now = microjoules_in(package.counter);
-    is_readable_ = is_readable_ && range && now;
+    const auto range = read(at->path() / "max_energy_range_uj");
+    const auto now = read(package.counter);
     package.range = range.value_or(0);
     package.last = now.value_or(0);
     packages_.push_back(package);
+  }
+  if (packages_.empty()) {
+    complaint_ = fmt::format(
+        "{} has no zone of a processor package: the processor, the kernel or a hypervisor offers "
+        "no RAPL",
+        folder.string());
   }
 }
 
 std::optional<double> ProcessorEnergy::joules() {
   double joules = 0;
   for (Package& package : packages_) {
-    const auto now = microjoules_in(package.counter);
-    is_readable_ = is_readable_ && now.has_value();
-    if (is_readable_) {
+    const auto now = read(package.counter);
+    if (now && complaint_.empty()) {
       package.used += *now - package.last + (*now < package.last ? package.range : 0);
       package.last = *now;
       joules += 1e-6 * static_cast<double>(package.used);
     }
   }
-  return is_readable_ && !packages_.empty() ? std::optional(joules) : std::nullopt;
+  return complaint_.empty() ? std::optional(joules) : std::nullopt;
 }
 
-// The totals that this rank counts. A rank that has nothing to count can read it.
+namespace {
+
+std::optional<double> per_save(double joules, std::int64_t saves) {
+  return saves > 0 ? std::optional(joules / static_cast<double>(saves)) : std::nullopt;
+}
+
+}  // namespace
+
+// Reading holds the totals that this rank counts. They are readable if it has nothing to count.
 struct RunEnergy::Reading {
   double gpu = 0;
   double cpu = 0;
@@ -88,6 +113,28 @@ RunEnergy::RunEnergy(Communicator& world, const std::vector<RankDevice>* devices
   const bool has_value =
       (counts_gpu_ && now.gpu_is_readable) || (counts_host_ && now.cpu_is_readable);
   is_readable_ = all_reduce_value(world, std::int64_t{has_value ? 1 : 0}, ReduceOp::max) > 0;
+  note_complaints(now);
+}
+
+void RunEnergy::note_complaints(const Reading& now) {
+  std::string own;
+  if (counts_host_ && !now.cpu_is_readable) {
+    own = fmt::format("processors of {}: {}", world_.host(world_.rank()), processors_->complaint());
+  }
+  if (counts_gpu_ && !now.gpu_is_readable) {
+    own += fmt::format("{}GPU of rank {}: {}", own.empty() ? "" : "; ", world_.rank(),
+                       monitor_ == nullptr ? "NVIDIA's management library cannot be used"
+                       : uuid_.empty()     ? "a MIG slice shares its counter with others"
+                                           : "its driver does not count energy");
+  }
+  std::int64_t further = 0;
+  for (const std::string& each : all_gather_text(world_, own)) {
+    further += each.empty() || complaint_.empty() ? 0 : 1;
+    complaint_ = complaint_.empty() ? each : complaint_;
+  }
+  if (further > 0) {
+    complaint_ += fmt::format("; and {} like it", counted(further, "rank"));
+  }
 }
 
 RunEnergy::~RunEnergy() = default;
@@ -114,15 +161,37 @@ void RunEnergy::note_step() {
   }
 }
 
+void RunEnergy::begin_save() {
+  if (is_readable_) {
+    const Reading now = read();
+    before_save_gpu_ = now.gpu;
+    before_save_cpu_ = now.cpu;
+  }
+}
+
+void RunEnergy::end_save(bool counts) {
+  saves_ += counts ? 1 : 0;
+  if (is_readable_) {
+    const Reading now = read();
+    save_gpu_ += std::max(now.gpu - before_save_gpu_, 0.0);
+    save_cpu_ += std::max(now.cpu - before_save_cpu_, 0.0);
+  }
+}
+
 void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens) {
+  metrics.saves = std::exchange(saves_, 0);
   if (!is_readable_ || steps <= 0) {
     return;
   }
   const Reading now = read();
   const bool went_back = now.gpu < last_gpu_;  // the driver was loaded anew
-  std::array<double, 5> sums = {now.gpu - last_gpu_, now.cpu - last_cpu_,
+  std::array<double, 7> sums = {now.gpu - last_gpu_,
+                                now.cpu - last_cpu_,
                                 now.gpu_is_readable && !went_back ? 0.0 : 1.0,
-                                now.cpu_is_readable ? 0.0 : 1.0, counts_gpu_ ? 1.0 : 0.0};
+                                now.cpu_is_readable ? 0.0 : 1.0,
+                                counts_gpu_ ? 1.0 : 0.0,
+                                std::exchange(save_gpu_, 0),
+                                std::exchange(save_cpu_, 0)};
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;
   world_
@@ -131,9 +200,11 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
   metrics.step_tokens = static_cast<double>(tokens) / static_cast<double>(steps);
   if (sums[2] == 0 && sums[4] > 0) {
     metrics.gpu_joules = sums[0] / static_cast<double>(steps);
+    metrics.gpu_save_joules = per_save(sums[5], metrics.saves);
   }
   if (sums[3] == 0) {
     metrics.cpu_joules = sums[1] / static_cast<double>(steps);
+    metrics.cpu_save_joules = per_save(sums[6], metrics.saves);
   }
 }
 

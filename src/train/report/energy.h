@@ -27,6 +27,8 @@ class ProcessorEnergy {
   // Returns the joules since the object was made; nothing if a package cannot be read or there is
   // none. The counters start again at 0 every few minutes, so call it more often than that.
   std::optional<double> joules();
+  // Returns why they are not known, or "".
+  const std::string& complaint() const { return complaint_; }
 
  private:
   struct Package {
@@ -35,8 +37,11 @@ class ProcessorEnergy {
     std::int64_t last = 0;
     std::int64_t used = 0;
   };
+  // Returns the microjoules in a file; otherwise notes a complaint.
+  std::optional<std::int64_t> read(const std::filesystem::path& path);
+
   std::vector<Package> packages_;
-  bool is_readable_ = false;
+  std::string complaint_;
 };
 
 class RunEnergy {
@@ -49,24 +54,38 @@ class RunEnergy {
   RunEnergy(const RunEnergy&) = delete;
   RunEnergy& operator=(const RunEnergy&) = delete;
 
+  // Returns which counters of the run cannot be read and why, or "". The same on all ranks.
+  const std::string& complaint() const { return complaint_; }
+
   // Call after each step, so that no counter starts again unnoticed.
   void note_step();
+  // Call before and after each part of a save that stalls training; only end_save(true) counts it
+  // as a save of its own. All ranks count alike.
+  void begin_save();
+  void end_save(bool counts);
   // Sets what the whole run has used per step and token since the last call, the same on all ranks.
   void add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens);
 
  private:
   struct Reading;
   Reading read();
+  void note_complaints(const Reading& now);
 
   Communicator& world_;
   bool counts_gpu_ = false;
   bool counts_host_ = false;
   bool is_readable_ = true;  // whether any rank reads anything
-  std::string uuid_;         // empty if the GPU's energy cannot be told apart
+  std::string uuid_;         // empty for a slice, whose energy is not known
   std::unique_ptr<GpuMonitor> monitor_;
   std::optional<ProcessorEnergy> processors_;
+  std::string complaint_;
   double last_gpu_ = 0;
   double last_cpu_ = 0;
+  double before_save_gpu_ = 0;
+  double before_save_cpu_ = 0;
+  double save_gpu_ = 0;  // joules of this rank in saves since add_to()
+  double save_cpu_ = 0;
+  std::int64_t saves_ = 0;
 };
 
 }  // namespace trireme

@@ -18,6 +18,7 @@
 #include "src/base/terminal.h"
 #include "src/base/units.h"
 #include "src/figures/event_file.h"
+#include "src/train/report/openmetrics.h"
 #include "src/train/report/progress_lines.h"
 
 namespace trireme {
@@ -37,7 +38,22 @@ std::string bits_of(double value) {
   return fmt::format("{:08x}", std::bit_cast<std::uint32_t>(static_cast<float>(value)));
 }
 
-nlohmann::ordered_json to_json(const StepMetrics& m) {
+// Adds what was only measured for saves, and what the site's factors make of the energy.
+void add_energy(nlohmann::ordered_json& json, const StepMetrics& m, const EnergyConfig& factors) {
+  if (m.saves > 0) {
+    json["gpu_joules_per_checkpoint"] = number(m.gpu_save_joules);
+    json["cpu_joules_per_checkpoint"] = number(m.cpu_save_joules);
+  }
+  const std::optional<double> joules = energy_per_step(m);
+  if (factors.co2_grams_per_kwh > 0) {
+    json["co2_grams_per_step"] = joules ? number(factors.grams(*joules)) : nlohmann::json(nullptr);
+  }
+  if (factors.price_per_kwh > 0) {
+    json["price_per_step"] = joules ? number(factors.price(*joules)) : nlohmann::json(nullptr);
+  }
+}
+
+nlohmann::ordered_json to_json(const StepMetrics& m, const EnergyConfig& factors) {
   nlohmann::ordered_json json = {{"step", m.step},
                                  {"loss", number(m.loss)},
                                  {"loss_bits", bits_of(m.loss)},
@@ -64,11 +80,17 @@ nlohmann::ordered_json to_json(const StepMetrics& m) {
   if (m.device_waits) {
     json["device_waits"] = number(*m.device_waits);
     json["device_allocations"] = m.device_allocations;
+    json["device_graphs"] = number(m.device_graphs);
+  }
+  if (m.loss_scale) {
+    json["loss_scale"] = *m.loss_scale;
+    json["overflows"] = m.overflows;
   }
   if (m.val_loss) {
     json["val_loss"] = number(*m.val_loss);
     json["val_loss_bits"] = bits_of(*m.val_loss);
   }
+  add_energy(json, m, factors);
   return json;
 }
 
@@ -82,6 +104,9 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
                                  {"speed/mfu", static_cast<float>(m.mfu)},
                                  {"speed/data_wait_ms", static_cast<float>(m.data_wait_ms)},
                                  {"speed/comm_exposed_ms", static_cast<float>(m.comm_exposed_ms)}};
+  if (m.loss_scale) {
+    scalars.emplace_back("train/loss_scale", static_cast<float>(*m.loss_scale));
+  }
   if (m.val_loss) {
     scalars.emplace_back("validation/loss", static_cast<float>(*m.val_loss));
   }
@@ -119,6 +144,14 @@ void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
 
 }  // namespace
 
+std::optional<double> energy_per_step(const StepMetrics& m) {
+  const bool has_gpus = m.device != "cpu";
+  if (!m.cpu_joules || (has_gpus && !m.gpu_joules)) {
+    return std::nullopt;
+  }
+  return *m.cpu_joules + m.gpu_joules.value_or(0);
+}
+
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
                                              std::int64_t step) {
   std::error_code code;
@@ -151,6 +184,9 @@ std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
     line += fmt::format("  {} left", format_seconds(seconds_left));
   }
   line += fmt::format("  lr {:.1e}  grad norm {:.2f}", m.lr, m.grad_norm);
+  if (m.loss_scale) {
+    line += fmt::format("  loss scale {}", *m.loss_scale);
+  }
   return m.skipped_steps == 0 ? line : line + "  " + counted(m.skipped_steps, "step") + " skipped";
 }
 
@@ -158,9 +194,11 @@ std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
   std::string line = fmt::format(
       "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
       "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
-      "| lm loss: {:.9E} | grad norm: {:.3f} | number of skipped iterations: {:3} |",
+      "| lm loss: {:.9E} |{} grad norm: {:.3f} | number of skipped iterations: {:3} |",
       m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_per_rank / 1e12, m.lr,
-      m.global_batch, m.loss_mean, m.grad_norm, m.skipped_steps);
+      m.global_batch, m.loss_mean,
+      m.loss_scale ? fmt::format(" loss scale: {:.1f} |", *m.loss_scale) : "", m.grad_norm,
+      m.skipped_steps);
   if (m.val_loss) {
     line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
   }
@@ -226,6 +264,12 @@ struct MetricsLog::State {
     }
   }
 
+  void report_openmetrics(const std::string& failure) {
+    if (!failure.empty()) {
+      log.warning(fmt::format("metrics.openmetrics: {}; training continues", failure));
+    }
+  }
+
   RunDirectory run;
   Log& log;
   MetricsPlan plan;
@@ -233,6 +277,7 @@ struct MetricsLog::State {
   ProgressLines lines_of_progress;  // used if there is no bar
   std::optional<AppendFile> lines;
   std::optional<EventFile> events;
+  std::optional<OpenMetricsFile> openmetrics;
   bool lost_lines = false;  // whether lost lines were reported
   bool lost_events = false;
   std::optional<ProgressBar> bar;
@@ -254,19 +299,31 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
   }
 }
 
+void MetricsLog::keep_openmetrics(const RunConfig& config, std::int64_t ranks) {
+  if (!config.metrics.openmetrics.empty()) {
+    state_->openmetrics.emplace(config, ranks);
+    state_->report_openmetrics(state_->openmetrics->tick(state_->plan.first_step));
+  }
+}
+
 MetricsLog::~MetricsLog() {
-  finish();
+  if (state_->bar) {
+    state_->bar->finish();
+  }
   state_->report_losses();
 }
 
 void MetricsLog::write(const StepMetrics& metrics) {
   State& s = *state_;
-  const nlohmann::ordered_json json = to_json(metrics);
+  const nlohmann::ordered_json json = to_json(metrics, s.plan.energy);
   if (s.lines) {
     s.lines->append(json.dump() + "\n");
   }
   if (s.events) {
     s.events->scalars(metrics.step, scalars_of(metrics));
+  }
+  if (s.openmetrics) {
+    s.openmetrics->note(metrics);
   }
   s.report_first_losses(metrics.step);
   s.detail = fmt::format("loss {:.4f}  {} tokens/s  MFU {:.0f}%", metrics.loss_mean,
@@ -286,6 +343,9 @@ void MetricsLog::write(const StepMetrics& metrics) {
 
 void MetricsLog::tick(std::int64_t step) {
   State& s = *state_;
+  if (s.openmetrics) {
+    s.report_openmetrics(s.openmetrics->tick(step));
+  }
   if (s.bar) {
     s.bar->update(step, s.detail);
     return;
@@ -299,6 +359,9 @@ void MetricsLog::tick(std::int64_t step) {
 void MetricsLog::finish() {
   if (state_->bar) {
     state_->bar->finish();
+  }
+  if (state_->openmetrics) {
+    state_->report_openmetrics(state_->openmetrics->finish());
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/data/batch_schedule.h"
+#include "src/train/run/run_config.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -37,19 +38,31 @@ struct StepMetrics {
   double tensor_wait_ms = 0;    // time in which rank 0 waited for its tensor-parallel group
   double pipeline_wait_ms = 0;  // time in which rank 0 waited for other stages of its pipeline
   double checkpoint_stall_ms = 0;
+  // Time in which rank 0 computed forward and backward, without these waits; not in metrics.jsonl.
+  double compute_ms = 0;
   std::int64_t memory_bytes = 0;  // resident memory of the rank that has most
   std::int64_t skipped_steps = 0;
   // On a GPU, how often rank 0 waited for it, per step, and how often memory of the GPU or pinned
   // memory was allocated since the last logged step.
   std::optional<double> device_waits;
   std::int64_t device_allocations = 0;
+  double device_graphs = 0;          // launched by rank 0, per step
+  std::optional<double> loss_scale;  // of the next step; only for fp16
+  std::int64_t overflows = 0;        // steps skipped so far to lower the loss scale
   std::optional<double> val_loss;
   std::string device = "cpu";  // what the ranks compute on, RankDevice::kind_text()
   // Joules of all GPUs and of all hosts' processors, per step; nothing if they cannot be read.
   std::optional<double> gpu_joules = {};
   std::optional<double> cpu_joules = {};
   double step_tokens = 0;  // mean of the steps to which the joules belong
+  // The same while saves stalled training, per save; nothing if there was no save, too.
+  std::optional<double> gpu_save_joules = {};
+  std::optional<double> cpu_save_joules = {};
+  std::int64_t saves = 0;  // since the last logged step
 };
+
+// Returns the joules per step of all GPUs and processors; nothing unless those of all are known.
+std::optional<double> energy_per_step(const StepMetrics& metrics);
 
 struct MetricsPlan {
   std::int64_t first_step = 0;  // steps done before this start
@@ -57,6 +70,7 @@ struct MetricsPlan {
   BatchSchedule batches = 1;
   std::int64_t left_out = 0;     // global batches that were left out by rewinds
   std::string format = "plain";  // run.log_format
+  EnergyConfig energy = {};
 
   // Returns the number of sequences in the batches of the first `step` steps and in those left out,
   // from which the remaining time is estimated.
@@ -77,6 +91,8 @@ class MetricsLog {
  public:
   // Removes lines of metrics.jsonl after first_step, since those steps are computed again.
   MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan);
+  // Also keeps the file of metrics.openmetrics.
+  void keep_openmetrics(const RunConfig& config, std::int64_t ranks);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
@@ -84,6 +100,7 @@ class MetricsLog {
   void write(const StepMetrics& metrics);
   // Call after each step. Updates the progress bar, or sometimes logs a line if there is no bar.
   void tick(std::int64_t step);
+  // Call once the training loop has ended in order.
   void finish();
 
  private:

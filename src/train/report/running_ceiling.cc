@@ -7,6 +7,7 @@
 namespace trireme {
 namespace {
 
+constexpr std::int64_t kLeastSize = 128;
 constexpr std::int64_t kMostSize = 1024;
 constexpr double kMostSeconds = 0.1;  // of one product
 constexpr int kFirstRounds = 15;
@@ -17,7 +18,7 @@ constexpr double kShareOfTime = 1e-3;
 }  // namespace
 
 RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator& world)
-    : context_(context), dtype_(dtype), world_(world) {
+    : context_(context), dtype_(dtype), world_(world), size_(kLeastSize) {
   // Slow kernels, such as the reference, take smaller products.
   sample(1);
   while (size_ < kMostSize && seconds_of(2 * size_) < kMostSeconds) {
@@ -26,6 +27,17 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
   }
   sample(kFirstRounds);
   flops_ = all_reduce_value(world_, own_, ReduceOp::sum);
+}
+
+std::vector<Matmul> RunningCeiling::products(DType dtype) {
+  std::vector<Matmul> products;
+  for (std::int64_t size = kLeastSize; size <= kMostSize; size *= 2) {
+    Matmul product;
+    product.m = product.n = product.k = size;
+    product.a.dtype = product.b.dtype = product.c.dtype = dtype;
+    products.push_back(product);
+  }
+  return products;
 }
 
 // Returns how long a product takes at the best rate so far.

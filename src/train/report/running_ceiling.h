@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "mpi/communicator.h"
 #include "src/base/stopwatch.h"
@@ -16,6 +17,9 @@ class RunningCeiling {
  public:
   // Takes samples for up to 50 ms, or of two products if they take longer.
   RunningCeiling(DeviceContext& context, DType dtype, Communicator& world);
+
+  // Returns the products that samples may compute, without their operands.
+  static std::vector<Matmul> products(DType dtype);
 
   // Returns the FLOP/s of all ranks together, which are at least `flops`, the rate just reached.
   // Takes another sample if the last one took less than a thousandth of the time since.
@@ -29,7 +33,7 @@ class RunningCeiling {
   DeviceContext& context_;
   DType dtype_;
   Communicator& world_;
-  std::int64_t size_ = 128;       // of the products, in rows and columns
+  std::int64_t size_;             // of the products, in rows and columns
   double own_ = 0;                // this rank's best sample
   double flops_ = 0;              // the ceiling
   double sample_seconds_ = 0;     // duration of the last sample

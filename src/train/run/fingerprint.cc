@@ -42,7 +42,7 @@ nlohmann::json later_fields() {
           {"model.attention_dropout", 0.0}, {"optimizer.momentum", OptimizerConfig().momentum},
           {"optimizer.nesterov", false},    {"optimizer.ema", 0.0},
           {"train.batch_ramp.from", 0},     {"train.batch_ramp.by", 0},
-          {"train.batch_ramp.every", 0}};
+          {"train.batch_ramp.every", 0},    {"train.products", "precision"}};
 }
 
 // Throws DataError if the field is not a string.
@@ -99,6 +99,17 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["train.batch_ramp.every"] = c.train.batch_ramp.every;
   fields["train.micro_batch"] = c.train.micro_batch;
   fields["train.precision"] = c.train.precision;
+  fields["train.products"] = c.train.products;
+  if (c.train.uses_fp8()) {
+    fields["train.fp8.scaling"] = c.train.fp8_scaling;
+    fields["train.fp8.history"] = c.train.fp8_history;
+  }
+  if (c.train.scales_loss()) {
+    fields["train.loss_scale.initial"] = c.train.loss_scale.initial;
+    fields["train.loss_scale.growth_interval"] = c.train.loss_scale.growth_interval;
+    fields["train.loss_scale.minimum"] = c.train.loss_scale.minimum;
+    fields["train.loss_scale.maximum"] = c.train.loss_scale.maximum;
+  }
   fields["train.seed"] = c.train.seed;
   fields["train.label_smoothing"] = c.train.label_smoothing;
   fields["train.z_loss"] = c.train.z_loss;
@@ -132,6 +143,15 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
   if (!checkpoint.contains("data.tokenizer")) {
     fields.emplace_back("data.tokenizer");
   }
+  const char* const fp8 = "train.fp8.scaling";
+  if (checkpoint.contains(fp8) != run.contains(fp8)) {
+    fields.emplace_back("train.fp8");
+  }
+  // A run without loss scaling has no such fields.
+  const char* const scale = "train.loss_scale.initial";
+  if (checkpoint.contains(scale) != run.contains(scale)) {
+    fields.emplace_back("train.loss_scale");
+  }
   const auto found = unused.find(text_or(checkpoint, kind, ""));
   if (found != unused.end() && text_or(run, kind, "") == found->first) {
     for (const char* const name : found->second) {
@@ -141,10 +161,43 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
   return fields;
 }
 
+namespace {
+
+constexpr const char* kAlgorithms = "algorithms";  // of the products on a CUDA device
+
+// Returns the products of a numerics fingerprint with their algorithms.
+nlohmann::json algorithms_of(const nlohmann::json& numerics) {
+  const bool has_some = numerics.contains(kAlgorithms) && numerics.at(kAlgorithms).is_object();
+  return has_some ? numerics.at(kAlgorithms) : nlohmann::json::object();
+}
+
+}  // namespace
+
+std::vector<std::string> algorithms_of_one_run(const nlohmann::json& checkpoint,
+                                               const nlohmann::json& run) {
+  const nlohmann::json saved = algorithms_of(checkpoint);
+  const nlohmann::json own = algorithms_of(run);
+  std::vector<std::string> fields;
+  const auto add_missing = [&](const nlohmann::json& from, const nlohmann::json& in) {
+    for (const auto& [product, algorithm] : from.items()) {
+      if (!in.contains(product)) {
+        fields.push_back(fmt::format("{}.{}", kAlgorithms, product));
+      }
+    }
+  };
+  add_missing(saved, own);
+  add_missing(own, saved);
+  return fields;
+}
+
 std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics) {
   std::vector<std::string> fields;
   if (!checkpoint_numerics.contains("instructions")) {
     fields.emplace_back("instructions");
+  }
+  if (text_or(checkpoint_numerics, "kernels", "") == "cuda" &&
+      !checkpoint_numerics.contains(kAlgorithms)) {
+    fields.emplace_back(kAlgorithms);
   }
   return fields;
 }
@@ -175,6 +228,9 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
                            {"products", products_of(kernels)},
                            {"tp", tp},
                            {"sequence_parallel", sequence_parallel}};
+  if (c.train.attends_by_cudnn()) {
+    fields["attention"] = c.train.attention;
+  }
   if (c.reproducibility != "elastic") {
     fields["dp"] = dp;
     if (kernels == "cuda") {  // whose groups add in the order that NCCL chooses

@@ -25,6 +25,11 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
 // the values with which those versions trained.
 nlohmann::json with_later_fields(const nlohmann::json& fingerprint);
 
+// Returns the fields "algorithms.PRODUCT" of two numerics fingerprints for products that only one
+// of the runs computes, as with another number of pipeline stages or another micro-batch.
+std::vector<std::string> algorithms_of_one_run(const nlohmann::json& checkpoint,
+                                               const nlohmann::json& run);
+
 // Returns the fields of a numerics fingerprint that an older version did not write.
 std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_numerics);
 

@@ -9,6 +9,7 @@
 #include "src/nn/model_size.h"
 #include "src/parallel/gradient_rounds.h"
 #include "src/train/run/batch_ramp_text.h"
+#include "src/train/run/run_config_checks.h"
 
 namespace trireme {
 namespace {
@@ -61,8 +62,7 @@ bool shares_rows(const RunConfig& config, int tp) {
   return tp > 1 && divides && config.parallel.sequence != "off";
 }
 
-// Every stage of the ramp must suit the layout, as the largest batch does, which was checked
-// before.
+// Checks that every stage of the ramp suits the layout. The caller has checked the largest batch.
 void check_ramp_fits(const RunConfig& config, const Layout& layout) {
   const BatchSchedule batches = config.batches();
   const bool in_groups = layout.schedule == PipelineSchedule::interleaved;
@@ -143,6 +143,7 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_per_host) 
   const ProcessGrid& grid = layout.grid;
   layout.sequence_parallel = shares_rows(config, grid.tp());
   tensor_share(config.model, 0, grid.tp());
+  check_fp8_shapes(config, grid.tp());
   check_reduction(config.micro_batches(), grid.dp(), layout.reproducibility);
   layout.shape = {.stages = grid.pp(),
                   .chunks = p.virtual_stages,

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/device/device.h"
+
 namespace trireme {
 
 struct RankDevice {
@@ -19,6 +21,8 @@ struct RankDevice {
   int multiprocessors = 0;
   int compute_capability = 0;  // 90 for 9.0
 
+  // Returns where the rank's work runs and its memory is.
+  Device device() const { return is_gpu ? Device(DeviceKind::cuda, index) : Device::cpu(); }
   // Returns whether the device is a MIG slice of a GPU, as CUDA names it.
   bool is_slice() const { return name.find(" MIG ") != std::string::npos; }
   // Returns "cpu", the GPU's name, or "simulated CUDA device".

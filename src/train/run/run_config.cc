@@ -3,13 +3,13 @@
 #include "mpi/links/required_links.h"
 #include "mpi/session/backend.h"
 #include "src/base/error.h"
-#include "src/compute/device_choice.h"
 #include "src/parallel/pipeline/schedule.h"
 #include "src/train/run/model_presets.h"
 #include "src/train/run/run_config_checks.h"
 #include "src/train/run/run_limits.h"
 
 namespace trireme {
+
 namespace {
 
 // Upper limit for durations in seconds or hours, so that they fit into 64 bits of nanoseconds.
@@ -33,93 +33,6 @@ void bind(ConfigBinder& b, DataConfig& c) {
          "the files (docs/datasets.md)")
       .one_of({"block", "global", "none"});
   b.integer("data.seed", c.seed, "seed of the order of the samples");
-}
-
-void bind_batches(ConfigBinder& b, TrainConfig& c) {
-  b.integer("train.steps", c.steps, "number of optimizer steps of the whole run")
-      .required()
-      .at_least(1)
-      .at_most(kMostSteps);
-  b.integer("train.global_batch", c.global_batch,
-            "sequences per step, over all ranks; a multiple of train.micro_batch")
-      .required()
-      .at_least(1);
-  b.integer("train.batch_ramp.from", c.batch_ramp.from,
-            "sequences per step at the start of the run, from which the batch grows to "
-            "train.global_batch; 0: no ramp, every step has train.global_batch")
-      .at_least(0);
-  b.integer("train.batch_ramp.by", c.batch_ramp.by,
-            "sequences that the batch grows by at a time; 0: no ramp")
-      .at_least(0);
-  b.integer("train.batch_ramp.every", c.batch_ramp.every,
-            "steps between two increases of the batch; 0: no ramp")
-      .at_least(0)
-      .at_most(kMostSteps);
-  b.integer("train.micro_batch", c.micro_batch, "sequences that a rank computes at a time")
-      .at_least(1);
-}
-
-void bind_evaluations(ConfigBinder& b, TrainConfig& c) {
-  b.integer("train.eval_every", c.eval_every,
-            "steps from one evaluation to the next; 0: evaluate only at the end")
-      .at_least(0);
-  b.integer("train.eval_samples", c.eval_samples,
-            "sequences of the validation set that an evaluation uses")
-      .at_least(1);
-  b.integer("train.early_stop.patience", c.early_stop_patience,
-            "end the run after this many evaluations in a row without an improvement; 0: never")
-      .at_least(0);
-  b.real("train.early_stop.min_delta", c.early_stop_min_delta,
-         "the validation loss must be lower than the best one by more than this to be an "
-         "improvement, in nats per token")
-      .at_least(0);
-}
-
-void bind(ConfigBinder& b, TrainConfig& c) {
-  bind_batches(b, c);
-  b.text("train.precision", c.precision,
-         "precision of activations and matrix products; sums and master weights are always fp32")
-      .one_of({"bf16", "fp32"});
-  b.real("train.label_smoothing", c.label_smoothing,
-         "share of each target that is spread evenly over the vocabulary")
-      .at_least(0)
-      .below(1);
-  b.real("train.z_loss", c.z_loss,
-         "weight of the squared logarithm of the softmax's denominator in the loss; 0: none")
-      .at_least(0)
-      .at_most(1);
-  b.integer("train.seed", c.seed, "seed of the initial weights and of dropout");
-  b.integer("train.log_every", c.log_every, "steps from one logged step to the next").at_least(1);
-  bind_evaluations(b, c);
-  b.integer("train.max_skipped_steps", c.max_skipped_steps,
-            "how many steps in a row may be skipped because the loss or the gradient is not finite "
-            "or has a spike; one more ends the run with exit code 3")
-      .at_least(0);
-  b.text(
-       "train.device", c.device,
-       "where the ranks compute: cpu, or cuda for one GPU per rank; auto: on GPUs if there are any")
-      .one_of(device_words());
-  b.boolean("train.share_device", c.share_device,
-            "whether ranks may share a GPU, or compute on a MIG slice or under MPS");
-  b.integer_or_word("train.threads", c.threads, {"auto"},
-                    "compute threads per rank; auto: the rank's share of the cores it is bound to")
-      .at_least(1)
-      .at_most(1024);
-  b.text("train.recompute", c.recompute,
-         "what the backward pass computes again to save memory. selective: norms, activation "
-         "functions and attention; full: whole blocks")
-      .one_of({"none", "selective", "full"});
-  b.integer("train.recompute_every", c.recompute_every,
-            "with train.recompute: full, recompute the blocks whose number is a multiple of this")
-      .at_least(1);
-  b.integer("train.compare_every", c.compare_every,
-            "steps from one comparison of replicated data to the next. A comparison finds silent "
-            "data corruption; one is also made before each save. 0: never")
-      .at_least(0);
-  b.integer("train.straggler_every", c.straggler_every,
-            "steps after which the ranks compare how long they computed. A rank that is slower in "
-            "three comparisons in a row is reported. 0: never")
-      .at_least(0);
 }
 
 void bind(ConfigBinder& b, ParallelConfig& c) {
@@ -362,6 +275,7 @@ void bind_all(ConfigBinder& b, RunConfig& c) {
   bind(b, c.checkpoint);
   bind(b, c.divergence);
   bind(b, c);
+  bind_site_keys(b, c);
 }
 
 }  // namespace
@@ -389,6 +303,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   b.finish();
   c.model.complete();
   c.model.validate();
+  check_attention_shapes(c);
   c.optimizer.options().validate();
   c.optimizer.schedule.validate();
   return loaded;

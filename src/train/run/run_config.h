@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/data/batch_schedule.h"
@@ -19,6 +20,11 @@
 
 namespace trireme {
 
+// The words for train.precision.
+inline constexpr std::array kPrecisions = {"bf16", "fp16", "fp32"};
+// Returns the type that such a word stands for; nothing for another word.
+std::optional<DType> dtype_of_precision(std::string_view word);
+
 struct DataConfig {
   std::filesystem::path train;
   std::filesystem::path validation;  // empty means no evaluation
@@ -27,12 +33,24 @@ struct DataConfig {
   std::uint64_t seed = 1;
 };
 
+// LossScaleConfig is for train.precision: fp16. Scales are powers of two.
+struct LossScaleConfig {
+  double initial = 65536;
+  double minimum = 1;
+  double maximum = 4294967296;
+  std::int64_t growth_interval = 2000;  // steps; 0 means a fixed scale
+};
+
 struct TrainConfig {
   std::int64_t steps = 0;
   std::int64_t global_batch = 0;  // sequences; with a ramp, in the largest batches
   BatchRamp batch_ramp;
   std::int64_t micro_batch = 1;  // sequences
   std::string precision = "bf16";
+  LossScaleConfig loss_scale;
+  std::string products = "precision";
+  std::string fp8_scaling = "current";
+  std::int64_t fp8_history = 16;  // steps, with delayed scaling
   float label_smoothing = 0;
   float z_loss = 0;  // weight of the squared log-sum-exp
   std::uint64_t seed = 1;
@@ -43,12 +61,18 @@ struct TrainConfig {
   double early_stop_min_delta = 0;       // nats per token; smaller decreases do not count
   std::int64_t max_skipped_steps = 3;    // consecutive steps that may be skipped
   std::string device = "auto";
-  bool share_device = false;  // whether a GPU may be shared: by ranks, as a MIG slice, under MPS
+  std::string attention = "own";  // what computes attention on GPUs
+  bool share_device = false;    // whether a GPU may be shared: by ranks, as a MIG slice, under MPS
+  std::string graphs = "auto";  // whether micro-batches are recorded as CUDA graphs
   IntegerOrWord threads{0, "auto"};  // threads per rank
   std::string recompute = "none";
   std::int64_t recompute_every = 1;   // recompute every n-th block if recompute is "full"
   std::int64_t compare_every = 100;   // steps between comparisons of replicas; 0 means never
   std::int64_t straggler_every = 20;  // steps per window of StragglerWatch; 0 means never
+
+  bool scales_loss() const { return precision == "fp16"; }
+  bool uses_fp8() const { return products == "fp8"; }
+  bool attends_by_cudnn() const { return attention == "cudnn"; }
 };
 
 struct OptimizerConfig {
@@ -120,6 +144,36 @@ struct DeadlineConfig {  // seconds
   double evaluate = 1800;
 };
 
+// MetricsConfig is for the text file that node_exporter reads (src/train/report/openmetrics.h).
+struct MetricsConfig {
+  std::filesystem::path openmetrics;  // a file *.prom, or a folder; empty means none
+  double openmetrics_every = 15;      // seconds
+};
+
+// EnergyConfig holds the site's factors, by which joules become carbon and money; 0 means unknown.
+struct EnergyConfig {
+  double co2_grams_per_kwh = 0;
+  double price_per_kwh = 0;
+  std::string currency = "EUR";
+  double pue = 1;  // energy that the site draws for each joule that its nodes use
+
+  // Return the grams or the price of an energy that the counters show; nothing without a factor.
+  std::optional<double> grams(double joules) const { return scaled(joules, co2_grams_per_kwh); }
+  std::optional<double> price(double joules) const { return scaled(joules, price_per_kwh); }
+
+ private:
+  std::optional<double> scaled(double joules, double per_kwh) const {
+    constexpr double kJoulesPerKwh = 3.6e6;
+    return per_kwh > 0 ? std::optional(joules * pue / kJoulesPerKwh * per_kwh) : std::nullopt;
+  }
+};
+
+// LaunchConfig is read by `trireme launch` only.
+struct LaunchConfig {
+  std::string on_event;        // shell command; empty means none
+  double event_deadline = 30;  // seconds
+};
+
 struct RunConfig {
   ModelConfig model;
   DataConfig data;
@@ -135,6 +189,9 @@ struct RunConfig {
   std::filesystem::path comm_tuning;
   DivergenceConfig divergence;
   DeadlineConfig deadline;
+  MetricsConfig metrics;
+  EnergyConfig energy;
+  LaunchConfig launch;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
@@ -143,7 +200,8 @@ struct RunConfig {
   std::int64_t trace = 0;                           // number of steps to trace
   IntegerOrWord stop_before_end{0, "auto"};         // seconds
 
-  DType compute_dtype() const { return train.precision == "bf16" ? DType::bf16 : DType::f32; }
+  // Precondition: validated by load_run_config().
+  DType compute_dtype() const { return dtype_of_precision(train.precision).value(); }
   BatchSchedule batches() const { return {train.global_batch, train.batch_ramp}; }
   // These are the numbers for the largest steps.
   std::int64_t tokens_per_step() const { return train.global_batch * data.sequence; }
@@ -173,7 +231,11 @@ std::vector<ResolvedKey> run_config_keys();
 
 // Binds the keys of the section `model`, with defaults from the preset if one is named.
 void bind(ConfigBinder& binder, ModelConfig& model);
+// Binds the keys of the section `train`.
+void bind(ConfigBinder& binder, TrainConfig& train);
 // Binds the keys of the section `optimizer`.
 void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
+// Binds the keys of the sections `metrics`, `energy` and `launch`.
+void bind_site_keys(ConfigBinder& binder, RunConfig& config);
 
 }  // namespace trireme

@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "src/base/error.h"
+#include "src/device/cuda_device.h"
 #include "src/train/run/batch_ramp_text.h"
+#include "src/train/run/run_limits.h"
 
 namespace trireme {
 namespace {
@@ -156,6 +159,26 @@ void check_evaluations(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
+void check_loss_scale(ConfigBinder& b, const LossScaleConfig& c) {
+  bool valid = true;
+  for (const auto& [key, scale] : {std::pair("train.loss_scale.initial", c.initial),
+                                   std::pair("train.loss_scale.minimum", c.minimum),
+                                   std::pair("train.loss_scale.maximum", c.maximum)}) {
+    if (!is_loss_scale(scale)) {
+      b.refuse(key,
+               fmt::format("{} is not a power of two from 1 to 2^40: other factors would round "
+                           "the gradients",
+                           scale));
+      valid = false;
+    }
+  }
+  if (valid && (c.initial < c.minimum || c.initial > c.maximum)) {
+    b.refuse("train.loss_scale.initial",
+             fmt::format("{} is not between train.loss_scale.minimum {} and maximum {}", c.initial,
+                         c.minimum, c.maximum));
+  }
+}
+
 // Muon needs whole matrices on the rank that updates them.
 void check_optimizer(ConfigBinder& b, const RunConfig& c) {
   const ParallelConfig& p = c.parallel;
@@ -168,9 +191,85 @@ void check_optimizer(ConfigBinder& b, const RunConfig& c) {
 
 }  // namespace
 
+void check_precision(const RunConfig& c, Device device) {
+  if (c.train.scales_loss() && device.is_host()) {
+    throw ConfigError(fmt::format(
+        "train.precision: fp16 needs CUDA devices, but this run computes on the CPU (train.device: "
+        "{}), where bf16 and fp32 work: set train.precision to one of them",
+        c.train.device));
+  }
+  if (c.train.attends_by_cudnn() && device.is_host()) {
+    throw ConfigError(
+        fmt::format("train.attention: cudnn needs CUDA devices, but this run computes on the CPU "
+                    "(train.device: {}): set train.attention to own",
+                    c.train.device));
+  }
+  constexpr int kLeastCapability = 89;
+  if (!c.train.uses_fp8()) {
+    return;
+  }
+  const int capability =
+      device.kind == DeviceKind::cuda ? cuda::device_facts(device.index).compute_capability : 0;
+  if (capability < kLeastCapability) {
+    throw ConfigError(fmt::format(
+        "train.products: fp8 needs CUDA devices of compute capability 8.9 or later, but this run "
+        "computes on {} (train.device: {}): set train.products to precision",
+        capability == 0 ? "the CPU" : fmt::format("one of {}.{}", capability / 10, capability % 10),
+        c.train.device));
+  }
+}
+
+// Refuses products in fp8 that the library lacks. tp: the tensor-parallel degree.
+void check_fp8_shapes(const RunConfig& c, int tp) {
+  constexpr std::int64_t kMultiple = 16;
+  const ModelConfig& m = c.model;
+  const std::int64_t queries = m.heads * m.head_dim / tp;
+  const std::int64_t keys = m.kv_heads * m.head_dim / tp;
+  for (const auto& [what, size] :
+       {std::pair("model.hidden", m.hidden), std::pair("model.ffn / parallel.tp", m.ffn / tp),
+        std::pair("heads x head_dim / parallel.tp", queries),
+        std::pair("the width of queries, keys and values", queries + 2 * keys),
+        std::pair("train.micro_batch x data.sequence", c.train.micro_batch * c.data.sequence)}) {
+    if (c.train.uses_fp8() && size % kMultiple != 0) {
+      throw ConfigError(
+          fmt::format("train.products: fp8 needs sizes that are multiples of {}, but {} is {}",
+                      kMultiple, what, size));
+    }
+  }
+}
+
+void check_attention_shapes(const RunConfig& c) {
+  constexpr int kMultiple = 8;
+  constexpr int kMost = 128;
+  const std::int64_t size = c.model.head_dim;
+  if (c.train.attends_by_cudnn() && (size % kMultiple != 0 || size > kMost)) {
+    throw ConfigError(fmt::format(
+        "train.attention: cudnn needs heads whose size is a multiple of {} up to {}, but "
+        "model.head_dim is {}: set train.attention to own",
+        kMultiple, kMost, size));
+  }
+}
+
 void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
   const TrainConfig& t = c.train;
+  check_loss_scale(b, t.loss_scale);
+  if (t.uses_fp8() && (t.precision != "bf16" || t.device == "cpu")) {
+    b.refuse("train.products", "fp8 needs train.precision bf16 and CUDA devices");
+  }
+  if (t.attends_by_cudnn() && (t.precision == "fp32" || t.device == "cpu")) {
+    b.refuse("train.attention",
+             "cudnn needs train.precision bf16 or fp16 and CUDA devices: set it to own");
+  }
+  if (t.attends_by_cudnn() && c.model.attention_dropout > 0) {
+    b.refuse("train.attention",
+             "cudnn draws other masks than model.attention_dropout defines: set that to 0, or "
+             "train.attention to own");
+  }
+  if (t.scales_loss() && t.device == "cpu") {
+    b.refuse("train.precision",
+             "fp16 needs CUDA devices: with train.device cpu, choose bf16 or fp32");
+  }
   check_batches(b, t);
   check_ramp(b, c);
   if (c.data.sequence > c.model.context && c.model.context > 0) {

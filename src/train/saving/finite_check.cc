@@ -14,7 +14,7 @@ std::int64_t sums_of(const ConstView& x) { return (x.count + kSumBlock - 1) / kS
 
 bool is_checked(const TensorBlock& block, FiniteCheck check) {
   return block.data.dtype == DType::f32 &&
-         (check == FiniteCheck::all || !block.name.starts_with("optimizer."));
+         (check != FiniteCheck::weights || !block.name.starts_with("optimizer."));
 }
 
 // Waits once and returns the sums of squares of all blocks that are checked, one after another. A
@@ -48,12 +48,29 @@ std::string fault_of_numbers(DeviceContext& context, const std::vector<TensorBlo
     if (!is_checked(block, check)) {
       continue;
     }
-    const bool is_weight = !block.name.starts_with("optimizer.");
+    const bool is_bounded = check == FiniteCheck::finite || !block.name.starts_with("optimizer.");
     const auto end = next + sums_of(block.data);
     const double sum = std::accumulate(next, end, 0.0);
     next = end;
-    if (std::isnan(sum) || (is_weight && std::isinf(sum))) {
+    if (std::isnan(sum) || (is_bounded && std::isinf(sum))) {
       return fmt::format("{} contains {}", block.name, std::isnan(sum) ? "NaN" : "infinity");
+    }
+  }
+  return "";
+}
+
+std::string fault_of_moments(const std::vector<TensorBlock>& blocks) {
+  for (const TensorBlock& block : blocks) {
+    if (!block.name.starts_with("optimizer.v.")) {
+      continue;
+    }
+    const float* const moments = as<float>(block.data);
+    bool is_negative = false;
+    for (std::int64_t i = 0; i < block.data.count; ++i) {
+      is_negative |= moments[i] < 0;
+    }
+    if (is_negative) {
+      return fmt::format("{} contains a negative second moment", block.name);
     }
   }
   return "";

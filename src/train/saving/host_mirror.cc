@@ -79,7 +79,7 @@ std::vector<TensorBlock> HostMirror::on_host(const std::vector<TensorBlock>& blo
       const Span& span = *(past - 1);
       block.data.data = span.host + (data - span.device);
     }
-    block.data.device = Device{};
+    block.data.device = Device::cpu();
   }
   return on_host;
 }

@@ -157,6 +157,12 @@ void ResumeCheck::accept(const Manifest& manifest) const {
   warn_of_other_numerics(manifest);
 }
 
+bool ResumeCheck::is_same_model(const Manifest& manifest) const {
+  const auto changed = differences(with_later_fields(*manifest.meta.config), *own_.config, {});
+  return std::none_of(changed.begin(), changed.end(),
+                      [](const std::string& line) { return line.starts_with("model."); });
+}
+
 // The place in the data counts samples. If their length differs, the same number of samples ends at
 // another token.
 void ResumeCheck::warn_of_other_samples(const CheckpointMeta& saved) const {
@@ -184,7 +190,9 @@ void ResumeCheck::warn_of_other_samples(const CheckpointMeta& saved) const {
 void ResumeCheck::warn_of_other_numerics(const Manifest& manifest) const {
   const nlohmann::json& saved = *manifest.meta.numerics;
   const std::vector<std::string> unknown = fields_not_recorded(saved);
-  const std::vector<std::string> changed = differences(saved, *own_.numerics, unknown);
+  std::vector<std::string> ignored = algorithms_of_one_run(saved, *own_.numerics);
+  ignored.insert(ignored.end(), unknown.begin(), unknown.end());
+  const std::vector<std::string> changed = differences(saved, *own_.numerics, ignored);
   if (!changed.empty()) {
     report_.warning(fmt::format(
         "this run computes differently from the one that wrote step {}: its results may not have "

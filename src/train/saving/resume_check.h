@@ -36,6 +36,8 @@ class ResumeCheck {
   // Throws ConfigError that names each differing field if the checkpoint belongs to another run or
   // was trained with other batches, and DataError if its fields contradict one another.
   void accept(const Manifest& manifest) const;
+  // Returns whether the checkpoint's configuration describes the run's own model.
+  bool is_same_model(const Manifest& manifest) const;
   // Returns the counters to continue with. Throws as accept() does.
   TrainingCounters counters(const CheckpointMeta& saved) const;
 

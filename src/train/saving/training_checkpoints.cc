@@ -56,6 +56,9 @@ ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> on
   options.identity = {run_, disk_.generation()};
   options.step = only;
   options.accept = [this](const Manifest& manifest) { check_.accept(manifest); };
+  options.is_same_model = [this](const Manifest& manifest) {
+    return check_.is_same_model(manifest);
+  };
   options.nothing_whole = [this](const std::vector<std::string>& skipped) {
     report_.warning(
         fmt::format("no checkpoint is complete in the nodes' memory, and there is none on disk: "
@@ -78,14 +81,17 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
     add_blocks(chunk->parameters, chunk->state.pieces_to_load(), blocks);
   }
   ResumeOptions options = resume_options(only);
+  const std::vector<TensorBlock> on_host = mirror_.fetch(blocks);
   options.fault_of_loaded = [&] {
     mirror_.store();
+    const std::string not_a_number =
+        fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all);
     const std::string fault = gather_faults(
-        parts_.world, fault_of_numbers(parts_.engine.context(), blocks, FiniteCheck::all));
+        parts_.world, not_a_number.empty() ? fault_of_moments(on_host) : not_a_number);
     return fault.empty() ? "" : fault + " (the run had diverged, or the checkpoint was changed)";
   };
   const std::optional<Resumed> resumed =
-      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), mirror_.fetch(blocks), options);
+      trireme::resume(parts_.world, parts_.config.checkpoint_dir(), on_host, options);
   if (!resumed) {
     return std::nullopt;
   }
@@ -283,6 +289,7 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   }
   const WriterStats& stats = disk_writer_.stats();
   report_.disk(*outcome, disk_stall_, stats.waits);
+  failure_ = outcome->durable ? "" : outcome->message;
   if (outcome->durable) {
     durable_step_ = outcome->step;
     longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);

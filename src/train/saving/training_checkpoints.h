@@ -62,6 +62,8 @@ class TrainingCheckpoints {
   bool quiet_within(std::chrono::duration<double> limit);
   // Waits until nothing is in flight. Returns whether `step` is durable on disk.
   bool finish(std::int64_t step);
+  // Returns why the latest save on disk failed, or "" if it did not.
+  const std::string& failure() const { return failure_; }
   SnapshotMemory snapshots() const;
 
   // Throws DivergenceError on every rank if save_if_due() did not save its last step, `step`,
@@ -101,6 +103,7 @@ class TrainingCheckpoints {
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk
+  std::string failure_;             // why the latest save on disk failed; or empty
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
   std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;

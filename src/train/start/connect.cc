@@ -6,6 +6,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/file.h"
+#include "src/train/run/run_config_checks.h"
 #include "src/train/start/rank_devices.h"
 
 namespace trireme {
@@ -35,8 +36,8 @@ bool requires_links(const RunConfig& config) {
                      [](const std::string& word) { return word != "any"; });
 }
 
-// The same layout promises the same bits, so that NCCL may not choose how to add: its rings add in
-// one order, the switches of NVLink do not (NVIDIA/nccl#1497).
+// The same layout must give the same bits, so NCCL may not choose how to add: its rings add in a
+// fixed order, the switches of NVLink do not (NVIDIA/nccl#1497).
 void fix_algorithm(const RunConfig& config, Log& log) {
   if (config.reproducibility != "layout") {
     return;
@@ -61,12 +62,12 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
   World world;
   const auto warn = [&log](const std::string& text) { log.warning(text); };
   world.devices = agree_on_devices(config, session.places(), session.world(), warn);
-  const RankDevice& own = world.devices[static_cast<std::size_t>(session.world().rank())];
-  world.device = own.is_gpu ? Device{DeviceKind::cuda, own.index} : Device{};
+  world.device = world.devices[static_cast<std::size_t>(session.world().rank())].device();
+  check_precision(config, world.device);
   const bool on_devices = world.device.kind == DeviceKind::cuda;
   if (!on_devices && requires_links(config)) {
     throw ConfigError(
-        "comm.require speaks of links between GPUs, but this run computes on CPUs: remove it, or "
+        "comm.require concerns links between GPUs, but this run computes on CPUs: remove it, or "
         "set train.device to cuda");
   }
   std::unique_ptr<Communicator> on_host =

@@ -22,7 +22,7 @@ struct World {
   std::unique_ptr<Communicator> data;  // tensors, in the order of streams
   // Metadata, agreement, clocks and checkpoints, in host memory.
   std::unique_ptr<Communicator> control;
-  Device device;                    // on which this rank computes
+  Device device = Device::cpu();    // on which this rank computes
   std::vector<RankDevice> devices;  // of all ranks
 };
 

@@ -22,9 +22,10 @@ namespace {
 constexpr int kNcclSharesFrom = 23000;
 constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
 
-// What a rank sees before devices are given out.
+// Sight holds the devices that a rank sees before it gets one.
 struct Sight {
   std::string fault;               // why it has no device, although it needs one
+  bool is_device_fault = false;    // whether the reason is a fault of a device of this host
   std::vector<std::string> uuids;  // of all devices that it sees; none: it computes on the CPU
   std::vector<DeviceNearness> devices;
 };
@@ -42,19 +43,21 @@ Sight look_around(const std::string& word) {
     }
   } catch (const Error& error) {
     sight.fault = error.what();
+    const cuda::DeviceSearch found = cuda::find_devices();
+    sight.is_device_fault = found.count > 0 || found.trouble == cuda::DeviceSearch::Trouble::fault;
   }
   return sight;
 }
 
-// Throws on all ranks alike if some of them have no device. If none has one, the configuration does
-// not fit these nodes; otherwise a node is at fault.
-void check_all_have_devices(const std::string& fault, Communicator& world) {
+// Throws on all ranks alike if some of them have no device. If no rank has one and none reports a
+// fault of a device, the configuration does not fit these nodes; otherwise a node is at fault.
+void check_all_have_devices(const std::string& fault, bool is_device_fault, Communicator& world) {
   const std::string faults = gather_faults(world, fault);
   if (faults.empty()) {
     return;
   }
-  const std::int64_t faulty = fault.empty() ? 0 : 1;
-  if (all_reduce_value(world, faulty, ReduceOp::sum) == world.size()) {
+  const std::int64_t unfit = fault.empty() || is_device_fault ? 0 : 1;
+  if (all_reduce_value(world, unfit, ReduceOp::sum) == world.size()) {
     throw ConfigError(faults);
   }
   const std::int64_t rank = fault.empty() ? world.size() : world.rank();
@@ -68,7 +71,7 @@ Device share_out(const Sight& own, const std::vector<RankPlace>& places, Communi
   const std::vector<std::string> seen =
       all_gather_text(world, fmt::format("{}", fmt::join(own.uuids, ",")));
   if (own.uuids.empty()) {
-    return {};
+    return Device::cpu();
   }
   const auto me = static_cast<std::size_t>(world.rank());
   std::vector<RankNearness> ranks;
@@ -85,7 +88,7 @@ Device share_out(const Sight& own, const std::vector<RankPlace>& places, Communi
         "this host has {} CUDA devices for {} ranks, but each rank needs its own: start {} ranks "
         "per host, or set train.device=cpu",
         count, ranks.size(), count);
-    return {};
+    return Device::cpu();
   }
   return {DeviceKind::cuda, assign_devices(ranks, own.devices)[my_place]};
 }
@@ -120,7 +123,7 @@ void check_all_can_use_theirs(const std::string& fault, Communicator& world) {
   }
 }
 
-// Checks what the ranks' devices have to do with each other. Every rank has the same arguments.
+// Checks whether the ranks' devices fit together. Every rank has the same arguments.
 class Comparison {
  public:
   Comparison(const RunConfig& config, const std::vector<RankDevice>& devices, Communicator& world,
@@ -270,7 +273,7 @@ std::vector<RankDevice> agree_on_devices(const RunConfig& config,
   const Sight sight = look_around(config.train.device);
   std::string fault = sight.fault;
   const Device chosen = share_out(sight, places, world, config.train.share_device, fault);
-  check_all_have_devices(fault, world);
+  check_all_have_devices(fault, sight.is_device_fault, world);
   const RankDevice own = use_device(chosen, fault);
   check_all_can_use_theirs(fault, world);
   std::vector<RankDevice> devices;

@@ -21,20 +21,40 @@ std::string_view use_of(const fs::path& folder) {
   return has_manifest && fs::exists(folder / "shards", none) ? "a dataset" : "";
 }
 
-}  // namespace
-
-void check_place_of_run(const fs::path& run_dir) {
+// Throws ConfigError if the folder or one above it has a use. key: what has named the folder.
+void check_place(std::string_view key, const fs::path& named, const fs::path& from,
+                 bool beside_checkpoints) {
   std::error_code none;
-  const fs::path place = fs::weakly_canonical(fs::absolute(run_dir, none), none);
-  for (fs::path at = place; at.has_relative_path(); at = at.parent_path()) {
-    const std::string_view use = use_of(at);
+  for (fs::path at = from; at.has_relative_path(); at = at.parent_path()) {
+    std::string_view use = use_of(at);
+    if (use.empty() && !beside_checkpoints && fs::exists(at / kGenerationName, none)) {
+      use = "a folder of checkpoints";
+    }
     if (!use.empty()) {
       throw ConfigError(fmt::format(
-          "run.dir: {} lies in {}, which is {} and may be removed with everything in it: choose "
-          "another path",
-          run_dir.string(), at.string(), use));
+          "{}: {} lies in {}, which is {} and may be removed with everything in it: choose another "
+          "path",
+          key, named.string(), at.string(), use));
     }
   }
+}
+
+fs::path canonical_place(const fs::path& folder) {
+  std::error_code none;
+  const fs::path place = fs::weakly_canonical(fs::absolute(folder, none), none);
+  return place.has_filename() ? place : place.parent_path();
+}
+
+}  // namespace
+
+void check_place_of_run(const RunConfig& config) {
+  const fs::path checkpoints = config.checkpoint_dir();
+  check_place("run.dir", config.run_dir, canonical_place(config.run_dir), true);
+  check_place("checkpoint.dir", checkpoints, canonical_place(checkpoints), true);
+}
+
+void check_place_of_dataset(const fs::path& folder) {
+  check_place("--out", folder, canonical_place(folder).parent_path(), false);
 }
 
 }  // namespace trireme

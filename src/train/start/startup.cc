@@ -1,6 +1,7 @@
 #include "src/train/start/startup.h"
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
 #include "src/base/same_kernels.h"
 #include "src/base/units.h"
 #include "src/kernels/instructions.h"
@@ -19,6 +21,28 @@
 
 namespace trireme {
 namespace {
+
+// Returns the values that differ, "commit 1a2b3c, nccl NCCL 2.28.9", as they are in each of two
+// objects with the same keys.
+std::pair<std::string, std::string> differing_values(const nlohmann::json& a,
+                                                     const nlohmann::json& b) {
+  std::array<std::string, 2> texts;
+  const nlohmann::json flat = a.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    const nlohmann::json::json_pointer at(path);
+    const nlohmann::json other = b.contains(at) ? b.at(at) : nlohmann::json();
+    if (other == value) {
+      continue;
+    }
+    const auto text_of = [](const nlohmann::json& one) {
+      return one.is_string() ? one.get<std::string>() : one.dump();
+    };
+    const std::string separator = texts[0].empty() ? "" : ", ";
+    texts[0] += separator + at.back() + " " + text_of(value);
+    texts[1] += separator + at.back() + " " + text_of(other);
+  }
+  return {texts[0], texts[1]};
+}
 
 // Rows are at most 78 columns wide, unless a host has a longer name.
 constexpr const char* kRankRow = "{:>4}  {:<16} {:>7}  {:<12} {:>6} {:>4}  {:>7}  {}";
@@ -188,20 +212,22 @@ void check_same_config(Communicator& world, const LoadedConfig& loaded) {
   }
 }
 
-void check_same_build(Communicator& world, const std::string& build,
+void check_same_build(Communicator& world, const nlohmann::json& build,
                       const std::string& reproducibility, Log& log) {
-  const std::vector<std::string> all = all_gather_text(world, build);
+  const std::vector<std::string> all = all_gather_text(world, build.dump());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) {
       continue;
     }
+    const auto [first, other] = differing_values(parse_json(all[0]), parse_json(all[rank]));
     const std::string difference =
-        fmt::format("rank 0 ({}) runs {}, but rank {} ({}) runs {}", world.host(0), all[0], rank,
-                    world.host(static_cast<int>(rank)), all[rank]);
+        fmt::format("the ranks run different programs: rank 0 ({}) has {}, but rank {} ({}) has {}",
+                    world.host(0), first, rank, world.host(static_cast<int>(rank)), other);
     if (reproducibility != "fast") {
       throw ConfigError(
           fmt::format("{}: their results may have different bits, and numerics.reproducibility is "
-                      "{}; install the same build on all nodes, or choose fast",
+                      "{}; install the same build and the same libraries on all nodes (check "
+                      "LD_LIBRARY_PATH there), or choose fast",
                       difference, reproducibility));
     }
     if (world.rank() == 0) {

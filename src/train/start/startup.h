@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "mpi/communicator.h"
 #include "mpi/topology.h"
 #include "src/base/log.h"
@@ -43,8 +45,8 @@ void check_same_config(Communicator& world, const LoadedConfig& loaded);
 std::vector<std::string> misspelt_switches(const char* const* environment);
 
 // Collective. Throws ConfigError if ranks run different builds of the program, or only warns if
-// `reproducibility` is "fast". `build` says what was built, when and with what.
-void check_same_build(Communicator& world, const std::string& build,
+// `reproducibility` is "fast". `build` says what was built, when and with what libraries.
+void check_same_build(Communicator& world, const nlohmann::json& build,
                       const std::string& reproducibility, Log& log);
 
 // Collective. Throws ConfigError if ranks have different kernels, unless `reproducibility` is

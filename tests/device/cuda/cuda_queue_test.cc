@@ -49,7 +49,7 @@ TEST_F(CudaQueueTest, CopiesOrdinaryAndPinnedMemory) {
   stream.synchronize();
   EXPECT_EQ(back, counted_up());
 
-  Pool pinned(Device{}, cuda::pinned_memory());
+  Pool pinned(Device::cpu(), cuda::pinned_memory());
   const Buffer host = pinned.allocate(kCount * 4);
   stream.copy(host.view(DType::f32), on_device_);
   stream.clear(on_device_);
@@ -120,7 +120,7 @@ TEST_F(CudaQueueTest, WaitsForAnotherStream) {
 }
 
 TEST_F(CudaQueueTest, WaitsForAStreamOfTheHost) {
-  Stream host(Device{}, 1, make_worker_queue());
+  Stream host(Device::cpu(), 1, make_worker_queue());
   Stream stream = make_stream();
   std::promise<void> open;
   std::atomic<bool> ran = false;

@@ -78,7 +78,7 @@ TEST_F(GpuMonitorTest, ALostGpuHasAFailure) {
   }
 }
 
-TEST_F(GpuMonitorTest, WhatAGpuDoesNotTellIsEmpty) {
+TEST_F(GpuMonitorTest, UnsupportedReadingsAreEmpty) {
   const auto monitor = open("all ecc_uncorrected unsupported\n0 energy_mj unsupported\n");
   const GpuState gpu = monitor->gpus()[0];
   EXPECT_FALSE(gpu.ecc_uncorrected.has_value());

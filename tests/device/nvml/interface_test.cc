@@ -1,6 +1,6 @@
-// What this program assumes about NVML: types of functions, values of constants, layouts. Compiled
-// with our own declarations as part of the tests, and with NVIDIA's nvml.h where it is installed:
-// what compiles with both agrees.
+// Checks what this program assumes about NVML: types of functions, values of constants, layouts.
+// It is compiled with our own declarations, and with NVIDIA's nvml.h where that is installed: if
+// both compile, they agree.
 #include <cstddef>
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// The functions are never called here, so nothing need define them.
+// The functions are never called here, so they need no definitions.
 #define SIGNATURE(result, name, parameters) \
   static_assert(std::is_same_v<decltype(&::name), result(*) parameters>, #name)
 

@@ -1,4 +1,4 @@
-// The execution of kernels: barriers, shuffles, shared memory, asynchronous copies, and the
+// Tests the execution of kernels: barriers, shuffles, shared memory, asynchronous copies, and the
 // messages about mistakes.
 #include "src/device/sim/block.h"
 

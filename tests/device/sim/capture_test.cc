@@ -1,5 +1,7 @@
-// Graphs.
+// Tests graphs.
 #include "src/device/sim/capture.h"
+
+#include <thread>
 
 #include "tests/device/sim/device_array.h"
 
@@ -26,7 +28,7 @@ class SimGraph : public testing::Test {
     cudaEventDestroy(join_);
   }
 
-  // x += 3 y, then x *= 2, with y on the second stream.
+  // Enqueues x += 3 y, then x *= 2, with y on the second stream.
   void enqueue(float* x, float* y, bool joins) {
     cudaEventRecord(fork_, a_);
     cudaStreamWaitEvent(b_, fork_);
@@ -86,6 +88,64 @@ TEST_F(SimGraph, RefusesWhatADeviceCannotCapture) {
   EXPECT_EQ(status, cudaStreamCaptureStatusInvalidated);
   EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureUnmatched);
+}
+
+// Later changes of what the calls were made with do not reach a graph; those of memory do.
+TEST_F(SimGraph, ALaunchHasTheArgumentsOfTheCapture) {
+  DeviceArray<float> x(std::vector<float>{1});
+  DeviceArray<float> y(std::vector<float>{10});
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  float factor = 3;
+  float* target = x.data();
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  launch(scale_by, 1, 1, 0, a_, target, factor);
+  launch(add_all, 1, 1, 0, a_, target, static_cast<const float*>(y.data()));
+  expect_success(cudaStreamEndCapture(a_, &graph));
+  std::size_t nodes = 0;
+  expect_success(cudaGraphGetNodes(graph, nullptr, &nodes));
+  EXPECT_EQ(nodes, 2U);
+  expect_success(cudaGraphInstantiate(&executable, graph));
+  expect_success(cudaGraphDestroy(graph));
+  factor = 100;
+  target = y.data();
+  expect_success(cudaGraphLaunch(executable, a_));
+  launch(scale_by, 1, 1, 0, a_, target, factor);
+  expect_success(cudaGraphLaunch(executable, a_));
+  expect_success(cudaStreamSynchronize(a_));
+  EXPECT_EQ(x.read()[0], (1 * 3 + 10) * 3 + 1000);
+  expect_success(cudaGraphExecDestroy(executable));
+}
+
+TEST_F(SimGraph, RefusesEventsThreadsAndStreamsThatDoNotBelongToTheCapture) {
+  DeviceArray<float> x(std::vector<float>{0});
+  cudaGraph_t graph = nullptr;
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  expect_success(cudaEventRecord(fork_, a_));
+  EXPECT_EQ(cudaEventQuery(fork_), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaMemsetAsync(x.data(), 0, 4, a_), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureInvalidated);
+
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  std::thread([&] {
+    EXPECT_EQ(cudaStreamEndCapture(a_, &graph), cudaErrorStreamCaptureWrongThread);
+  }).join();
+  expect_success(cudaStreamEndCapture(a_, &graph));
+  expect_success(cudaGraphDestroy(graph));
+
+  // The legacy stream and blocking streams wait for each other, which cannot be captured.
+  expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
+  expect_success(cudaMemsetAsync(x.data(), 0, 4, nullptr));
+  expect_success(cudaStreamEndCapture(a_, &graph));
+  expect_success(cudaGraphDestroy(graph));
+  cudaStream_t blocking = nullptr;
+  expect_success(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault));
+  expect_success(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal));
+  EXPECT_EQ(cudaMemsetAsync(x.data(), 0, 4, nullptr), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaErrorStreamCaptureInvalidated);
+  cudaStreamDestroy(blocking);
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal),
+            cudaErrorStreamCaptureUnsupported);
 }
 
 TEST_F(SimGraph, RefusesStreamsThatAreNotJoined) {

@@ -1,4 +1,4 @@
-// Memory of the simulated device for tests, copied to and from vectors.
+// DeviceArray is memory of the simulated device for tests, copied to and from vectors.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The guard of device memory, and what the runtime's interface refuses.
+// Tests the guard of device memory, and what the runtime's interface refuses.
 #include "src/device/sim/device_memory.h"
 
 #include <cmath>
@@ -120,7 +120,7 @@ float read_on_host(const float* memory) {
 TEST(SimMemoryDeathTest, HostAccessesDie) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   DeviceArray<float> array(8);
-  launch(store_at, 1, 1, 0, nullptr, array.data(), 1);  // opens the guard for a while
+  launch(store_at, 1, 1, 0, nullptr, array.data(), 1);  // the memory is accessible while this runs
   cudaDeviceSynchronize();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_DEATH(read_on_host(array.data()), "code of the host touched device memory");

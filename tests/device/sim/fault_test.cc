@@ -1,4 +1,4 @@
-// Injected errors of the runtime's functions.
+// Tests injected errors of the runtime's functions.
 #include "src/device/sim/fault.h"
 
 #include "src/device/sim/environment.h"
@@ -95,6 +95,9 @@ TEST(SimFaultDeathTest, ReadsTheEnvironment) {
     EXPECT_EXIT(use(), testing::ExitedWithCode(code), words) << variable << "=" << value;
   };
   expect("TRIREME_SIM_FAULT", "cudaMalloc:1:cudaErrorNotReady", 600 & 0xFF, "");
+  expect("TRIREME_SIM_FAULT", "a\x1b[31m", 2, "'a.x1b.31m'");
+  expect("TRIREME_SIM_LINKS", "b\n", 2, "'b.n'");
+  expect("TRIREME_SIM_LEAKS", "\x1b", 2, "=.x1b: expected a whole number from 0 to 1");
   expect("TRIREME_SIM_MEMORY", "1048576", 2, "");
   expect("TRIREME_SIM_DEVICES", "3", 13, "");
   expect("TRIREME_SIM_DEVICES", "0", 100, "");

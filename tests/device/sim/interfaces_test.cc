@@ -1,6 +1,6 @@
-// What this program assumes about the interfaces of CUDA, cuBLASLt and NCCL: types of functions,
-// values of constants, alignments. Compiled with the stand-in headers as part of the tests, and
-// with the real ones where they are installed: what compiles with both agrees.
+// Checks what this program assumes about the interfaces of CUDA, cuBLASLt and NCCL: types of
+// functions, values of constants, alignments. Compiled with the stand-in headers as part of the
+// tests, and with the real ones where they are installed: if both compile, they agree.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -69,6 +69,7 @@ SIGNATURE(cudaError_t, cudaStreamBeginCapture, (cudaStream_t, cudaStreamCaptureM
 SIGNATURE(cudaError_t, cudaStreamIsCapturing, (cudaStream_t, cudaStreamCaptureStatus*));
 SIGNATURE(cudaError_t, cudaStreamEndCapture, (cudaStream_t, cudaGraph_t*));
 SIGNATURE(cudaError_t, cudaGraphInstantiate, (cudaGraphExec_t*, cudaGraph_t, unsigned long long));
+SIGNATURE(cudaError_t, cudaGraphGetNodes, (cudaGraph_t, cudaGraphNode_t*, std::size_t*));
 SIGNATURE(cudaError_t, cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t));
 SIGNATURE(cudaError_t, cudaGraphDestroy, (cudaGraph_t));
 SIGNATURE(cudaError_t, cudaGraphExecDestroy, (cudaGraphExec_t));
@@ -96,6 +97,9 @@ SIGNATURE(cublasStatus_t, cublasLtMatmulAlgoGetHeuristic,
           (cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
            cublasLtMatmulHeuristicResult_t*, int*));
+SIGNATURE(cublasStatus_t, cublasLtMatmulAlgoConfigGetAttribute,
+          (const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t, void*, std::size_t,
+           std::size_t*));
 SIGNATURE(cublasStatus_t, cublasLtMatmul,
           (cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
            const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t,
@@ -168,6 +172,9 @@ VALUE(cudaErrorStreamCaptureInvalidated, 901);
 VALUE(cudaErrorStreamCaptureUnmatched, 903);
 VALUE(cudaErrorStreamCaptureUnjoined, 904);
 VALUE(cudaErrorStreamCaptureIsolation, 905);
+VALUE(cudaErrorStreamCaptureImplicit, 906);
+VALUE(cudaErrorCapturedEvent, 907);
+VALUE(cudaErrorStreamCaptureWrongThread, 908);
 VALUE(cudaErrorUnknown, 999);
 VALUE(cudaMemcpyHostToHost, 0);
 VALUE(cudaMemcpyHostToDevice, 1);
@@ -235,6 +242,8 @@ VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE, 7);
 VALUE(CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8);
 VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, 11);
 VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 12);
+VALUE(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 17);
+VALUE(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 18);
 VALUE(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 26);
 VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, 22);
 VALUE(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1);
@@ -244,6 +253,15 @@ VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7);
 VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8);
 VALUE(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 3);
 VALUE(CUBLASLT_REDUCTION_SCHEME_NONE, 0);
+VALUE(CUBLASLT_ALGO_CONFIG_ID, 0);
+VALUE(CUBLASLT_ALGO_CONFIG_TILE_ID, 1);
+VALUE(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2);
+VALUE(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 3);
+VALUE(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4);
+VALUE(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 5);
+VALUE(CUBLASLT_ALGO_CONFIG_STAGES_ID, 6);
+VALUE(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 7);
+VALUE(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 8);
 
 VALUE(ncclSuccess, 0);
 VALUE(ncclUnhandledCudaError, 1);
@@ -297,7 +315,7 @@ LAYOUT(cudaUUID_t, 16, 1);
 LAYOUT(ncclUniqueId, 128, 1);
 LAYOUT(cublasLtMatmulAlgo_t, 64, 8);
 
-// Members that this program uses.
+// Names the members that this program uses.
 [[maybe_unused]] void use_members(cudaDeviceProp properties, cudaPointerAttributes attributes,
                                   cublasLtMatmulHeuristicResult_t choice, ncclConfig_t config) {
   static_assert(std::is_same_v<decltype(properties.name), char[256]>);

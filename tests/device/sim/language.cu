@@ -1,4 +1,4 @@
-// Every word of the language of kernels, once. It has to compile for the simulated device and,
+// Uses every word of the language of kernels once. It must compile for the simulated device and,
 // where there is nvcc, for real ones.
 #include <cuda_fp16.h>
 #include <cuda_language.h>
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) use_words(const __grid_constant__ Wo
   ldmatrix_transposed(right, tiles + threadIdx.x % 32 * 8);
   float sums[4] = {fixed[0], 0, 0, 0};
   const std::uint32_t half_of_right[2] = {right[0], right[1]};
-  mma(sums, left, half_of_right);
+  mma<__nv_bfloat16>(sums, left, half_of_right);
   if (threadIdx.x == 0) {
     use_memory(a);
     use_halves(a);

@@ -1,4 +1,4 @@
-// Streams, events and host functions.
+// Tests streams, events and host functions.
 #include "src/device/sim/machine.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// cuBLASLt's products against a plain triple loop.
+// Compares cuBLASLt's products with a plain triple loop.
 #include "src/device/sim/matrix_product.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 void expect_done(cublasStatus_t status) { EXPECT_EQ(status, CUBLAS_STATUS_SUCCESS); }
 
-// Numbers that bf16 holds exactly.
+// Returns numbers that bf16 holds exactly.
 std::vector<float> some_numbers(std::size_t count, int seed) {
   std::vector<float> numbers(count);
   for (std::size_t at = 0; at < count; ++at) {
@@ -21,7 +21,7 @@ std::vector<float> some_numbers(std::size_t count, int seed) {
   return numbers;
 }
 
-// A column-major matrix of either type, on the device and as floats.
+// Matrix is a column-major matrix of either type, on the device and as floats.
 class Matrix {
  public:
   Matrix(cudaDataType type, std::int64_t rows, std::int64_t columns, int seed)
@@ -42,7 +42,7 @@ class Matrix {
 
   cublasLtMatrixLayout_t layout() const { return layout_; }
   void* data() { return bytes_.data(); }
-  // As it was at first.
+  // Returns an element's initial value.
   double at(std::int64_t row, std::int64_t column) const {
     return values_[static_cast<std::size_t>(column * rows_ + row)];
   }
@@ -307,7 +307,7 @@ TEST(SimProductDeathTest, OperandsOutOfBoundsDie) {
   expect_done(product.choose());
   DeviceArray<float> small(8);
   product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(small.data()));
-  EXPECT_DEATH(product.multiply(), "the 160 bytes of the bias do not lie within an allocation");
+  EXPECT_DEATH(product.multiply(), "the bias: 160 bytes do not lie within an allocation");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// The matrix instructions of a warp, against plain loops.
+// Compares the matrix instructions of a warp with plain loops.
 #include "src/device/sim/matrix_words.h"
 
 #include <numeric>
+#include <type_traits>
 
 #include <cuda_fp16.h>
 
@@ -12,19 +13,25 @@ namespace {
 
 using cuda::launch;
 
+template <class T>
 std::uint32_t pair_of(float low, float high) {
-  return __float2bfloat16_rn(low).bits | std::uint32_t{__float2bfloat16_rn(high).bits} << 16;
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half_rn(low).bits | std::uint32_t{__float2half_rn(high).bits} << 16;
+  } else {
+    return __float2bfloat16_rn(low).bits | std::uint32_t{__float2bfloat16_rn(high).bits} << 16;
+  }
 }
 
-// d[16, 8] = d + a[16, 16] b[16, 8], all row-major.
+// Computes d[16, 8] = d + a[16, 16] b[16, 8], all row-major.
+template <class T>
 __global__ void multiply_tile(const float* a, const float* b, float* d) {
   const unsigned row = threadIdx.x / 4;
   const unsigned column = threadIdx.x % 4 * 2;
   const auto a_pair = [&](unsigned i, unsigned k) {
-    return pair_of(a[i * 16 + k], a[i * 16 + k + 1]);
+    return pair_of<T>(a[i * 16 + k], a[i * 16 + k + 1]);
   };
   const auto b_pair = [&](unsigned k, unsigned j) {
-    return pair_of(b[k * 8 + j], b[(k + 1) * 8 + j]);
+    return pair_of<T>(b[k * 8 + j], b[(k + 1) * 8 + j]);
   };
   const std::uint32_t a_fragment[4] = {a_pair(row, column), a_pair(row + 8, column),
                                        a_pair(row, column + 8), a_pair(row + 8, column + 8)};
@@ -32,14 +39,15 @@ __global__ void multiply_tile(const float* a, const float* b, float* d) {
   float* low = d + row * 8 + column;
   float* high = low + 64;
   float sums[4] = {low[0], low[1], high[0], high[1]};
-  cuda::mma(sums, a_fragment, b_fragment);
+  cuda::mma<T>(sums, a_fragment, b_fragment);
   low[0] = sums[0];
   low[1] = sums[1];
   high[0] = sums[2];
   high[1] = sums[3];
 }
 
-TEST(SimMatrixWords, MmaMultipliesTiles) {
+template <class T>
+void expect_products() {
   std::vector<float> a(256);
   std::vector<float> b(128);
   for (std::size_t at = 0; at < a.size(); ++at) {
@@ -53,7 +61,7 @@ TEST(SimMatrixWords, MmaMultipliesTiles) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     const SeedScope scope(seed);
     DeviceArray<float> d(std::vector<float>(128, 1));
-    launch(multiply_tile, 1, 32, 0, nullptr, device_a.data(), device_b.data(), d.data());
+    launch(multiply_tile<T>, 1, 32, 0, nullptr, device_a.data(), device_b.data(), d.data());
     const std::vector<float> seen = d.read();
     for (std::size_t i = 0; i < 16; ++i) {
       for (std::size_t j = 0; j < 8; ++j) {
@@ -65,6 +73,11 @@ TEST(SimMatrixWords, MmaMultipliesTiles) {
       }
     }
   }
+}
+
+TEST(SimMatrixWords, MmaMultipliesTiles) {
+  expect_products<__nv_bfloat16>();
+  expect_products<__half>();
 }
 
 // tiles: four 8x8 tiles, one after another. out: four pairs per lane, of the plain load, then of

@@ -1,4 +1,5 @@
-// NCCL's communicators that do not block: a call returns before its operation is on the stream.
+// Tests NCCL's communicators that do not block: a call returns before its operation is on the
+// stream.
 #include <gtest/gtest.h>
 #include <nccl.h>
 

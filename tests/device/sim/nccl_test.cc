@@ -1,4 +1,4 @@
-// NCCL between threads and between processes.
+// Tests NCCL's stand-in between threads and between processes.
 #include <barrier>
 #include <functional>
 #include <thread>
@@ -91,7 +91,7 @@ bool on_processes(int ranks, const Body& body) {
   return all;
 }
 
-// Whole numbers, so that sums are exact in any order; different on each rank.
+// Returns whole numbers, so that sums are exact in any order. Each rank has others.
 std::vector<float> numbers_of(int rank, std::size_t count) {
   std::vector<float> numbers(count);
   for (std::size_t at = 0; at < count; ++at) {

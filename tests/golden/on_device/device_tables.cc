@@ -3,5 +3,6 @@
 namespace trireme {
 
 std::vector<std::string> golden_tables() { return {"cuda"}; }
+std::vector<std::string> golden_f16_tables() { return {"cuda"}; }
 
 }  // namespace trireme

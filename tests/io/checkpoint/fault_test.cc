@@ -35,9 +35,9 @@ void expect_no_remains(const fs::path& folder) {
   }
 }
 
-#define SKIP_UNLESS_MOUNTED(disk)                                              \
-  if (!(disk).mounted()) {                                                     \
-    GTEST_SKIP() << "needs to mount a file system, which takes root: skipped"; \
+#define SKIP_UNLESS_MOUNTED(disk)                                                   \
+  if (!(disk).mounted()) {                                                          \
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN"; \
   }
 
 class DiskFillsAt : public testing::TestWithParam<const char*> {};

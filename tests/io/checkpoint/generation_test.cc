@@ -59,6 +59,18 @@ TEST(Generation, RefusesAPlantedFileAtTheStart) {
   }
 }
 
+TEST(Generation, WarnsBeforeAPlantedNumberReachesTheLimit) {
+  TempFolder folder;
+  const fs::path file = folder.path() / kGenerationName;
+  write_file_durably(file, "998999999\n");
+  EXPECT_EQ(next_generation(folder.path()).warning, "");
+  write_file_durably(file, "999999998\n");
+  const Generation next = next_generation(folder.path());
+  EXPECT_EQ(next.number, kMostGeneration - 1);
+  EXPECT_THAT(next.warning,
+              AllOf(HasSubstr(file.string()), HasSubstr("only 1 more"), HasSubstr("planted")));
+}
+
 TEST(Generation, RefusesAPlantedAttempt) {
   TempFolder folder;
   const fs::path planted = folder.path() / ".tmp-1-9223372036854775807";

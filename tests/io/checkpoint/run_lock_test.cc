@@ -11,6 +11,7 @@
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/at_faults.h"
+#include "tests/support/message_of.h"
 #include "tests/support/unprivileged.h"
 
 namespace trireme {
@@ -74,6 +75,31 @@ class Lock : public testing::Test {
 };
 
 TEST_F(Lock, IsGivenBack) { expect_taken(); }
+
+// Such a lock could not be read back, and the run would lose it at its first save.
+TEST_F(Lock, RefusesVariablesThatMakeItUnreadable) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"SLURM_RESTART_COUNT", "-1"},
+      {"SLURM_RESTART_COUNT", "1152921504606846977"},  // 2^60 + 1
+      {"SLURM_RESTART_COUNT", "99999999999999999999"},
+      {"SLURM_RESTART_COUNT", "1x"},
+      {"TRIREME_GENERATION", "-1"},
+      {"TRIREME_LAUNCH_ID", "a\xff"},
+      {"TRIREME_LAUNCH_ID", "a\n"},
+      {"SLURM_JOB_ID", "\xed\xa0\x80"}};
+  for (const auto& [variable, value] : cases) {
+    ::setenv(variable, value, 1);
+    EXPECT_THAT(message_of<ConfigError>([] { LockOwner::this_process(); }),
+                testing::StartsWith(std::string(variable) + " is '"))
+        << value;
+    ::unsetenv(variable);
+  }
+  ::setenv("SLURM_RESTART_COUNT", "3", 1);
+  const std::optional<LockOwner> read = parse_lock(to_text(LockOwner::this_process()));
+  ::unsetenv("SLURM_RESTART_COUNT");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->restart_count, 3);
+}
 
 TEST_F(Lock, ALivingOwnerIsRespectedHoweverOldTheFile) {
   stand(owner_, 48h);
@@ -191,7 +217,7 @@ TEST_F(Lock, WhatCantBeReadNowIsNotLost) {
   {
     const Unprivileged nobody;
     if (!nobody.bound()) {
-      GTEST_SKIP() << "permissions bind nobody here";
+      GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
     }
     EXPECT_THROW(lock.check_still_mine(), IoError);
     std::this_thread::sleep_for(20ms);

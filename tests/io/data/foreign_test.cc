@@ -25,7 +25,7 @@ int run_python(const std::string& script, const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The name of a file of write_foreign.py, and words of the error that refuses it.
+// Refusal has the name of a file of write_foreign.py, and words of the error that refuses it.
 struct Refusal {
   const char* name;
   std::vector<const char*> words;
@@ -41,7 +41,7 @@ class ForeignTest : public DataTest {
 
   void SetUp() override {
     if (written_ == kSkipped) {
-      GTEST_SKIP() << "python3-h5py is not installed";
+      GTEST_SKIP() << "h5py is missing: install python3-h5py (./dev install-deps)";
     }
     ASSERT_EQ(written_, 0);
   }
@@ -197,6 +197,8 @@ TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
       {"offsets_empty", {"/doc_offsets is empty"}},
       {"offsets_huge", {"/doc_offsets claims 17179869184 elements"}},
       {"offsets_unfinished", {"/doc_offsets has storage for 0 of its 24 bytes"}},
+      {"offsets_by_dangling_link", {"no HDF5 dataset /doc_offsets", "--offsets"}},
+      {"offsets_are_a_group", {"no HDF5 dataset /doc_offsets", "--offsets"}},
   };
   for (const Refusal& one : cases) {
     expect_refused(one);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kSequence = 64;
 
-// A copy of one micro-batch.
+// Seen is a copy of one micro-batch.
 struct Seen {
   std::int64_t first_sample;
   std::vector<std::int32_t> ids;

@@ -359,7 +359,7 @@ TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
 TEST_F(PackerTest, AFullDiskIsAnIoErrorAndThePackGoesOn) {
   const SmallFileSystem disk(1 << 20);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "mounting a small tmpfs needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   write_random_text("in/big.txt", 900'000, 1);
   PackOptions o = options("in", "out");
@@ -369,6 +369,15 @@ TEST_F(PackerTest, AFullDiskIsAnIoErrorAndThePackGoesOn) {
   ASSERT_EQ(::mount("tmpfs", disk.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
   pack(o, {});
   EXPECT_EQ(damage(o.out), std::vector<std::string>{});
+}
+
+TEST_F(PackerTest, RefusesAnAlignmentThatIsNoPowerOfTwoOrTooLarge) {
+  write_random_text("in/a.txt", 1'000, 1);
+  PackOptions o = options("in", "out");
+  for (const std::int64_t bytes : {std::int64_t{4}, std::int64_t{4095}, std::int64_t{1} << 40}) {
+    o.alignment_bytes = bytes;
+    EXPECT_THROW(pack(o, {}), ConfigError) << bytes;
+  }
 }
 
 TEST_F(PackerTest, AlignmentIsKept) {

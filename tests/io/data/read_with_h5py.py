@@ -11,7 +11,7 @@ try:
     import h5py
     import numpy
 except ImportError as error:
-    print("skipped:", error)
+    print(f"skipped: {error}: install python3-h5py (./dev install-deps)")
     sys.exit(77)
 
 

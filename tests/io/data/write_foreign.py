@@ -12,7 +12,7 @@ try:
     import h5py
     import numpy
 except ImportError as error:
-    print("skipped:", error)
+    print(f"skipped: {error}: install python3-h5py (./dev install-deps)")
     sys.exit(77)
 
 TOKENS = (numpy.arange(100_000, dtype="i8") * 7919) % 50_000
@@ -189,6 +189,16 @@ def empty(file):
 def soft_link_out(file):
     file["out"] = h5py.ExternalLink("secret.h5", "/")
     file["tokens"] = h5py.SoftLink("/out/tokens")
+
+
+def offsets_by_dangling_link(file):
+    file["tokens"] = TOKENS
+    file["doc_offsets"] = h5py.SoftLink("/missing")
+
+
+def offsets_are_a_group(file):
+    file["tokens"] = TOKENS
+    file.create_group("doc_offsets")
 
 
 def foreign_filter(file):

@@ -102,14 +102,14 @@ TEST_F(H5FileTest, ErrorsCarryTheWordsOfTheLibrary) {
 TEST_F(H5FileTest, AFullDiskIsAnIoError) {
   const SmallFileSystem disk(64 << 10);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "mounting a small tmpfs needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   const fs::path path = disk.path() / "a.h5";
   {
     std::ofstream filler(disk.path() / "filler", std::ios::binary);
     filler << std::string(1 << 17, 'x');
   }
-  // Whether at creation or at the flush: the words must come, and the file must not look whole.
+  // The error may come at creation or at the flush, and the file must not look complete.
   EXPECT_ANY_THROW({
     write_sample(path, 4096);
     const H5File again = H5File::open_to_read(path);

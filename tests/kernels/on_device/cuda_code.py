@@ -1,5 +1,5 @@
-"""What nvcc makes of the CUDA kernels for one GPU: their PTX, their machine code where nvdisasm is
-installed, and what the assembler reports of registers and memory."""
+"""Compiles the CUDA kernels for one GPU and returns their PTX, their machine code where nvdisasm is
+installed, and what the assembler reports about registers and memory."""
 import concurrent.futures
 import os
 import pathlib
@@ -19,13 +19,13 @@ FOLDERS = [".", "src/device/cuda/language", "src/device/cuda/native"]
 RESOURCES = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
 
 # Limits of one multiprocessor of compute capability 9.0 (CUDA C++ Programming Guide, "Compute
-# Capabilities"): registers, those that a warp gets at once, warps, blocks, shared memory, and of it
-# what each block takes for itself.
+# Capabilities"): registers, the unit in which warps get them, warps, blocks, shared memory, and the
+# part of it that each block reserves.
 REGISTERS, REGISTER_UNIT, WARPS, BLOCKS, SHARED, SHARED_OF_BLOCK = 65536, 256, 64, 32, 233472, 1024
-SUBPARTITIONS = 4  # which divide the warps among them
+SUBPARTITIONS = 4  # each runs a quarter of the warps
 
-# Dynamic shared memory, in bytes, by source and kernel: what the host's code computes from the
-# template's arguments, and for norms from the channels, here 768 as in GPT-2 124M.
+# Dynamic shared memory, in bytes, by source and kernel, as the host's code computes it from the
+# template's arguments, or for norms from the channels (768, as in GPT-2 124M).
 CHANNELS = 768
 
 
@@ -38,8 +38,9 @@ def attention_backward_tiles(d, read):
 
 
 DYNAMIC = {
-    "attention_forward": {r"forward_kernel<(\d+), (\d+),": attention_forward_tiles},
-    "attention_backward": {r"(?:keys|queries)_kernel<(\d+), (\d+),": attention_backward_tiles},
+    "attention_forward": {r"forward_kernel<\w+, (\d+), (\d+),": attention_forward_tiles},
+    "attention_backward": {
+        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),": attention_backward_tiles},
     "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
               r"norm_forward_kernel<": lambda: 2 * CHANNELS,
               r"norm_backward_kernel<": lambda: 8 * CHANNELS},
@@ -78,7 +79,8 @@ def readable(names):
     shown = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
                            check=True).stdout.splitlines()
     return [re.sub(r"\(anonymous namespace\)::|trireme::(cuda::)?|\(bool\)|\(int\)|^void |\(.*", "",
-                   re.sub(r"\((bool|int)\)", "", name.replace("<unnamed>", "(anonymous namespace)")
+                   re.sub(r"\((bool|int|trireme::Fp8Format)\)", "",
+                          name.replace("<unnamed>", "(anonymous namespace)")
                           .replace("(anonymous namespace)::", "")))
             for name in shown]
 

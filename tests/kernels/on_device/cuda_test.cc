@@ -68,7 +68,7 @@ TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
   }
 }
 
-// A block takes several rows, the last one fewer.
+// Each block takes several rows, and the last block fewer.
 TEST(NormBackward, AddsManyRows) {
   constexpr std::int64_t kRows = 1100;
   constexpr std::int64_t kChannels = 6;
@@ -118,7 +118,7 @@ TEST(ColumnSum, AddsManyRows) {
   }
 }
 
-// More elements than the tile that one thread adds while the others fetch the next.
+// There are more elements than the tile that one thread adds while the others fetch the next.
 TEST(Sum, AddsManyElementsInOrder) {
   const Array x = Array::random(9001, DType::f32, 1);
   double expected = 0;
@@ -176,7 +176,7 @@ TEST(AlgorithmCheck, AcceptsExactSums) {
 
 // Recomputation repeats GELU alone, and must find the same bits.
 TEST(Product, HasTheBitsOfGeluAfterIt) {
-  for (const DType dtype : kActivations) {
+  for (const DType dtype : activation_types()) {
     const Array a = Array::random(24 * 32, dtype, 1);
     const Array b = Array::random(32 * 40, dtype, 2);
     Array aux(24 * 40, dtype);
@@ -197,27 +197,40 @@ TEST(Product, HasTheBitsOfGeluAfterIt) {
   }
 }
 
-// Areas grow, and work in flight keeps the old one.
+// An area grows, and kernels that are still running keep the old one.
 TEST(Scratch, GrowsAndKeepsOldAreas) {
   constexpr std::int64_t kBytes = std::int64_t{40} << 20;
   Stream on_device = test_stream(1);
   const cudaStream_t stream = cuda::cuda_stream(on_device);
-  void* const before = cuda::scratch(stream, 1);
-  void* const after = cuda::scratch(stream, kBytes);
+  cuda::Scratch& scratch = cuda::cuda_scratch(on_device);
+  void* const before = scratch.take(1);
+  void* const after = scratch.take(kBytes);
   EXPECT_NE(after, before);
-  EXPECT_EQ(cuda::scratch(stream, 1), after);
+  EXPECT_EQ(scratch.take(1), after);
   cuda::fill_with(stream, {after, kBytes / 4, DType::f32, {DeviceKind::cuda, 0}}, 1);
   cuda::fill_with(stream, {before, 1, DType::f32, {DeviceKind::cuda, 0}}, 1);
   on_device.synchronize();
 }
 
-// Each of these needs more scratch memory than the least that a stream has. The simulated device
-// finds what a kernel writes behind it.
+// A queue frees its scratch memory, and another queue has its own.
+TEST(Scratch, LivesAsLongAsItsQueue) {
+  constexpr std::int64_t kBytes = std::int64_t{40} << 20;
+  const auto free_bytes = [] { return cuda::device_facts(0).free_bytes; };
+  const std::int64_t before = free_bytes();
+  {
+    Stream first({DeviceKind::cuda, 0}, 1, cuda::make_queue(0));
+    Stream second({DeviceKind::cuda, 0}, 1, cuda::make_queue(0));
+    EXPECT_NE(cuda::cuda_scratch(first).take(kBytes), cuda::cuda_scratch(second).take(kBytes));
+    EXPECT_LE(free_bytes(), before - 2 * kBytes);
+  }
+  EXPECT_EQ(free_bytes(), before);
+}
+
+// Each of these kernels needs more scratch memory than a stream has at first. The simulated device
+// finds writes behind its end.
 TEST(Scratch, HoldsWhatKernelsNeed) {
-  // Streams with scratch memory of their own, which stay: another stream must not get it.
-  static const std::vector<std::shared_ptr<StreamQueue>>& queues =
-      *new std::vector{cuda::make_queue(0), cuda::make_queue(0), cuda::make_queue(0)};
-  const auto stream = [&](std::size_t i) { return Stream({DeviceKind::cuda, 0}, 1, queues[i]); };
+  // Each stream has scratch memory of its own, which has not grown yet.
+  const auto fresh = [] { return Stream({DeviceKind::cuda, 0}, 1, cuda::make_queue(0)); };
   const Kernels& table = mirrored_kernels(Placement::aligned);
 
   constexpr std::int64_t kRows = 513;
@@ -226,7 +239,7 @@ TEST(Scratch, HoldsWhatKernelsNeed) {
   const Array ones = Array::random(kRows, DType::f32, 2);
   Array dx(x.count(), DType::f32);
   Array sums(2 * kChannels, DType::f32);
-  Stream of_norm = stream(0);
+  Stream of_norm = fresh();
   table.layer_norm_backward(of_norm, {.rows = kRows,
                                       .channels = kChannels,
                                       .dy = x,
@@ -240,20 +253,21 @@ TEST(Scratch, HoldsWhatKernelsNeed) {
 
   const Array tall(8192 * 140, DType::bf16);
   Array column_sums(140, DType::f32);
-  Stream of_sum = stream(1);
+  Stream of_sum = fresh();
   table.column_sum(of_sum, {.m = 8192, .n = 140, .x = tall, .sum = column_sums});
 
   constexpr std::int64_t kTokens = 8200;
   const Array ids = Array::ids(kTokens, 1, 3);
   const Array dout(kTokens, DType::f32);
   Array dtoken(1, DType::f32);
-  Stream of_embedding = stream(2);
+  Stream of_embedding = fresh();
   table.embedding_backward(
       of_embedding,
       {.batch = 1, .time = kTokens, .channels = 1, .dout = dout, .ids = ids, .dtoken = dtoken});
 }
 
-// The sum is stored in bf16, and normalizing it again has the same bits: recomputation does so.
+// The sum is stored in bf16. Recomputation normalizes the stored sum, which must give the same
+// bits.
 TEST(NormForward, NormalizesTheSumThatItStores) {
   constexpr std::int64_t kRows = 7;
   constexpr std::int64_t kChannels = 96;

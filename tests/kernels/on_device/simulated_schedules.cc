@@ -1,4 +1,4 @@
-// Orders in which the simulated device runs what is concurrent.
+// Lists orders in which the simulated device runs concurrent work.
 #include <fmt/core.h>
 
 #include "src/device/sim/machine.h"
@@ -8,7 +8,7 @@ namespace trireme::testing {
 
 void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
   const std::uint64_t before = sim::machine().seed();
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
     sim::machine().set_seed(seed);
     Stream stream = test_stream(1);
     run(fmt::format("seed {}", seed), stream);

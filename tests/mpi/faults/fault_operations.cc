@@ -30,7 +30,7 @@ FaultOperation::FaultOperation(const FaultCase& fault_case, Communicator& group,
     : operation_(fault_case.operation),
       group_(group),
       hub_(hub),
-      pool_({}, fault_case.own_memory ? group.memory() : host_memory()),
+      pool_(Device::cpu(), fault_case.own_memory ? group.memory() : host_memory()),
       data_(pool_.allocate(fault_case.elements_per_rank * group.size() * size_of(DType::f32))),
       other_(pool_.allocate(data_.bytes())) {
   if (data_.bytes() > 0) {

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 const GroupMembers kTwoHosts = GroupMembers::of_world(0, {"a", "a", "b", "b"});
 
-// All pairs of ranks: NVLink within hosts and `between` otherwise, but for the links of `odd_rank`
-// with other hosts, which are `odd`.
+// Returns links for all pairs of ranks: NVLink within hosts, `odd` between `odd_rank` and ranks of
+// other hosts, and `between` for the rest.
 std::vector<LinkBook> books(const Link& between, int odd_rank = -1, const Link& odd = {}) {
   std::vector<LinkBook> all(4);
   for (int from = 0; from < 4; ++from) {
@@ -72,7 +72,7 @@ TEST(RequiredLinks, NameTheRankWhoseLinksAreAllUnfit) {
   EXPECT_THAT(found->text, HasSubstr("no link of rank 3 (host b) is fit"));
 }
 
-TEST(RequiredLinks, OfNvlinkConcernLinksWithinHosts) {
+TEST(RequiredLinks, NvlinkConcernsLinksWithinHostsOnly) {
   std::vector<LinkBook> all = books(kGpuDirect);
   all[1].links.insert({"tp", {1, 0, LinkKind::pcie, false}});
   EXPECT_THAT(fault({"nvlink"}, all)->text, HasSubstr("over PCIe between the GPUs (group tp)"));
@@ -87,7 +87,7 @@ TEST(RequiredLinks, CannotBeCheckedWithoutNcclsLog) {
   EXPECT_FALSE(fault({"any"}, all));
 }
 
-TEST(RequiredLinks, AcceptARogueBook) {
+TEST(RequiredLinks, AcceptABookWithUnknownRanks) {
   std::vector<LinkBook> all(4);
   all[0].links.insert({"dp", {0, 1 << 30, LinkKind::socket, false}});
   EXPECT_FALSE(fault({"rdma", "nvlink"}, all));

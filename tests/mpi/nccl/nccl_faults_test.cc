@@ -1,6 +1,9 @@
 // Tests what a communicator over NCCL does when NCCL fails or a rank does not come, how it
 // registers memory, and what it notes of the links. Ranks are threads with a simulated device each.
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,10 +79,38 @@ TEST_F(NcclFaults, AnAsynchronousErrorFailsAllGroupsOfAllRanks) {
     }
     threads.barrier().wait();
     EXPECT_THAT(message_of([&] { group->barrier().wait(); }),
-                AllOf(HasSubstr("85 "), HasSubstr("NCCL")));
+                AllOf(HasSubstr("85 "), HasSubstr("barrier"),
+                      HasSubstr("over NCCL in a group of 2 ranks failed")));
     EXPECT_THAT(message_of([&] { world->barrier().wait(); }), HasSubstr("85 "));
     threads.barrier().wait();
   });
+}
+
+// The simulated device does not recover, so a process of its own loses it. While rank 1 does not
+// come to the barrier, only the monitors ask for the device's state.
+TEST_F(NcclFaults, ADeviceThatFailsDuringAnOperationEndsTheWait) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto lose_the_device = [&] {
+    std::array<std::string, 2> messages;
+    world_.run([&](Communicator& threads) {
+      const auto world = connect(threads);
+      const auto group = world->split(0, threads.rank(), "dp");
+      threads.barrier().wait();
+      if (threads.rank() == 0) {
+        sim::set_faults("1:2:hang,cudaEventQuery:50:cudaErrorIllegalAddress");
+      }
+      threads.barrier().wait();
+      messages[static_cast<std::size_t>(threads.rank())] =
+          message_of([&] { group->barrier().wait(); });
+      threads.barrier().wait();
+    });
+    for (const std::string& message : messages) {
+      std::fprintf(stderr, "%s\n", message.c_str());
+    }
+    std::exit(7);
+  };
+  EXPECT_EXIT(lose_the_device(), testing::ExitedWithCode(7),
+              "76 .*cudaErrorIllegalAddress.*\n76 .*cudaErrorIllegalAddress");
 }
 
 // NCCL waits for all ranks when it connects them, which a deadline limits, too.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# How a job ends: ending_test.sh PROGRAM MPIRUN...
-# Checks the exit codes and messages of ending_ranks.cc.
+# Tests how a job ends: ending_test.sh PROGRAM MPIRUN... Checks the exit codes and messages of
+# ending_ranks.cc.
 set -u
 program=$1
 shift

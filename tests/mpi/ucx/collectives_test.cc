@@ -100,7 +100,7 @@ TEST(Ucx, LeavingInGoodOrderLosesNothing) {
 TEST(Ucx, WaitingForOneWhoLeftIsAnError) {
   Communicator& mpi = test_session().world();
   if (mpi.size() == 1) {
-    GTEST_SKIP() << "needs two ranks";
+    GTEST_SKIP() << "needs two ranks: run this program under mpirun -n 2";
   }
   auto world = make_world();
   connect_all(*world);

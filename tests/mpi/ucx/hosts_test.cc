@@ -13,7 +13,7 @@ namespace {
 TEST(Hosts, AreToldFromOneAnother) {
   const char* const setting = std::getenv("TRIREME_HOSTS");
   if (setting == nullptr) {
-    GTEST_SKIP() << "not on the hosts of hosts.py";
+    GTEST_SKIP() << "needs several hosts: run this program under tests/support/hosts.py";
   }
   int hosts = 0;
   std::istringstream words(setting);

@@ -32,7 +32,7 @@ void expect_covers(const ModelCosts& costs, const PipelineShape& shape,
   EXPECT_EQ(at, static_cast<std::int64_t>(costs.units.size()));
 }
 
-// The best of all cuts, by trying them.
+// Returns the best of all cuts, which are all tried.
 double best_of_all(const ModelCosts& costs, const PipelineShape& shape) {
   double best = 1e300;
   std::vector<UnitRange> ranges;
@@ -53,7 +53,7 @@ double best_of_all(const ModelCosts& costs, const PipelineShape& shape) {
   return best;
 }
 
-// Attention and MLP in turns, as a model has them.
+// Returns layers in which attention and MLP alternate, as in a model.
 ModelCosts layers(int count, double attention, double mlp, double embedding, double head) {
   ModelCosts costs{{}, embedding, head};
   for (int layer = 0; layer < count; ++layer) {
@@ -72,7 +72,7 @@ TEST(StageBalance, EqualLayersGiveEqualStages) {
   EXPECT_EQ(balance_stages(costs, {1, 1}), (std::vector<UnitRange>{{0, 8}}));
 }
 
-// A head of three layers' cost, an embedding of one half.
+// The head costs as much as three layers, the embedding as half a layer.
 TEST(StageBalance, EmbeddingAndHeadCount) {
   const ModelCosts costs = layers(6, 1, 1, 0.5, 3);
   EXPECT_EQ(balance_stages(costs, {3, 1}), (std::vector<UnitRange>{{0, 5}, {5, 10}, {10, 12}}));
@@ -93,7 +93,7 @@ TEST(StageBalance, OneChunkIsAsGoodAsAnyCut) {
   }
 }
 
-// Chunks of a rank add up. For models as they are, too, no cut is better.
+// A rank's cost is the sum over its chunks. For realistic models, too, no cut is better.
 TEST(StageBalance, SeveralChunksOfRealModels) {
   for (const int count : {4, 6, 7}) {
     for (const double mlp : {1.0, 2.0, 1.5}) {

@@ -11,11 +11,11 @@
 namespace trireme {
 namespace {
 
-// Between two ranks, in one direction.
+// A Line is the direction between two ranks: the sender, then the receiver.
 using Line = std::pair<int, int>;
 
-// Whatever one step sends, exactly one step receives: on the rank it was addressed to, from the
-// rank that it came from.
+// Each message that a step sends is received by exactly one step: on the rank to which it was sent,
+// and from the rank that sent it.
 TEST(PipelineMessage, WhatOneStepSendsAnotherTakes) {
   for (const GridPoint& point : schedule_grid(5, 10)) {
     const PipelineShape& shape = point.shape;

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 const Shape kSmall{2, 3, 5};
-// 768 KiB: nothing that a transport would buffer.
+// 768 KiB are more than any transport buffers.
 const Shape kLarge{4, 192, 256};
 
 void run_on_threads(const GridPoint& point, const Shape& activation) {
@@ -54,7 +54,7 @@ TEST(PipelineRunner, ForwardsAlone) {
   const PipelineShape shape{3, 2, 4, true};
   ThreadWorld world(shape.stages);
   world.run([&](Communicator& pp) {
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
     ToyStage toy(context.exchange(), shape, pp.rank(), kSmall);
     runner.run(make_forward_schedule(shape), toy);
@@ -63,7 +63,8 @@ TEST(PipelineRunner, ForwardsAlone) {
   });
 }
 
-// A stage fails in mid-step, with transfers under way; the others hear of it at once.
+// One stage fails in the middle of a step, with transfers under way. The others get the error at
+// once.
 TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
   for (const std::string& name : pipeline_schedule_names()) {
     const PipelineSchedule schedule = parse_pipeline_schedule(name);
@@ -72,7 +73,7 @@ TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
       ThreadWorld world(shape.stages);
       std::vector<std::string> heard(3);
       const auto life = [&](Communicator& pp) {
-        DeviceContext context(Device{}, 1);
+        DeviceContext context(Device::cpu(), 1);
         PipelineRunner runner({pp, context}, shape, kLarge, DType::f32);
         ToyStage toy(context.exchange(), shape, pp.rank(), kLarge, [&](const PipelineStep& step) {
           if (pp.rank() == guilty && step.micro_batch == 3) {
@@ -96,24 +97,24 @@ TEST(PipelineRunner, ErrorsEndTheRunOnAllRanks) {
   }
 }
 
-// The first stage takes its time: the second waits for it, and the first hardly for the second.
+// The first stage is slow, so the second waits for it, and the first hardly waits.
 TEST(PipelineRunner, CountsTimeThatItWaitsAndComputes) {
   const PipelineShape shape{2, 1, 4};
   ThreadWorld world(2);
   world.run([&](Communicator& pp) {
-    DeviceContext context(Device{}, 1);
+    DeviceContext context(Device::cpu(), 1);
     PipelineRunner runner({pp, context}, shape, kSmall, DType::f32);
     ToyStage toy(context.exchange(), shape, pp.rank(), kSmall, [&](const PipelineStep& step) {
       if (pp.rank() == 0 && step.kind == PipelineStep::Kind::forward) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
     });
-    for (int run = 0; run < 2; ++run) {  // of the last run alone
+    for (int run = 0; run < 2; ++run) {  // the timings are those of the last run alone
       runner.run(make_schedule(PipelineSchedule::one_f_one_b, shape, pp.rank()), toy);
     }
     const PipelineRunner::Timings& t = runner.timings();
     EXPECT_GE(pp.rank() == 0 ? t.compute_seconds : t.wait.seconds(), 0.02);
-    // No part of the time is counted twice. This is no limit on speed.
+    // No part of the time is counted twice. This does not limit the speed.
     EXPECT_LE(t.compute_seconds + t.wait.seconds(), t.seconds);
     ASSERT_EQ(t.timeline.size(), 8U);
     double computed = 0;
@@ -125,7 +126,7 @@ TEST(PipelineRunner, CountsTimeThatItWaitsAndComputes) {
   });
 }
 
-// A stage that gives what the next one can't take.
+// WrongStage returns a tensor that the next stage cannot take.
 class WrongStage : public ToyStage {
  public:
   WrongStage(Pool& pool, const PipelineShape& shape, Tensor gives)
@@ -139,7 +140,7 @@ class WrongStage : public ToyStage {
 TEST(PipelineRunner, NoticesTensorsThatDoNotFit) {
   const PipelineShape shape{1, 2, 1};
   SelfCommunicator self;
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   PipelineRunner runner({self, context}, shape, kSmall, DType::f32);
   const auto steps = make_schedule(PipelineSchedule::interleaved, shape, 0);
   for (const Tensor& wrong : {Tensor(), Tensor(context.exchange(), Shape{2, 3, 4}, DType::f32),

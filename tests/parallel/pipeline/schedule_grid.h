@@ -1,4 +1,4 @@
-// Every schedule at every small shape that it has.
+// Lists every schedule with each small shape that it supports.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Kind = PipelineStep::Kind;
 
-// "F0 B0 ...": a letter a kind, chunk "'" each, and the micro-batch.
+// Returns "F0 B'0 ...": the letter of the kind, a "'" for each chunk before, and the micro-batch.
 std::string text_of(const std::vector<PipelineStep>& steps) {
   std::string text;
   for (const PipelineStep& step : steps) {
@@ -44,7 +44,7 @@ TEST(PipelineSchedule, SmallOnesAreThoseOfThePapers) {
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, {1, 1, 2}, 0), "F0 B0 F1 B1");
 }
 
-// Qi et al., 2023, figure 3 (ZB-H1).
+// The schedule is that of Qi et al., 2023, figure 3 (ZB-H1).
 TEST(PipelineSchedule, WeightsArePutOffToWhereAStageWouldIdle) {
   const PipelineShape shape{4, 1, 8};
   EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, shape, 0),
@@ -58,7 +58,7 @@ TEST(PipelineSchedule, WeightsArePutOffToWhereAStageWouldIdle) {
   EXPECT_EQ(text_of(PipelineSchedule::zero_bubble, {1, 1, 2}, 0), "F0 I0 W0 F1 I1 W1");
 }
 
-// Narayanan et al., 2021, figure 4, with 2 ranks instead of 4.
+// The schedule is that of Narayanan et al., 2021, figure 4, with 2 ranks instead of 4.
 TEST(PipelineSchedule, ChunksTakeTurns) {
   const PipelineShape shape{2, 2, 4};
   EXPECT_EQ(text_of(PipelineSchedule::interleaved, shape, 0),
@@ -67,7 +67,7 @@ TEST(PipelineSchedule, ChunksTakeTurns) {
             "F0 F1 F'0 B'0 F'1 B'1 F2 B0 F3 B1 F'2 B'2 F'3 B'3 B2 B3");
 }
 
-// The last stage's backward of 0 ends at 4 units, the first one's at 6.
+// The backward of micro-batch 0 ends at 4 units of time on the last stage, and at 6 on the first.
 TEST(PipelineSchedule, TiesComeWhenTheirGradientIsThere) {
   const PipelineShape shape{2, 1, 4, true};
   EXPECT_EQ(text_of(PipelineSchedule::one_f_one_b, shape, 0), "F0 F1 B0 F2 B1 F3 B2 B3");
@@ -110,7 +110,7 @@ TEST(PipelineSchedule, EveryStepIsThereOnceAndInOrder) {
   }
 }
 
-// What is tied changes the last stage alone, and there nothing but the ties.
+// Tied embeddings add ties to the last stage and change nothing else.
 TEST(PipelineSchedule, TiesAreTheOnlyDifference) {
   for (const GridPoint& point : schedule_grid()) {
     PipelineShape plain = point.shape;
@@ -123,8 +123,9 @@ TEST(PipelineSchedule, TiesAreTheOnlyDifference) {
   }
 }
 
-// The most micro-batches that are between their backward and their tie at one time, in the last
-// stage's steps: so many gradients of a tied matrix are open. 0 where nothing is tied.
+// Returns the most micro-batches that are between their backward and their tie at one time in the
+// last stage's steps, which is the number of open gradients of a tied matrix. Returns 0 without
+// ties.
 std::int64_t peak_open_ties(const std::vector<PipelineStep>& steps, const PipelineShape& shape) {
   if (!shape.tied || shape.stages == 1) {
     return 0;

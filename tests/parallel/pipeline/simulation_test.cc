@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Kind = PipelineStep::Kind;
 
-// Seconds; a backward takes twice the forward. Exact in binary.
+// These seconds are exact in binary. A backward takes twice as long as a forward.
 constexpr StageCosts kCosts{0.25, 0.25, 0.25};
 
 PipelineSimulation simulate_point(const GridPoint& point, const PipelineCosts& costs) {
@@ -26,8 +26,8 @@ PipelineSimulation simulate_point(const GridPoint& point) {
   return simulate_point(point, equal_costs(point.shape, kCosts));
 }
 
-// Seconds that a rank waits, in a pipeline of stages that take the same time. A bubble is filled
-// with as many weights' gradients as may be put off.
+// Returns the seconds that a rank waits in a pipeline of equal stages. A bubble is filled with as
+// many weight gradients as may be postponed.
 double bubble_formula(const GridPoint& point, const StageCosts& costs) {
   const auto others = static_cast<double>(point.shape.stages - 1);
   if (point.schedule != PipelineSchedule::zero_bubble) {
@@ -59,8 +59,8 @@ TEST(PipelineSimulation, BubblesAreThoseOfTheFormulas) {
   }
 }
 
-// (p-1) (f+b-w) for all m >= p, as in the paper, while the gap that a forward leaves has room for
-// the weights' gradients; above 0 in any case, and below 1f1b.
+// For m >= p, the bubble is (p-1) (f+b-w), as in the paper, if a weight gradient fits into the gap
+// that a forward leaves. In any case it is above 0 and below that of 1f1b.
 TEST(PipelineSimulation, ZeroBubbleIsBelowOneFOneB) {
   for (const StageCosts& costs : {StageCosts{1, 1, 1},
                                   StageCosts{1, 1.25, 0.75},
@@ -94,7 +94,7 @@ TEST(PipelineSimulation, PeaksOfLiveMicroBatches) {
       if (point.schedule == PipelineSchedule::gpipe) {
         expected = shape.micro_batches;
       } else if (point.schedule == PipelineSchedule::zero_bubble) {
-        expected = shape.stages;  // as 1f1b's first stage
+        expected = shape.stages;  // as on the first stage of 1f1b
       } else if (point.schedule == PipelineSchedule::interleaved) {
         expected = 2 * behind + std::int64_t{shape.chunks - 1} * shape.stages + 1;
       }
@@ -105,7 +105,7 @@ TEST(PipelineSimulation, PeaksOfLiveMicroBatches) {
   }
 }
 
-// Steps start after what they need, whatever the costs: looked at from outside.
+// No step starts before the steps whose results it needs, for any costs.
 TEST(PipelineSimulation, NothingStartsBeforeItsInput) {
   for (const GridPoint& point : schedule_grid(4, 8)) {
     SCOPED_TRACE(point.text());
@@ -144,7 +144,7 @@ TEST(PipelineSimulation, NothingStartsBeforeItsInput) {
   }
 }
 
-// A tie never makes the last stage wait, and all but the last few stand within the stream.
+// A tie never makes the last stage wait, and only the last few ties come after the last backward.
 TEST(PipelineSimulation, TiesCostNothing) {
   for (GridPoint point : schedule_grid()) {
     if (!point.shape.tied) {
@@ -163,7 +163,8 @@ TEST(PipelineSimulation, TiesCostNothing) {
     EXPECT_EQ(end_of_work(tied), end_of_work(plain)) << point.text();
     EXPECT_EQ(tied.seconds, plain.seconds) << point.text();
   }
-  // Of 16 micro-batches the first stage's gradients come at most p - 1 late, and one for safety.
+  // Of 16 micro-batches, at most p - 1 gradients of the first stage come after the last backward.
+  // One more is allowed for safety.
   const PipelineShape shape{4, 1, 16, true};
   const auto steps = make_schedule(PipelineSchedule::one_f_one_b, shape, 3);
   const auto last_backward =
@@ -212,13 +213,15 @@ TEST(PipelineSimulation, NoticesDeadlock) {
   EXPECT_THROW((void)simulate(early, shape, equal_costs(shape, kCosts)), InternalError);
 }
 
-// By hand: 2 stages of 1 and 3 seconds forward, and as much each half of backward.
+// The times are computed by hand. The stages take 1 and 3 seconds for forward, and for each half of
+// backward.
 TEST(PipelineSimulation, UnevenStages) {
   const PipelineShape shape{2, 1, 2};
   const PipelineCosts costs{{{1, 1, 1}, {3, 3, 3}}, 0.5, 0, {}};
   const PipelineSimulation got =
       simulate(make_schedules(PipelineSchedule::one_f_one_b, shape), shape, costs);
-  // Stage 1: from 1.5, 3 + 6 a micro-batch; the gradient of the second is with stage 0 at 20.
+  // From 1.5 s on, stage 1 takes 3 + 6 s per micro-batch; its second gradient reaches stage 0 at 20
+  // s.
   EXPECT_EQ(got.stages[1].back().end, 19.5);
   EXPECT_EQ(got.seconds, 22);
   EXPECT_EQ(got.bubble(0), 16);

@@ -10,7 +10,7 @@ namespace {
 
 enum : int { kNone = -1, kActivation, kGradient, kEmbedding };
 
-// Exact: below 2^24.
+// The numbers are exact in f32, since they are below 2^24.
 float element(int kind, int virtual_stage, std::int64_t micro_batch, std::int64_t i) {
   const std::int64_t name = (micro_batch * 64 + virtual_stage) * 3 + kind;
   return static_cast<float>((name * 7919 + i) % (1 << 24));
@@ -96,7 +96,7 @@ void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& s
              const Shape& activation, int runs) {
   SCOPED_TRACE(fmt::format("{} p {} v {} m {} tied {}, stage {}", name_of(schedule), shape.stages,
                            shape.chunks, shape.micro_batches, shape.tied, pp.rank()));
-  DeviceContext context(Device{}, 1, pp.memory());
+  DeviceContext context(Device::cpu(), 1, pp.memory());
   const auto steps = make_schedule(schedule, shape, pp.rank());
   PipelineRunner runner({pp, context}, shape, activation, DType::f32);
   for (int run = 0; run < runs; ++run) {

@@ -1,6 +1,6 @@
-// ToyStage: StageWork that computes nothing: what it returns says which piece of which micro-batch
-// it is, element by element, and what it is given has to say so, too. Overwrites its inputs, as
-// real stages may.
+// ToyStage is a StageWork that computes nothing: each element that it returns encodes which part of
+// which micro-batch it is, and each element that it is given must do so, too. It overwrites its
+// inputs, as real stages may.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace trireme {
 
 class ToyStage : public StageWork {
  public:
-  // Called at the start of every step; may throw.
+  // A Hook is called at the start of every step and may throw.
   using Hook = std::function<void(const PipelineStep&)>;
   ToyStage(Pool& pool, const PipelineShape& shape, int stage, const Shape& activation,
            Hook hook = {});
@@ -27,7 +27,7 @@ class ToyStage : public StageWork {
   void tie(std::int64_t micro_batch, Tensor d) override;
 
   const std::vector<PipelineStep>& steps() const { return steps_; }
-  // Elements that were not what they should be.
+  // Returns the number of elements with wrong values.
   std::int64_t wrong() const { return wrong_; }
   std::int64_t embedding_gradients() const { return embedding_gradients_; }
 
@@ -35,7 +35,7 @@ class ToyStage : public StageWork {
   void enter(PipelineStep::Kind kind, int chunk, std::int64_t micro_batch);
   Tensor gradient(int chunk, std::int64_t micro_batch, const Tensor& doutput);
   Tensor make(int kind, int virtual_stage, std::int64_t micro_batch);
-  // An empty one is expected for kind < 0.
+  // Expects an empty tensor if kind < 0.
   void check_and_spoil(const Tensor& given, int kind, int virtual_stage, std::int64_t micro_batch);
 
   Pool& pool_;
@@ -48,8 +48,8 @@ class ToyStage : public StageWork {
   std::int64_t embedding_gradients_ = 0;
 };
 
-// One rank: runs the schedule so many times on a pipeline of the whole group; fails the test if
-// anything is given in another order or is not what it should be.
+// Runs the schedule `runs` times as one rank of a pipeline over the whole group. The test fails if
+// steps come in another order or tensors have wrong elements.
 void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& shape,
              const Shape& activation, int runs = 2);
 

@@ -1,4 +1,4 @@
-// ZeRO on the ranks that mpirun started: the bits of one rank alone.
+// Tests that ZeRO on the ranks that mpirun started gives the bits of one rank alone.
 #include "mpi/self_communicator.h"
 #include "tests/parallel/zero_run.h"
 #include "tests/support/mpi_world.h"

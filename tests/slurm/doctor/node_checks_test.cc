@@ -1,5 +1,6 @@
 #include "slurm/doctor/node_checks.h"
 
+#include <array>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -28,6 +29,23 @@ TEST(NodeChecks, Limits) {
   EXPECT_THAT(locked[0].remedy, HasSubstr("ulimit -l"));
 }
 
+TEST(NodeChecks, LimitsWithWhichNothingCouldRun) {
+  EXPECT_THAT(check_least_limits({}, "n"), IsEmpty());
+  constexpr std::int64_t kMib = 1 << 20;
+  EXPECT_THAT(check_least_limits({0, 64, kMib, 400 * kMib, kMib}, "n"), IsEmpty());
+  const std::vector<Finding> found = check_least_limits({0, 20, 1024, 300 * kMib, kMib / 16}, "n7");
+  ASSERT_THAT(found, SizeIs(4));
+  const std::array<const char*, 4> options = {"ulimit -n", "ulimit -f", "ulimit -v", "ulimit -s"};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_THAT(found[i].what, HasSubstr(options[i]));
+    EXPECT_THAT(found[i].remedy, HasSubstr(options[i]));
+    EXPECT_EQ(found[i].where, "n7");
+    EXPECT_EQ(found[i].severity, Severity::error);
+    EXPECT_EQ(found[i].code, ExitCode::usage);
+  }
+  EXPECT_THAT(check_limits({0, 20}, 1000, false, "n"), SizeIs(1)) << "one finding per limit";
+}
+
 TEST(NodeChecks, AForgottenLauncher) {
   const auto job_of = [](const char* tasks) {
     return [tasks](const std::string& name) -> std::optional<std::string> {
@@ -50,7 +68,7 @@ TEST(NodeChecks, SharedMemory) {
   EXPECT_THAT(check_shared_memory(folder.path(), std::int64_t{1} << 60, 1, "n"), SizeIs(1));
   const SmallFileSystem small(1 << 20);
   if (!small.mounted()) {
-    GTEST_SKIP() << "can't mount a small file system: needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   const auto found = check_shared_memory(small.path(), 0, 1, "n");
   ASSERT_THAT(found, SizeIs(1));
@@ -85,7 +103,7 @@ TEST(NodeChecks, AFileWhereAFolderShouldBe) {
 TEST(NodeChecks, AReadOnlyFileSystemIsWrongUsage) {
   const SmallFileSystem disk(1 << 20);
   if (!disk.mounted()) {
-    GTEST_SKIP() << "may not mount a tmpfs: skipped";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   ASSERT_EQ(::mount(nullptr, disk.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
   const auto found = check_folder("run.dir", disk.path() / "run", 0, "n");
@@ -140,7 +158,7 @@ TEST(NodeChecks, FoldersOfOthers) {
                                                   std::filesystem::perms::others_read);
   const Unprivileged user;
   if (!user.bound()) {
-    GTEST_SKIP() << "can't become another user";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   const auto found = check_folder("run.dir", folder.path() / "run", 0, "n");
   ASSERT_THAT(found, SizeIs(1));

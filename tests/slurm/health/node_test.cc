@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A tree of files in place of /proc and /sys.
+// A Machine is a tree of files in place of /proc and /sys.
 class Machine {
  public:
   void put(const std::string& path, const std::string& text) {
@@ -93,7 +93,7 @@ TEST(NodeRates, AreRates) {
 TEST(NodeRates, FullDisks) {
   const SmallFileSystem small(4 << 20);
   if (!small.mounted()) {
-    GTEST_SKIP() << "can't mount a small file system: needs root";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   EXPECT_THROW(disk_rates(small.path(), 64 << 20, std::chrono::seconds(60)), IoError);
   EXPECT_THROW(shared_memory_rates(small.path(), 1), IoError);

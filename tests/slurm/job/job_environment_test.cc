@@ -72,13 +72,5 @@ TEST(JobEnvironment, NamesTheVariableThatIsWrong) {
               HasSubstr("SLURM_JOB_NODELIST"));
 }
 
-TEST(JobEnvironment, AStepWithoutPmix) {
-  EXPECT_TRUE(lacks_pmix(of({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}})));
-  EXPECT_FALSE(lacks_pmix(of({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}})));
-  EXPECT_FALSE(
-      lacks_pmix(of({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMIX_RANK", "0"}})));
-  EXPECT_FALSE(lacks_pmix(of({})));
-}
-
 }  // namespace
 }  // namespace trireme

@@ -44,7 +44,7 @@ TEST(TimeLeft, FromTheEnvironment) {
   EXPECT_NEAR(static_cast<double>(left.seconds->count()), 100, 5);
 }
 
-// A fake squeue, which is first in PATH.
+// Squeue is a fake squeue, which is first in PATH.
 class Squeue {
  public:
   explicit Squeue(const std::string& script) : path_(std::getenv("PATH")) {

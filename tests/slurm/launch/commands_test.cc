@@ -244,7 +244,7 @@ TEST(RunFiles, AReasonThatCantBeRemovedIsNotThatOfTheNextAttempt) {
   {
     const Unprivileged nobody;
     if (!nobody.bound()) {
-      GTEST_SKIP() << "permissions bind nobody here";
+      GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
     }
     files.begin_attempt();
   }

@@ -1,5 +1,5 @@
-// The deputy runs in a child process, where `scontrol` and `scancel` are scripts that record how
-// they were called.
+// Tests the deputy in a child process. `scontrol` and `scancel` are scripts that record how they
+// were called.
 #include "slurm/launch/deputy.h"
 
 #include <cstdlib>

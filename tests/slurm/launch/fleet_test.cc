@@ -1,5 +1,5 @@
-// The processes that the fleet starts are a script that records its words, and the connections of
-// agents are those of the test.
+// Tests the fleet. The processes that it starts are a script that records its words, and the test
+// itself makes the connections of the agents.
 #include "slurm/launch/fleet.h"
 
 #include <fstream>

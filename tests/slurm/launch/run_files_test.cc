@@ -69,6 +69,25 @@ TEST(RunFiles, ALaterStartOfTheSameJobTakesTheLock) {
   ::unsetenv("SLURM_RESTART_COUNT");
 }
 
+// Read as 0, such a count would make every start of the job the first one.
+TEST(RunFiles, ACountOfStartsThatIsNoNumberIsRefused) {
+  TempFolder run;
+  become("7", "1x");
+  EXPECT_THAT(message_of<ConfigError>([&] { RunFiles(run.path(), run.path()).take(); }),
+              testing::HasSubstr("SLURM_RESTART_COUNT='1x'"));
+  become("7", "1");
+  RunFiles first(run.path(), run.path());
+  first.take();
+  write_file_durably(run.path() / ".launch.lock", "7 0x\n");  // of no start of this job
+  become("7", "2");
+  UniqueHandle<FileDescriptorTraits> held(
+      ::open((run.path() / ".launch.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_THROW(RunFiles(run.path(), run.path()).take(), PolicyError);
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
+}
+
 TEST(RunFiles, ALockThatWasGivenBackIsTaken) {
   TempFolder run;
   { RunFiles(run.path(), run.path()).take(); }

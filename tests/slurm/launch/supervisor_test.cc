@@ -1,4 +1,4 @@
-// Launches that end before any rank starts. tests/e2e runs whole ones.
+// Tests launches that end before any rank starts. tests/e2e runs whole ones.
 #include "slurm/launch/supervisor.h"
 
 #include <csignal>
@@ -112,6 +112,23 @@ TEST_F(SupervisorTest, ItsLinesAreJsonIfTheRunAsksForThat) {
     EXPECT_TRUE(object["message"].is_string());
   }
   EXPECT_GE(count, 3);
+}
+
+TEST_F(SupervisorTest, TheSitesCommandHearsOfEventsAndItsFailuresAreReported) {
+  const fs::path heard = folder_.path() / "heard";
+  plan_.on_event = "cat >> '" + heard.string() + "'; exit 9";
+  plan_.slurm_job = "17";
+  EXPECT_EQ(supervise(), static_cast<int>(ExitCode::device)) << "not the command's code";
+  std::istringstream lines(read_file(heard));
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    names.push_back(event.at("event"));
+    EXPECT_EQ(event.at("run"), plan_.run_folder.string());
+    EXPECT_EQ(event.at("slurm_job"), "17");
+  }
+  EXPECT_THAT(names, testing::ElementsAre("node_lost", "node_lost", "gave_up"));
+  EXPECT_THAT(said_, HasSubstr("launch.on_event: the command ended with code 9"));
 }
 
 TEST_F(SupervisorTest, ASiteListThatCannotBeWrittenIsReported) {

@@ -147,7 +147,7 @@ TEST(Course, AskedToStopBeforeAnyRankIsThereItEndsAtOnce) {
   EXPECT_EQ(play.code(), 75);
 }
 
-// What is only in memory would be lost with the launch.
+// A step that is only in memory would be lost with the launch.
 TEST(Course, AskedToStopInARelaunchItWaitsForRanksThatCanSave) {
   Play play = at_work();
   play.memory_step = 110;

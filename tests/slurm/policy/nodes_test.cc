@@ -35,6 +35,12 @@ TEST(HostFile, HostileLinesAreRefusedByNumber) {
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("hosts.txt:2"), std::string::npos);
   }
+  try {  // a zero byte would end the message
+    (void)parse_host_file(std::string_view("a\0b slots=1\n", 12), "hosts");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()), "hosts:1: 'a\\x00b' is not a host name");
+  }
   EXPECT_FALSE(is_host_name(std::string(300, 'a')));
 }
 

@@ -46,7 +46,7 @@ TEST(Verdict, WhatOnlyAPersonCanMendEndsWithItsCode) {
     EXPECT_EQ(judge(e).cause, cause);
     EXPECT_EQ(judge(e).code, code);
     EXPECT_TRUE(is_final(judge(e).cause));
-    // Without a run folder, the exit code alone tells the cause.
+    // Without a run folder, the cause follows from the exit code alone.
     EXPECT_EQ(judge(ended_with(code)).cause, cause);
   }
 }

@@ -89,7 +89,7 @@ TEST(Proc, ACommandLineAloneProvesNothing) {
 
 TEST(Proc, WhatAnotherUserHasStartedIsNoPartOfALaunch) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "only root can start a process as another user";
+    GTEST_SKIP() << "needs to start a process as another user: run as root";
   }
   for (const char* ids : {"--reuid=65534", "--ruid=65534"}) {
     const Child stranger = start_as_nobody(ids);

@@ -79,13 +79,17 @@ TEST(JobScript, RequestsGpusInTheSitesWay) {
   const std::string supervised = render_job(profile, request);
   EXPECT_THAT(supervised, AllOf(HasSubstr("#SBATCH --gpus-per-task=1\n"),
                                 HasSubstr("--launcher-arg=--gpu-bind=single:1")));
+  profile.node.gpu_request = "mps";
+  profile.node.mps_shares = 50;
+  EXPECT_THAT(render_job(profile, request), HasSubstr("#SBATCH --gres=mps:50\n"));
   profile.node.gpus = 0;
-  EXPECT_THAT(render_job(profile, request), Not(HasSubstr("--gpus")));
+  EXPECT_THAT(render_job(profile, request), AllOf(Not(HasSubstr("--gpus")), Not(HasSubstr("mps"))));
 }
 
 TEST(JobScript, ShellcheckIsThere) {
   if (run_command({"shellcheck", "--version"}, std::chrono::seconds(60)).code == 127) {
-    GTEST_SKIP() << "no shellcheck: scripts are only parsed by bash";
+    GTEST_SKIP()
+        << "shellcheck is missing, so that scripts are only parsed by bash: run ./dev install-deps";
   }
 }
 

@@ -92,7 +92,7 @@ TEST_F(GateTest, WhoKnowsTheSecretGetsPastIdleStrangers) {
   EXPECT_LE(gate_.strangers(), Gate::kPlaces);
 }
 
-// Counts wake-ups rather than time: a poll that times out is a tick of the owner.
+// Counts wake-ups and not time. A poll that times out serves the owner's tick.
 TEST_F(GateTest, IdleStrangersWakeNobody) {
   connect_strangers(600);
   int wake_ups = 0;
@@ -130,12 +130,13 @@ TEST_F(GateTest, AWrongProofIsSentAway) {
 // Even with the secret, processes of another user do not belong to a launch.
 TEST_F(GateTest, AnotherUserOfThisMachineIsSentAway) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "only root can connect as another user";
+    GTEST_SKIP() << "needs to connect as another user: run as root";
   }
   auto own = connect_to("127.0.0.1", gate_.port(), 5);
   turn();
   if (PeerUsers users; users.user_of(own->fd()) != ::getuid()) {
-    GTEST_SKIP() << "this kernel does not tell whose a connection is";
+    GTEST_SKIP()
+        << "needs a kernel that reports the user of a connection: load the module tcp_diag";
   }
   const pid_t child = ::fork();
   if (child == 0) {

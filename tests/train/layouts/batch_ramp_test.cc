@@ -1,6 +1,6 @@
-// A run whose batch grows has the bits of runs with fixed batches, one after the other, each of
-// which goes on where the last one stopped; in every layout, and across a resume in another layout
-// in the middle of the ramp. Ranks are threads.
+// A run whose batch grows has the same bits as runs with fixed batches, each of which continues
+// where the one before stopped; in every layout, and across a resume in another layout in the
+// middle of the ramp. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_folder.h"
@@ -41,7 +41,7 @@ class BatchRampTest : public testing::TestWithParam<Family> {
     return config;
   }
 
-  // Steps [first, end); loads from `from` unless it begins, saves to `to`.
+  // Runs steps [first, end). Loads from `from` unless the run begins here, and saves to `to`.
   std::vector<double> steps(const RunConfig& config, const Choice& choice, std::int64_t first,
                             std::int64_t end) const {
     return run_world(config, choice.ranks(), choice.text(), [&](Rank& rank) {
@@ -57,7 +57,7 @@ class BatchRampTest : public testing::TestWithParam<Family> {
     });
   }
 
-  // One stage after the other, on one rank.
+  // Runs one stage after the other on one rank.
   RampOutcome fixed_batches(std::int64_t full) {
     const BatchSchedule batches(full, kRamp);
     RampOutcome outcome;
@@ -68,7 +68,7 @@ class BatchRampTest : public testing::TestWithParam<Family> {
     return finish(std::move(outcome));
   }
 
-  // The steps before `change` in one layout, the others in another.
+  // Runs the steps before `change` in one layout and the others in another.
   RampOutcome ramp(const Choice& before, const Choice& after, std::int64_t full,
                    std::int64_t change) {
     RampOutcome outcome;
@@ -98,7 +98,8 @@ TEST_P(BatchRampTest, HasTheBitsOfItsFixedBatches) {
   for (std::size_t i = 0; i < ramp_choices().size(); ++i) {
     const Choice& before = ramp_choices()[i];
     const Choice& after = ramp_choices()[(i + 1) % ramp_choices().size()];
-    // At a change of the batch, and between two.
+    // The layout changes together with the batch (after step 4), or between two such changes (after
+    // step 3).
     EXPECT_EQ(ramp(before, after, 16, 4), expected) << before.text() << " -> " << after.text();
     EXPECT_EQ(ramp(before, after, 16, 3), expected) << before.text() << " -> " << after.text();
   }

@@ -17,7 +17,7 @@ void use_muon(RunConfig& c) {
   c.optimizer.nesterov = true;
 }
 
-// Layouts in which matrices are whole.
+// Returns layouts in which matrices are whole.
 const std::vector<Choice>& whole_choices() {
   static const std::vector<Choice> all = {
       {{1, 1, 1}, 0},
@@ -80,7 +80,8 @@ const std::vector<Choice>& feature_choices() {
   return all;
 }
 
-// What two stretches of steps gave, and all that was saved behind each.
+// FeatureOutcome holds the losses of two stretches of steps, and the digest of what was saved after
+// each.
 struct FeatureOutcome {
   std::vector<double> losses;
   std::string digests[2];
@@ -95,7 +96,7 @@ class FeaturesTest : public testing::TestWithParam<Feature> {
     return config;
   }
 
-  // The first steps in one layout, the others in another.
+  // Runs the first steps in one layout and the others in another.
   FeatureOutcome run(const Choice& first, const Choice& second) const {
     const TempFolder folder;
     const std::filesystem::path folders[2] = {folder.path() / "first", folder.path() / "second"};
@@ -131,7 +132,7 @@ TEST_P(FeaturesTest, GivesTheSameBitsInEveryLayout) {
   std::map<int, FeatureOutcome> by_tp;
   for (std::size_t i = 0; i < tried.size(); ++i) {
     const Choice& first = tried[i];
-    // The next one of the same tensor-parallel degree.
+    // Take the next layout of the same tensor-parallel degree.
     std::size_t next = (i + 1) % tried.size();
     while (tried[next].degrees.tp != first.degrees.tp) {
       next = (next + 1) % tried.size();

@@ -1,8 +1,8 @@
-// One table: every layout of 1, 2, 4 and 8 ranks, every level of ZeRO, every schedule and every way
-// to recompute gives the losses and norms of ten steps bit for bit, where the tensor-parallel
-// degree is the same; and within rounding where it is not. The test of every day has fewer steps; 4
-// and 8 ranks take the ways to recompute in turns, and 8 ranks also the levels and schedules. The
-// soak has the whole table. Ranks are threads.
+// Tests that every layout of 1, 2, 4 and 8 ranks, with every level of ZeRO, every schedule and
+// every way to recompute, gives the same losses and norms: bit for bit if the tensor-parallel
+// degree is the same, otherwise within rounding. The soak tries the whole table. The daily test has
+// fewer steps, and 4 and 8 ranks do not combine everything: the ways to recompute alternate, with 8
+// ranks also the levels and schedules. Ranks are threads.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ struct Outcome {
 Outcome train_rank(Communicator& world, FlightRecorder& recorder, const RunConfig& config,
                    std::int64_t steps) {
   world.set_deadline(std::chrono::seconds(120));
-  DeviceContext context(Device{}, 1, world.memory());
+  DeviceContext context(Device::cpu(), 1, world.memory());
   Engine engine(config, make_layout(config, world.size(), world.size()),
                 {world, world, recorder, context});
   engine.set_deadline(std::chrono::seconds(120));
@@ -63,11 +63,11 @@ std::vector<Degrees> grids_of(int ranks) {
   return grids;
 }
 
-// What is combined with each other in every grid; the rest is taken in turns.
+// Combined says what is tried in all combinations in every grid. The rest alternates.
 enum class Combined { everything, levels_and_schedules, nothing };
 
-// Returns the levels of ZeRO and the schedules that a grid is tried with. In turns, each level and
-// each schedule occurs at least once, and `shift` determines which of them meet.
+// Returns the levels of ZeRO and the schedules that a grid is tried with. If these alternate, each
+// level and each schedule occurs at least once, and `shift` determines which of them meet.
 std::vector<std::pair<int, std::string>> kinds_of(const Degrees& grid, Combined combined,
                                                   std::size_t shift) {
   const std::size_t levels = grid.dp > 1 ? 4 : 1;
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(TableInTurns, LayoutsTest,
                          part_name);
 INSTANTIATE_TEST_SUITE_P(TableAllInTurns, LayoutsTest,
                          testing::ValuesIn(parts_of({8}, Combined::nothing, 3)), part_name);
-// Too many for every day.
+// These are too many for the daily tests.
 INSTANTIATE_TEST_SUITE_P(WholeTable, LayoutsTest,
                          testing::ValuesIn(parts_of({1, 2, 4, 8}, Combined::everything, 10)),
                          part_name);

@@ -1,4 +1,4 @@
-// One flipped bit in what ranks hold alike is found, and its rank named.
+// Tests that one flipped bit in what ranks hold alike is found, and its rank named.
 #include "src/train/watch/replica_guard.h"
 
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Which bit to flip: on which rank, in which parameter, or in its second moment.
+// A Flip says which bit to flip: on which rank, and in which parameter or its second moment.
 struct Flip {
   int rank = -1;
   std::string parameter;
@@ -44,14 +44,14 @@ void flip_bit(Engine& engine, const Flip& flip) {
   EXPECT_TRUE(done) << flip.parameter;
 }
 
-// What each rank is told; empty: nothing.
+// Returns the error of each rank, or "".
 std::vector<std::string> compare(const Choice& choice, const Flip& flip,
                                  Family family = Family::gpt2) {
   const RunConfig config = config_of(model_of(family, 4), choice);
   ThreadWorld world(choice.ranks());
   std::vector<std::string> reported(static_cast<std::size_t>(choice.ranks()));
   world.run([&](Communicator& comm) {
-    DeviceContext context(Device{}, 1, comm.memory());
+    DeviceContext context(Device::cpu(), 1, comm.memory());
     Engine engine(config, make_layout(config, comm.size(), comm.size()),
                   {comm, comm, world.recorder(comm.rank()), context});
     engine.set_deadline(std::chrono::seconds(60));

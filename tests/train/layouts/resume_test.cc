@@ -1,6 +1,6 @@
-// A checkpoint that any layout saved is loaded by any other, as it was: the digest is the same when
-// that one saves again, and, where the tensor-parallel degree is the same, so are the losses of all
-// steps that follow. Ranks are threads.
+// Tests that any layout can load a checkpoint that any other layout saved: it saves the same digest
+// again, and, if the tensor-parallel degree is the same, all later steps have the same losses.
+// Ranks are threads.
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_folder.h"
@@ -35,7 +35,7 @@ struct Case {
 
 class ResumeTest : public testing::TestWithParam<Case> {
  protected:
-  // Some steps from the start, then a checkpoint, then the steps that are to be repeated.
+  // Runs some steps from the start, saves, and runs the steps that are to be repeated.
   std::vector<double> start(const Choice& choice, const std::filesystem::path& folder) {
     return run_world(config_of(model_, choice), choice.ranks(), choice.text(), [&](Rank& rank) {
       rank.engine.initialize(rank.config.train.seed);
@@ -46,7 +46,7 @@ class ResumeTest : public testing::TestWithParam<Case> {
     });
   }
 
-  // Loads, saves again elsewhere, goes on.
+  // Loads, saves again elsewhere, and continues.
   std::vector<double> go_on(const Choice& choice, const std::filesystem::path& from,
                             const std::filesystem::path& to, bool train) {
     return run_world(config_of(model_, choice), choice.ranks(), choice.text(), [&](Rank& rank) {
@@ -89,7 +89,7 @@ std::string resume_case_name(const testing::TestParamInfo<Case>& named) {
 INSTANTIATE_TEST_SUITE_P(Some, ResumeTest,
                          testing::Values(Case{Family::gpt2, 3, 3}, Case{Family::llama, 3, 3}),
                          resume_case_name);
-// Every pair of layouts, and more steps: too much for every day.
+// Every pair of layouts with more steps takes too long for the daily tests.
 INSTANTIATE_TEST_SUITE_P(Whole, ResumeTest,
                          testing::Values(Case{Family::gpt2, 20, 1}, Case{Family::llama, 20, 1}),
                          resume_case_name);

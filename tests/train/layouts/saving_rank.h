@@ -1,4 +1,4 @@
-// A rank that trains, saves and resumes, and worlds of them. Ranks are threads.
+// Makes ranks that train, save and resume, and worlds of them. Ranks are threads.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace trireme {
 
-// One rank of a run.
+// Rank is one rank of a run.
 struct Rank {
   Communicator& world;
   const RunConfig& config;
@@ -25,7 +25,7 @@ struct Rank {
   Rank(Communicator& comm, FlightRecorder& recorder, const RunConfig& run_config)
       : world(comm),
         config(run_config),
-        context(Device{}, 1, comm.memory()),
+        context(Device::cpu(), 1, comm.memory()),
         engine(config, make_layout(config, comm.size(), comm.size()),
                {comm, comm, recorder, context}) {
     engine.set_deadline(std::chrono::seconds(120));
@@ -62,7 +62,7 @@ struct Rank {
     }
     const auto resumed = resume(world, folder, blocks, {});
     engine.masters_changed();
-    // No block twice, for all ranks are on one host.
+    // No block is read twice, because all ranks are on one host.
     EXPECT_LE(all_reduce_value(world, resumed->load.read_bytes, ReduceOp::sum),
               resumed->manifest.bytes());
     return counters_from_json(resumed.value().manifest.meta.extra->at("counters"));
@@ -77,7 +77,7 @@ inline std::string digest_in(const std::filesystem::path& folder) {
 
 using RankWork = std::function<std::vector<double>(Rank&)>;
 
-// What the ranks' work returned, the same on all.
+// Runs `work` on all ranks and returns its result, which must be the same on all.
 inline std::vector<double> run_world(const RunConfig& config, int ranks, const std::string& what,
                                      const RankWork& work) {
   ThreadWorld world(ranks, std::vector<std::string>(static_cast<std::size_t>(ranks), "host"));

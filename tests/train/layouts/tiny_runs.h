@@ -1,5 +1,5 @@
-// What the tests of layouts share: tiny models, the layouts to train them in, and tokens. Ranks are
-// threads.
+// Holds tiny models, the layouts in which to train them, and tokens, for the tests of layouts.
+// Ranks are threads.
 #pragma once
 
 #include <memory>
@@ -73,10 +73,10 @@ inline RunConfig config_of(const ModelConfig& model, const Choice& choice) {
   return c;
 }
 
-// Tokens that depend on the step and the number of the micro-batch alone.
+// HashedTokens makes tokens that depend only on the step and the number of the micro-batch.
 class HashedTokens {
  public:
-  // Of the engine's rank, from step `step` on.
+  // Makes the tokens of the engine's rank, from step `step` on.
   explicit HashedTokens(const Engine& engine, std::int64_t step = 0)
       : engine_(engine), config_(engine.config()), step_(step) {}
 
@@ -88,7 +88,7 @@ class HashedTokens {
       given_ = 0;
     }
     const std::int64_t number = numbers_[given_++];
-    // Counting up from anywhere: there is something to learn.
+    // The tokens count up from a random start, so that the model has something to learn.
     const std::uint64_t first =
         mix64(static_cast<std::uint64_t>(step_) * 1000003 + static_cast<std::uint64_t>(number));
     const auto ids = std::make_shared<std::vector<std::int32_t>>(count + 1);
@@ -109,8 +109,8 @@ class HashedTokens {
   const Engine& engine_;
   const RunConfig& config_;
   std::int64_t step_;
-  std::vector<std::int64_t> numbers_;  // of this rank's micro-batches of the step
-  std::size_t given_ = 0;              // of those
+  std::vector<std::int64_t> numbers_;  // numbers of this rank's micro-batches in the step
+  std::size_t given_ = 0;              // how many of these were returned
 };
 
 }  // namespace trireme

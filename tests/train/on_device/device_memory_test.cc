@@ -1,7 +1,6 @@
-// What is predicted of the memory of a CUDA device is what the pools of a rank say after steps on
-// the simulated device. Ranks are threads with a device each.
-#include <numeric>
-
+// Tests that the predicted memory of a CUDA device equals what the pools of a rank report after
+// steps on the simulated device, and that these steps compute no products but the predicted ones,
+// because others throw. Ranks are threads with a device each.
 #include <gtest/gtest.h>
 
 #include "mpi/nccl/nccl_world.h"
@@ -9,7 +8,7 @@
 #include "src/device/cuda_device.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/memory_plan.h"
-#include "src/train/memory/step_memory.h"
+#include "tests/train/on_device/device_choices.h"
 
 namespace trireme {
 namespace {
@@ -21,6 +20,11 @@ struct DeviceCase {
   int pp = 1;
   int zero = 0;
   const char* recompute = "none";
+  const char* precision = "bf16";
+  const char* products = "precision";
+  const char* attention = "own";
+  std::int64_t micro_batch = 2;
+  std::int64_t sequence = 16;
 };
 
 RunConfig config_of(const DeviceCase& each) {
@@ -30,13 +34,16 @@ RunConfig config_of(const DeviceCase& each) {
   c.model.hidden = 32;
   c.model.heads = 2;
   c.model.vocab = 101;
-  c.model.context = 16;
+  c.model.context = each.sequence;
   c.model.complete();
-  c.data.sequence = 16;
+  c.data.sequence = each.sequence;
   c.train.steps = 2;
-  c.train.global_batch = 4;
-  c.train.micro_batch = 2;
-  c.train.precision = "bf16";
+  c.train.global_batch = 2 * each.micro_batch;
+  c.train.micro_batch = each.micro_batch;
+  c.train.precision = each.precision;
+  c.train.products = each.products;
+  c.train.attention = each.attention;
+  c.train.fp8_scaling = "delayed";
   c.train.recompute = each.recompute;
   c.optimizer.schedule.lr = c.optimizer.lr;
   c.optimizer.schedule.steps = 2;
@@ -49,23 +56,26 @@ RunConfig config_of(const DeviceCase& each) {
 
 struct TakenOnDevice {
   StepMemory pools;
-  std::int64_t all = 0;  // bytes that are not free any more
+  std::int64_t all = 0;  // bytes of the device that are in use
 };
 
-// What a rank has taken of its device after two steps.
+// Returns what a rank has taken of its device after two steps.
 TakenOnDevice measured(Communicator& threads, FlightRecorder& recorder, const RunConfig& config) {
   threads.set_deadline(std::chrono::seconds(120));
   const Device device{DeviceKind::cuda, threads.rank()};
   const auto data =
       make_nccl_world(threads.split(0, threads.rank(), "control"), {.device = device, .watch = {}});
   const std::int64_t free_before = cuda::device_facts(device.index).free_bytes;
-  DeviceContext context(device, 1, data->memory());
+  DeviceContext context(device, device_kernels(config), 1, data->memory());
   Engine engine(config, make_layout(config, threads.size(), threads.size()),
                 {threads, *data, recorder, context});
   engine.initialize(1);
+  choose_algorithms(config, engine.layout(), threads.rank(), device.index);
   const auto tokens = config.train.micro_batch * config.data.sequence;
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
-  std::iota(ids.begin(), ids.end(), 0);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<std::int32_t>(i % 101);
+  }
   const ConstView view{ids.data(), tokens, DType::i32};
   TrainStep step(engine, [&] {
     return LoadedMicroBatch{0, config.train.micro_batch, config.data.sequence, view, view, nullptr};
@@ -102,7 +112,7 @@ TEST_P(DeviceMemory, IsPredicted) {
     if (ranks == 1) {
       EXPECT_EQ(predicted.gradients, pools.gradients);
     }
-    if (GetParam().pp == 1) {  // else it depends on how long messages wait for their receiver
+    if (GetParam().pp == 1) {  // otherwise it depends on how long messages wait
       EXPECT_EQ(predicted.peak_activations, pools.peak_activations);
       EXPECT_EQ(predicted.activations, pools.activations);
       EXPECT_EQ(predicted.peak_exchanged, pools.peak_exchanged);
@@ -113,12 +123,18 @@ TEST_P(DeviceMemory, IsPredicted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, DeviceMemory,
-                         testing::Values(DeviceCase{"one"},
-                                         DeviceCase{"recomputed", 1, 1, 1, 0, "full"},
-                                         DeviceCase{"dp", 2}, DeviceCase{"tp", 1, 2},
-                                         DeviceCase{"pp", 1, 1, 2}, DeviceCase{"zero", 2, 1, 1, 3}),
-                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, DeviceMemory,
+    testing::Values(DeviceCase{"one"}, DeviceCase{"recomputed", 1, 1, 1, 0, "full"},
+                    DeviceCase{"dp", 2}, DeviceCase{"tp", 1, 2}, DeviceCase{"pp", 1, 1, 2},
+                    DeviceCase{"zero", 2, 1, 1, 3}, DeviceCase{"fp16", 2, 1, 1, 1, "none", "fp16"},
+                    DeviceCase{"fp8", 2, 1, 1, 1, "none", "bf16", "fp8"},
+                    DeviceCase{"cudnn", 2, 1, 1, 1, "full", "bf16", "precision", "cudnn"},
+                    DeviceCase{"cudnn_fp16_tp", 1, 2, 1, 0, "none", "fp16", "precision", "cudnn"},
+                    // Its workspace, by padded sequences, exceeds that of products.
+                    DeviceCase{"cudnn_grows", 1, 1, 1, 0, "none", "bf16", "precision", "cudnn",
+                               1056, 2}),
+    [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace trireme

@@ -5,9 +5,13 @@
 
 #include "src/base/error.h"
 #include "src/device/cuda_device.h"
+#include "src/device/memory_source.h"
+#include "src/device/sim/fault.h"
+#include "src/kernels/cuda_kernels.h"
 #include "src/kernels/mirrored/mirrored_kernels.h"
 #include "src/train/numerics/bench.h"
 #include "src/train/numerics/self_check.h"
+#include "tests/support/at_faults.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {
@@ -38,12 +42,42 @@ KernelShapes shapes_of(DType dtype, bool llama) {
 }
 
 TEST(DeviceSelfCheck, FindsNothing) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const bool llama : {false, true}) {
       DeviceContext context(kDevice, 1);
       EXPECT_NO_THROW(check_kernels(context, shapes_of(dtype, llama)))
           << dtype_name(dtype) << (llama ? " llama" : " gpt2");
     }
+  }
+}
+
+TEST(DeviceSelfCheck, CoversAttentionByCudnn) {
+  KernelShapes shapes = shapes_of(DType::bf16, true);
+  shapes.by_cudnn = true;
+  DeviceContext context(kDevice, cuda_kernels(CudaAttention::cudnn), 1, memory_of(kDevice));
+  EXPECT_NO_THROW(check_kernels(context, shapes));
+  // An execution that fails shows that cuDNN is what the check asks.
+  sim::set_faults("cudnnBackendExecute:1:1");
+  EXPECT_THAT(message_of<DeviceError>([&] { check_kernels(context, shapes); }),
+              HasSubstr("attention"));
+  sim::set_faults("");
+}
+
+// Each of the three products of four layers also compares the largest magnitudes of its operands.
+TEST(DeviceSelfCheck, CoversProductsInFp8) {
+  for (const bool llama : {false, true}) {
+    KernelShapes shapes = shapes_of(DType::bf16, llama);
+    shapes.batch = 2;
+    std::vector<int> comparisons;
+    for (const bool fp8 : {false, true}) {
+      shapes.fp8 = fp8;
+      int passed = 0;
+      const AtFaults counting([&](std::string_view site) { passed += site == "start.kernel"; });
+      DeviceContext context(kDevice, 1);
+      EXPECT_NO_THROW(check_kernels(context, shapes)) << (llama ? "llama" : "gpt2");
+      comparisons.push_back(passed);
+    }
+    EXPECT_EQ(comparisons[1], comparisons[0] + 4 * 3 * 2);
   }
 }
 

@@ -35,7 +35,7 @@ void fill(DeviceContext& context, const View& view) {
 }
 
 TEST(HostMirror, ReturnsTheBlocksOfTheHostAsTheyAre) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   const Tensor matrix(context.state(), {kRows, kColumns}, DType::f32);
   fill(context, matrix.view());
   HostMirror mirror(context);

@@ -15,7 +15,7 @@ constexpr std::int64_t kElements = 3 * kSumBlock + 5;
 
 // Returns the fault of two tensors, the second of which holds `value` once.
 std::string fault_with(const char* name, float value, FiniteCheck check) {
-  DeviceContext context(Device{}, 1);
+  DeviceContext context(Device::cpu(), 1);
   std::string fault;
   for (const std::int64_t at : {std::int64_t{0}, kSumBlock + 1, kElements - 1}) {
     std::vector<float> good(10, 3e38F);
@@ -41,6 +41,25 @@ TEST(FiniteCheck, AllowsInfiniteSquaresInTheStateOfTheOptimizer) {
   EXPECT_EQ(fault_with("optimizer.v.b", kInfinity, FiniteCheck::all), "");
   EXPECT_EQ(fault_with("optimizer.v.b", kNan, FiniteCheck::weights), "");
   EXPECT_EQ(fault_with("optimizer.v.b", kNan, FiniteCheck::all), "optimizer.v.b contains NaN");
+}
+
+TEST(FiniteCheck, FindsNegativeSecondMoments) {
+  std::vector<float> moments(7, 0.0F);
+  const std::vector<TensorBlock> blocks = {
+      {"optimizer.m.a", {7}, Extent::whole({7}), {moments.data(), 7, DType::f32}},
+      {"optimizer.v.a", {7}, Extent::whole({7}), {moments.data(), 7, DType::f32}}};
+  moments[2] = -0.0F;
+  moments[3] = kInfinity;
+  EXPECT_EQ(fault_of_moments(blocks), "");
+  moments[6] = -1e-40F;
+  EXPECT_EQ(fault_of_moments(blocks), "optimizer.v.a contains a negative second moment");
+  EXPECT_EQ(fault_of_moments({blocks.front()}), "");  // first moments have either sign
+}
+
+TEST(FiniteCheck, FindsInfinityInAnAverageOfTheWeights) {
+  EXPECT_EQ(fault_with("optimizer.ema.b", kInfinity, FiniteCheck::finite),
+            "optimizer.ema.b contains infinity");
+  EXPECT_EQ(fault_with("optimizer.ema.b", 3.4e38F, FiniteCheck::finite), "");
 }
 
 }  // namespace

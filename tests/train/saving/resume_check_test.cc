@@ -1,4 +1,4 @@
-// Which checkpoints a run continues from, and what it says about the others.
+// Tests which checkpoints a run continues from, and what it says about the others.
 #include "src/train/saving/resume_check.h"
 
 #include <functional>
@@ -41,7 +41,7 @@ RunFingerprints fingerprints(const RunConfig& config) {
           JsonValue(nlohmann::json::object())};
 }
 
-// The checkpoint that a run of the configuration saved after 10 steps.
+// Returns the checkpoint that a run of the configuration saved after 10 steps.
 Manifest saved_by(const RunConfig& config) {
   Manifest manifest;
   manifest.meta.step = 10;
@@ -60,10 +60,11 @@ Manifest saved_by(const RunConfig& config) {
 
 class ResumeCheckTest : public testing::Test {
  protected:
-  // Checks on behalf of the run; returns what it logged.
+  // Makes checks for the run, and returns what it logged.
   std::string log_of(const std::function<void(const ResumeCheck&)>& work) {
     const TempFolder folder;
-    const RunFingerprints own = fingerprints(now_);
+    RunFingerprints own = fingerprints(now_);
+    own.numerics->update(*numerics_);
     {
       Log log({.terminal_level = LogLevel::error, .folder = folder.path()});
       const SaveReport report(log, 0, 100);
@@ -81,6 +82,7 @@ class ResumeCheckTest : public testing::Test {
 
   RunConfig before_ = run_config();
   RunConfig now_ = run_config();
+  JsonValue numerics_;  // replaces fields of the run's numerics fingerprint
 };
 
 TEST_F(ResumeCheckTest, TheSameRunIsAcceptedInSilence) {
@@ -101,6 +103,34 @@ TEST_F(ResumeCheckTest, NamesEveryFieldThatDiffers) {
               AllOf(HasSubstr("model.dropout"), Not(HasSubstr("optimizer.lr"))));
   now_.checkpoint.allow_change = {"optimizer", "model.dropout"};
   EXPECT_THAT(accept(saved_by(before_)), IsEmpty());
+}
+
+TEST_F(ResumeCheckTest, KnowsWhetherTheModelIsTheSame) {
+  const auto is_same = [&] {
+    bool same = false;
+    log_of([&](const ResumeCheck& check) { same = check.is_same_model(saved_by(before_)); });
+    return same;
+  };
+  before_.optimizer.lr = 6e-4F;
+  EXPECT_TRUE(is_same());
+  before_.model.hidden = 128;
+  now_.checkpoint.allow_change = {"model.hidden"};
+  EXPECT_FALSE(is_same());
+}
+
+// Another layout computes other products; what both compute must be computed alike.
+TEST_F(ResumeCheckTest, WarnsOfOtherAlgorithmsForTheSameProduct) {
+  Manifest manifest = saved_by(before_);
+  (*manifest.meta.numerics)["kernels"] = (*numerics_)["kernels"] = "cuda";
+  (*manifest.meta.numerics)["algorithms"] = {{"8x8x4 f32", "tile 20"}, {"8x8x16 f32", "tile 20"}};
+  (*numerics_)["algorithms"] = {{"8x8x4 f32", "tile 20"}, {"1x1x1 f32", "tile 18"}};
+  EXPECT_THAT(accept(manifest), IsEmpty());
+  (*numerics_)["algorithms"]["8x8x4 f32"] = "tile 18";
+  EXPECT_THAT(accept(manifest), AllOf(HasSubstr("algorithms.8x8x4 f32: checkpoint"),
+                                      HasSubstr("tile 18"), Not(HasSubstr("8x8x16"))));
+  manifest.meta.numerics->erase("algorithms");
+  EXPECT_THAT(accept(manifest), AllOf(HasSubstr("step 10 does not record its algorithms"),
+                                      Not(HasSubstr("computes differently"))));
 }
 
 TEST_F(ResumeCheckTest, SaysWhichFieldsNothingCanAccept) {
@@ -162,7 +192,7 @@ TEST_F(ResumeCheckTest, AManifestThatContradictsItselfIsDamaged) {
 
 class ResumedCounters : public ResumeCheckTest {
  protected:
-  // The counters to continue with; sets log_.
+  // Returns the counters with which to continue, and sets log_.
   TrainingCounters counters(const CheckpointMeta& meta) {
     TrainingCounters result;
     log_ = log_of([&](const ResumeCheck& check) { result = check.counters(meta); });
@@ -192,7 +222,7 @@ TEST_F(ResumedCounters, NeedTheBatchesThatWereTrained) {
   EXPECT_NO_THROW(counters(saved_by(before_).meta));
 }
 
-// Sixteen tokens per sample instead of 32: the 80 samples so far end in the middle of what was
+// A sample has sixteen tokens instead of 32, so 80 samples are only half of the tokens that were
 // read.
 TEST_F(ResumedCounters, TellWhichTokensAnotherLengthReadsAgain) {
   now_.data.shuffle = "none";

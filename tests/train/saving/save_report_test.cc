@@ -1,4 +1,4 @@
-// What rank 0 writes about saves and resumes, and that the other ranks write nothing.
+// Tests what rank 0 writes about saves and resumes, and that the other ranks write nothing.
 #include "src/train/saving/save_report.h"
 
 #include <sstream>

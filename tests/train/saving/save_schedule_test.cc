@@ -8,8 +8,9 @@
 namespace trireme {
 namespace {
 
-// Of work, saves and failures at random: what is lost a second of work with saves every `t`
-// (Daly 2006, eq. 13, without restarts): the whole time of a run of `work` seconds.
+// Returns the whole time of a run of `work` seconds with random failures and a save every `t`
+// seconds (Daly 2006, eq. 13, without restarts). d: the time of a save. m: the mean time between
+// failures.
 double run_time(double work, double t, double d, double m) {
   return m * (std::exp((t + d) / m) - 1) * work / t;
 }
@@ -28,7 +29,7 @@ TEST(BestInterval, IsTheBestOfTheExactModel) {
 
 TEST(BestInterval, IsYoungsWhereSavesAreCheap) {
   EXPECT_NEAR(best_interval(0.001, 86400), std::sqrt(2 * 0.001 * 86400), 0.01);
-  EXPECT_NEAR(best_interval(60, 86400), 3180.1, 0.1);  // Daly's correction takes a minute off
+  EXPECT_NEAR(best_interval(60, 86400), 3180.1, 0.1);  // Young's less a minute (Daly's correction)
 }
 
 TEST(BestInterval, StopsAtTheTimeBetweenFailures) {
@@ -64,12 +65,12 @@ TEST(SaveSchedule, AutoMeasuresFirst) {
                                         testing::HasSubstr("a failure is expected every 1 h")));
   EXPECT_FALSE(schedule.due(108 + schedule.interval() - 1));
   EXPECT_TRUE(schedule.due(108 + schedule.interval()));
-  // Nearly the same again is no news; twice the step is.
+  // A nearly equal interval is not reported again; after a change of the step time by 2, it is.
   EXPECT_FALSE(schedule.learn({.cost = 0.501, .least = 3, .step = 0.25, .mtbf = 3600}));
   EXPECT_TRUE(schedule.learn({.cost = 0.5, .least = 3, .step = 0.5, .mtbf = 3600}));
 }
 
-// A save that costs nothing is due when the one before has ended, and no sooner than a step.
+// A save that costs nothing is due when the one before has ended, but at least a step later.
 TEST(SaveSchedule, AutoLeavesTimeForTheSave) {
   SaveSchedule schedule({0, "auto"});
   schedule.start(0);

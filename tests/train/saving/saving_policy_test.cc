@@ -1,4 +1,4 @@
-// When a run saves, and that all ranks compute the same interval. Ranks are threads.
+// Tests when a run saves, and that all ranks compute the same interval. Ranks are threads.
 #include "src/train/saving/saving_policy.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ RunConfig config_of(const IntegerOrWord& every, const IntegerOrWord& memory_ever
   return config;
 }
 
-// A policy on each of some ranks; returns what rank 0 logged.
+// Runs a policy on each rank, and returns what rank 0 logged.
 template <class Work>
 std::string on_ranks(const RunConfig& config, int ranks, double mtbf_hours, const Work& work) {
   const TempFolder folder;
@@ -65,7 +65,7 @@ TEST(SavingPolicy, KnowsWhereAStepIs) {
   });
 }
 
-// The interval of the slowest rank: the figures are the maxima.
+// The interval is that of the slowest rank, because all figures are maxima over the ranks.
 TEST(SavingPolicy, LearnsFromTheSlowestRank) {
   const auto config = config_of({0, "auto"});
   const std::string log = on_ranks(config, 3, 2, [](SavingPolicy& policy, int rank) {
@@ -74,10 +74,10 @@ TEST(SavingPolicy, LearnsFromTheSlowestRank) {
     for (int i = 0; i < 5; ++i) {
       policy.step_took(rank == 1 ? 2 : 1);
     }
-    policy.step_took(500);  // one slow step is no median
+    policy.step_took(500);  // one slow step does not change the median
     policy.disk_saves(8);
     policy.learn_disk(rank == 2 ? 16 : 1, rank == 0 ? 20 : 3);
-    // Daly's interval for 16 s and 2 h, in steps of 2 s.
+    // This is Daly's interval for 16 s and 2 h, in steps of 2 s.
     const std::int64_t interval = std::llround(best_interval(16, 7200) / 2);
     EXPECT_FALSE(policy.disk_due(8 + interval - 1));
     EXPECT_TRUE(policy.disk_due(8 + interval));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "src/device/cuda/language/launch_error.h"
@@ -21,12 +22,24 @@ __device__ T* dynamic_shared() {
   return reinterpret_cast<T*>(dynamic_shared_bytes);
 }
 
-// d[16, 8] += a[16, 16] b[16, 8], of bf16 with fp32 sums. All lanes of the warp take part; the
-// fragments are those of mma.sync.m16n8k16 in the PTX manual.
-__device__ inline void mma(float (&d)[4], const std::uint32_t (&a)[4],
-                           const std::uint32_t (&b)[2]) {
+// d[16, 8] += a[16, 16] b[16, 8], with fp32 sums; T: __nv_bfloat16 or __half. All lanes of the warp
+// take part; the fragments are those of mma.sync.m16n8k16 in the PTX manual.
+template <class T>
+__device__ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
+template <>
+__device__ inline void mma<__nv_bfloat16>(float (&d)[4], const std::uint32_t (&a)[4],
+                                          const std::uint32_t (&b)[2]) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+template <>
+__device__ inline void mma<__half>(float (&d)[4], const std::uint32_t (&a)[4],
+                                   const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));

@@ -3,12 +3,25 @@
 
 #include <string>
 
+#include <dlfcn.h>
+
 #include "src/device/cuda_device.h"
 
 namespace trireme::cuda {
 
 inline constexpr BackEnd kBackEnd = BackEnd::real;
 inline std::string flavour_management_library() { return "libnvidia-ml.so.1"; }
+
+// Returns a function of cuDNN; null if it cannot be had, and then says why.
+inline void* flavour_cudnn_function(const char* name, std::string& why) {
+  static void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  void* const found = library == nullptr ? nullptr : ::dlsym(library, name);
+  if (found == nullptr) {
+    const char* const error = ::dlerror();
+    why = error == nullptr ? std::string("libcudnn.so.9 cannot be loaded") : error;
+  }
+  return found;
+}
 
 // CUDA does not count the calls that wait for a device. The simulated device does, and its tests
 // show that a training step makes none.

@@ -6,14 +6,20 @@
 
 #include "src/device/cuda_device.h"
 #include "src/device/sim/call.h"
+#include "src/device/sim/cudnn_functions.h"
 
 namespace trireme::cuda {
 
 inline constexpr BackEnd kBackEnd = BackEnd::simulated;
-// No driver belongs to the simulated device. Tests name a stand-in for its library.
+// The simulated device has no driver. Tests name a stand-in for the driver's library.
 inline std::string flavour_management_library() {
   const char* const library = std::getenv("TRIREME_SIM_NVML");
   return library == nullptr ? "" : library;
+}
+
+// Returns a function of cuDNN; null if it cannot be had, and then says why.
+inline void* flavour_cudnn_function(const char* name, std::string& why) {
+  return sim::cudnn_function(name, why);
 }
 
 // Returns how often the calling thread has called a function of the runtime that waits for a

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "src/device/cuda/language/launch_error.h"
@@ -19,8 +20,9 @@ T* dynamic_shared() {
   return static_cast<T*>(sim::dynamic_shared_memory());
 }
 
-inline void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  sim::multiply_fragments(d, a, b);
+template <class T>
+void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  sim::multiply_fragments<T>(d, a, b);
 }
 
 inline void ldmatrix(std::uint32_t (&r)[4], const void* row) { sim::load_tiles(r, row, false); }

@@ -1,12 +1,13 @@
 // Implements attention on bf16 operands with the dot products of pairs of AVX512-BF16. The other
-// builds, and processors without the extension, widen to f32 (attention.cc).
+// builds, and processors without the extension, widen to f32 (attention.cc). So do builds with
+// clang, which has no pragma that sets the target of what follows.
 #include "src/kernels/cpu/isa/attention.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(__clang__)
 #pragma GCC target("avx512bf16")
 #include "src/kernels/cpu/isa/attention_backward.h"
 #include "src/kernels/cpu/isa/attention_forward.h"

@@ -16,8 +16,8 @@ class HeadDropout {
       : least(least_kept(dropout.probability)),
         scale(1 / (1 - dropout.probability)),
         key_(philox_key(dropout.seed_of(head))),
-        step_(dropout.step),
-        sample_(static_cast<std::uint32_t>(dropout.first_sample + batch)) {}
+        step_(dropout.present_step()),
+        sample_(dropout.present_sample() + static_cast<std::uint32_t>(batch)) {}
 
   // Sets words[i] to the word for key first + i, where first is a multiple of 4. Writes `count`
   // words rounded up to a multiple of kGroup.

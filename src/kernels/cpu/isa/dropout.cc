@@ -15,6 +15,8 @@ void dropout(Stream& stream, const Dropout& p) {
   const std::int64_t chunks = (p.elements_per_sample + kElements - 1) / kElements;
   const std::uint32_t least = least_kept(p.probability);
   const float scale = 1 / (1 - p.probability);
+  const std::uint32_t step = p.position == nullptr ? p.step : p.position[0];
+  const std::int64_t first_sample = p.position == nullptr ? p.first_sample : p.position[1];
   by_type(p.x.dtype, [&]<class T>(T) {
     const auto drop = [&](std::int64_t sample, std::int64_t first) {
       // The call holds elements [from, to) of this group of kElements.
@@ -27,7 +29,7 @@ void dropout(Stream& stream, const Dropout& p) {
         return;
       }
       std::uint32_t words[kElements + kLanes];
-      make_words<kCounters>({p.site, p.step, static_cast<std::uint32_t>(p.first_sample + sample),
+      make_words<kCounters>({p.site, step, static_cast<std::uint32_t>(first_sample + sample),
                              static_cast<std::uint32_t>(first / 4)},
                             philox_key(p.seed), words);
       const T* x = as<T>(p.x) + at + from;

@@ -29,7 +29,8 @@ struct BackwardRow {
 // - mean) rstd; RMSNorm has no mean(g). Adds the row's contribution to dweight and dbias.
 template <bool centred, class T>
 void backward_row(const BackwardRow<T>& row, std::int64_t channels) {
-  const auto [mean, rstd] = row.moments;
+  const float mean = row.moments.mean;
+  const float rstd = row.moments.rstd;
   const auto count = static_cast<float>(channels);
   Floats g_sum{};
   Floats g_unit_sum{};

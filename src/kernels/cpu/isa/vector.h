@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <immintrin.h>
 
@@ -152,14 +153,15 @@ TRIREME_INLINE Floats reciprocal(Floats x) {
 #endif
 }
 
+template <int distance, int... lane>
+TRIREME_INLINE Floats exchanged(Floats x, std::integer_sequence<int, lane...> /*lanes*/) {
+  return __builtin_shufflevector(x, x, (lane ^ distance)...);
+}
+
 // Returns x with lane i taken from lane i ^ distance.
 template <int distance>
 TRIREME_INLINE Floats exchanged(Floats x) {
-  Ints from{};
-  for (int i = 0; i < kLanes; ++i) {
-    from[i] = i ^ distance;
-  }
-  return __builtin_shuffle(x, from);
+  return exchanged<distance>(x, std::make_integer_sequence<int, kLanes>());
 }
 
 // These return the sum and the maximum of the lanes, by halving: lane i is combined with lane i +

@@ -208,7 +208,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned,
                                              nvmlNvLinkErrorCounter_t, unsigned long long* count) {
   return give(device, "nvlink_errors", "0", count);
 }
-// Each reading is a joule above the last, unless the script holds the counter still.
+// Each reading is one joule above the one before, unless the script sets the counter.
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long* mj) {
   static std::map<unsigned, unsigned long long> readings;
   return give(device, "energy_mj", std::to_string(1000 * ++readings[device->index]), mj);

@@ -90,7 +90,7 @@ TEST(Resume, WhatMayNotBeReadIsRefusedByAllRanks) {
     forbid_reading(folder.path(), step_path(folder.path(), 2) / file);
     const Unprivileged nobody;
     if (!nobody.bound()) {
-      GTEST_SKIP() << "may not become another user: skipped";
+      GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
     }
     const auto load = [&](ResumeOptions options) {
       return [&, options](Communicator& comm) {
@@ -118,7 +118,7 @@ TEST(Resume, ALateRefusalIsNoDamageEither) {
   std::filesystem::permissions(closed.parent_path(), std::filesystem::perms::all);
   const Unprivileged nobody;
   if (!nobody.bound()) {
-    GTEST_SKIP() << "may not become another user: skipped";
+    GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
   }
   const auto work = [&](Communicator& comm) {
     const State state = small_state();
@@ -189,6 +189,30 @@ TEST(Resume, AMismatchOnOneRankIsToldOnAll) {
   EXPECT_EQ(
       ranks_that_throw<ConfigError>(work, "wte.weight: checkpoint F32 [13, 10], run F32 [13, 11]"),
       3);
+}
+
+// The checkpoint's configuration describes the run's model, but its tensors are others: the step
+// contradicts itself.
+TEST(Resume, SkipsAStepWhoseTensorsContradictItsModel) {
+  TempFolder folder;
+  State other = small_state();
+  other[0].name = "other.weight";
+  ASSERT_TRUE(save_state(folder.path(), small_state(), 1).durable);
+  ASSERT_TRUE(save_state(folder.path(), other, 2).durable);
+  bool is_same = true;
+  const auto work = [&](Communicator& comm) {
+    State state = small_state();
+    const Blocks blocks = cut_state(state, cut_nothing, comm.rank(), 2);  // rank 0 has all blocks
+    ResumeOptions options;
+    options.is_same_model = [&](const Manifest&) { return is_same; };
+    const std::optional<Resumed> resumed = resume(comm, folder.path(), blocks.list, options);
+    ASSERT_TRUE(resumed.has_value());
+    EXPECT_EQ(resumed->manifest.meta.step, 1);
+    EXPECT_THAT(resumed->skipped, ElementsAre(HasSubstr("the checkpoint has no such tensor")));
+  };
+  ThreadWorld(2).run(work);
+  is_same = false;
+  EXPECT_EQ(ranks_that_throw<ConfigError>(work, "the checkpoint has no such tensor"), 3);
 }
 
 TEST(Reader, NamesEveryMismatch) {

@@ -189,7 +189,7 @@ TEST(MemoryTarget, AsksForCopiesOnlyWhereTheyAreWanted) {
 TEST(MemoryTarget, AFullMemoryGivesTheSaveUp) {
   const SmallFileSystem small(24 << 20);
   if (!small.mounted()) {
-    GTEST_SKIP() << "needs to mount a file system, which takes root: skipped";
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
   const Nodes nodes(2, small.path());
   const fs::path filler = small.path() / "filler";

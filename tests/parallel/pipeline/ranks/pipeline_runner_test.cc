@@ -1,4 +1,5 @@
-// Schedules on the ranks that mpirun started, over MPI itself and over the host's shared memory.
+// Runs schedules on the ranks that mpirun started, over MPI itself and over the host's shared
+// memory.
 #include "src/parallel/pipeline/pipeline_runner.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// 1 MiB: beyond what MPI sends without waiting for the receiver.
+// 1 MiB is more than MPI sends without waiting for the receiver.
 const Shape kActivation{4, 256, 256};
 
 void run_schedules(Communicator& pp) {

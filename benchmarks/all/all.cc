@@ -1,0 +1,148 @@
+#include "benchmarks/all/all.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "benchmarks/all/budget.h"
+#include "benchmarks/all/questions.h"
+#include "benchmarks/all/time_guard.h"
+#include "src/base/error.h"
+#include "src/base/say.h"
+#include "src/base/stopwatch.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of its share, a question measures for this part; the rest is for preparations.
+constexpr double kMeasuredPart = 0.6;
+// Of all the time, the questions get this part; the rest is for what takes longer than planned.
+constexpr double kPlannedPart = 0.9;
+constexpr double kReportSeconds = 2;  // before the deadline, for writing what there is
+
+// MutedOutput keeps the process from writing to standard output while it exists.
+class MutedOutput {
+ public:
+  MutedOutput() {
+    std::fflush(stdout);
+    kept_ = ::dup(STDOUT_FILENO);
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::close(nowhere);
+  }
+  ~MutedOutput() { restore(); }
+  MutedOutput(const MutedOutput&) = delete;
+  MutedOutput& operator=(const MutedOutput&) = delete;
+  // Lets later output through.
+  void restore() {
+    if (kept_ >= 0) {
+      std::fflush(stdout);
+      ::dup2(kept_, STDOUT_FILENO);
+      ::close(kept_);
+      kept_ = -1;
+    }
+  }
+
+ private:
+  int kept_ = -1;
+};
+
+class AllBench {
+ public:
+  AllBench(const BenchAllOptions& options, AppContext& context,
+           const std::function<int(const std::vector<Answer>&)>& at_deadline)
+      : options_(options),
+        world_(context.session().world()),
+        questions_(chosen(questions_for(context, options.folder), options.only)),
+        guard_(std::chrono::duration<double>(60 * options.minutes - kReportSeconds), [=, this] {
+          const std::lock_guard lock(mutex_);
+          std::vector<Answer> all = answers_;
+          all.push_back({now_, watch_.seconds(), Json::array(), "did not end in time"});
+          if (muted_) {
+            muted_->restore();
+          }
+          const int code = at_deadline(all);
+          std::fflush(nullptr);
+          ::_exit(code);
+        }) {}
+
+  std::vector<Answer> run();
+
+ private:
+  Answer ask(const Question& question, double seconds);
+
+  const BenchAllOptions& options_;
+  Communicator& world_;
+  std::vector<Question> questions_;
+  Stopwatch watch_;
+  std::mutex mutex_;  // guards the next three
+  std::vector<Answer> answers_;
+  std::string now_;  // the question that is being asked
+  std::optional<MutedOutput> muted_;
+  TimeGuard guard_;  // declared last, so that it ends before what it uses
+};
+
+std::vector<Answer> AllBench::run() {
+  std::vector<double> weights;
+  for (const Question& question : questions_) {
+    weights.push_back(question.weight);
+  }
+  const Budget budget(weights, kPlannedPart * 60 * options_.minutes);
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    const double elapsed = all_reduce_value(world_, watch_.seconds(), ReduceOp::max);
+    const double share = budget.share(i, elapsed);
+    if (world_.rank() == 0) {
+      say(fmt::format("bench all: {} ({} of {}), {:.0f} s", questions_[i].name, i + 1,
+                      questions_.size(), share));
+    }
+    Answer answer = ask(questions_[i], share);
+    const std::lock_guard lock(mutex_);
+    answers_.push_back(std::move(answer));
+  }
+  return answers_;
+}
+
+Answer AllBench::ask(const Question& question, double seconds) {
+  if (seconds < question.least_seconds) {
+    return {
+        question.name, 0, Json::array(),
+        fmt::format("left out: {:.1f} s are left for it, and it needs {:g}; give more --minutes",
+                    seconds, question.least_seconds)};
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    now_ = question.name;
+    if (!options_.verbose) {
+      muted_.emplace();
+    }
+  }
+  const Stopwatch watch;
+  Answer answer{question.name, 0, Json::array(), ""};
+  try {
+    answer.results = question.ask(kMeasuredPart * seconds);
+  } catch (const DeviceError&) {
+    throw;  // wrong results: the machine must not be used
+  } catch (const Error& error) {
+    answer.trouble = error.what();
+  }
+  answer.seconds = watch.seconds();
+  const std::lock_guard lock(mutex_);
+  muted_.reset();
+  return answer;
+}
+
+}  // namespace
+
+std::vector<Answer> bench_all(const BenchAllOptions& options, AppContext& context,
+                              const std::function<int(const std::vector<Answer>&)>& at_deadline) {
+  return AllBench(options, context, at_deadline).run();
+}
+
+}  // namespace trireme

@@ -1,0 +1,26 @@
+// `trireme bench all` asks all questions that the ranks of a job can answer, within a number of
+// minutes, and gives one table and one JSON document.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "benchmarks/all/picture.h"
+#include "src/app/command/app_context.h"
+
+namespace trireme {
+
+struct BenchAllOptions {
+  double minutes = 10;
+  std::filesystem::path folder = ".";  // on the file system to measure
+  std::vector<std::string> only;       // names of questions; empty for all
+  bool verbose = false;                // shows the tables of the single benchmarks, too
+};
+
+// Returns one answer per question. At the deadline, calls `at_deadline` on every rank, on another
+// thread, with the answers so far, and ends the process with its return value. Collective.
+std::vector<Answer> bench_all(const BenchAllOptions& options, AppContext& context,
+                              const std::function<int(const std::vector<Answer>&)>& at_deadline);
+
+}  // namespace trireme

@@ -1,0 +1,108 @@
+#include "benchmarks/all/picture.h"
+
+#include <map>
+
+#include <fmt/core.h>
+
+#include "benchmarks/figures.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Headline is the metric of a result that the table shows, and the parameters that tell it apart.
+struct Headline {
+  std::vector<std::string> metrics;
+  std::vector<std::string> params;
+};
+
+const Headline* headline_of(const std::string& name) {
+  static const std::map<std::string, Headline> all = {
+      {"gemm", {{"flops_per_s"}, {"precision", "m"}}},
+      {"mem_stream", {{"bytes_per_s"}, {"kernel", "stores", "numa_node", "host"}}},
+      {"mem_latency", {{"latency_ns"}, {"from_numa_node", "to_numa_node", "host"}}},
+      {"noise", {{"lost_fraction"}, {"method", "host"}}},
+      {"coll", {{"busbw_GBps"}, {"op", "bytes"}}},
+      {"p2p_latency", {{"median_us"}, {"bytes"}}},
+      {"p2p_bw", {{"median_GBps"}, {"bytes"}}},
+      {"pairs", {{"median_GBps"}, {"by"}}},
+      {"io_write", {{"bytes_per_s"}, {"access"}}},
+      {"io_read", {{"bytes_per_s"}, {"access"}}},
+      {"io_metadata", {{"operations_per_s"}, {"operation"}}},
+      {"loader_emulation", {{"accelerator_utilization", "bytes_per_s"}, {"workload"}}},
+      {"ckpt_model_write", {{"bytes_per_s"}, {"model"}}},
+      {"ckpt_model_read", {{"bytes_per_s"}, {"model"}}},
+      {"step", {{"tokens_per_s", "fraction_of_ceiling"}, {"model", "precision"}}}};
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : &found->second;
+}
+
+// Latencies only of the smallest message, bandwidths only of the largest.
+bool is_shown(const Json& result, const Json& results) {
+  const std::string name = result.at("name");
+  if (name != "p2p_latency" && name != "p2p_bw") {
+    return true;
+  }
+  for (const Json& other : results) {
+    if (other.at("name") == name) {
+      const auto own_bytes = result.at("params").at("bytes").get<std::int64_t>();
+      const auto bytes = other.at("params").at("bytes").get<std::int64_t>();
+      if (name == "p2p_latency" ? bytes < own_bytes : bytes > own_bytes) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::string what_text(const Json& result, const Headline& headline) {
+  std::string text = result.at("name");
+  for (const std::string& key : headline.params) {
+    const Json value = result.at("params").value(key, Json(nullptr));
+    if (value.is_null()) {
+      continue;
+    }
+    text += " " + (key == "bytes"      ? format_bytes(value.get<std::int64_t>())
+                   : value.is_string() ? value.get<std::string>()
+                                       : value.dump());
+  }
+  return text;
+}
+
+std::string lines_of(const Answer& answer) {
+  std::string text;
+  for (const Json& result : answer.results) {
+    const Headline* const headline = headline_of(result.at("name"));
+    if (headline == nullptr || !is_shown(result, answer.results)) {
+      continue;
+    }
+    std::string values;
+    for (const std::string& metric : headline->metrics) {
+      const Json value = result.at("metrics").value(metric, Json(nullptr));
+      const std::string shown =
+          value.is_number() ? figure_text(metric, value.get<double>()) : std::string("-");
+      values += (values.empty() ? "" : ", ") + shown +
+                (metric == "latency_ns"            ? " ns"
+                 : metric == "operations_per_s"    ? " per s"
+                 : metric == "fraction_of_ceiling" ? " of the products' rate"
+                                                   : "");
+    }
+    text += fmt::format("{:<46} {}\n", what_text(result, *headline), values);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string picture_text(const std::vector<Answer>& answers) {
+  std::string text = fmt::format("{:<46} {}\n", "# what", "median");
+  for (const Answer& answer : answers) {
+    text += answer.trouble.empty() ? lines_of(answer)
+                                   : fmt::format("# {}: {}\n", answer.question, answer.trouble);
+  }
+  return text;
+}
+
+}  // namespace trireme

@@ -1,0 +1,22 @@
+// Picture formats the one table of `trireme bench all`: a line per answer, with what it compares to
+// where there is something. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+
+// Answer is what became of a question.
+struct Answer {
+  std::string question;
+  double seconds = 0;              // that it took
+  nlohmann::ordered_json results;  // empty if it was left out or failed
+  std::string trouble;             // why there are no results, or ""
+};
+
+std::string picture_text(const std::vector<Answer>& answers);
+
+}  // namespace trireme

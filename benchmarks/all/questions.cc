@@ -1,0 +1,208 @@
+#include "benchmarks/all/questions.h"
+
+#include <algorithm>
+
+#include "benchmarks/ckpt/model_ckpt.h"
+#include "benchmarks/coll/coll.h"
+#include "benchmarks/gemm/gemm.h"
+#include "benchmarks/io/io.h"
+#include "benchmarks/loader/emulation.h"
+#include "benchmarks/mem/mem.h"
+#include "benchmarks/noise/noise.h"
+#include "benchmarks/p2p/p2p.h"
+#include "benchmarks/p2p/pairs.h"
+#include "benchmarks/per_node.h"
+#include "benchmarks/provenance.h"
+#include "benchmarks/step/step.h"
+#include "src/base/error.h"
+#include "src/train/memory/available_memory.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kFileBytes = std::int64_t{64} << 20;
+// STREAM moves 20 times an array per round; six rounds at 5 GB/s.
+constexpr double kArrayBytesPerSecond = 40e6;
+constexpr double kLargeModelSeconds = 40;  // from here on, a step of GPT-2 124M fits
+
+void demand_right(std::int64_t wrong, const char* what) {
+  if (wrong > 0) {
+    throw DeviceError(fmt::format("{} came out wrong: run bench {} alone", wrong, what));
+  }
+}
+
+Json ask_gemm(AppContext& context, double seconds) {
+  BenchGemmOptions options;
+  options.sizes = {512, 2048};
+  options.duration = seconds;
+  const BenchGemmResult result = bench_gemm(options, context.session());
+  demand_right(result.wrong, "gemm");
+  return result.results;
+}
+
+// Returns the size of STREAM's arrays: as STREAM demands, but at most as much as a slow memory
+// passes through in the time.
+std::int64_t mem_bytes(double seconds) {
+  const std::int64_t cache = last_level_cache_bytes();
+  const std::int64_t least = std::int64_t{8} << 20;
+  std::int64_t bytes = static_cast<std::int64_t>(kArrayBytesPerSecond * seconds);
+  bytes = std::min(bytes, available_memory().bytes / 8);
+  bytes = cache > 0 ? std::min(bytes, 4 * cache) : bytes;
+  return std::max(bytes / 4096 * 4096, least);
+}
+
+Json ask_mem(AppContext& context, double seconds) {
+  return on_each_node(context, SecondRank::waits,
+                      [&] {
+                        BenchMemOptions options;
+                        options.bytes = mem_bytes(seconds);
+                        options.duration = seconds;
+                        const BenchMemResult own = bench_mem(options);
+                        demand_right(own.wrong, "mem");
+                        return NodeReport{own.results, ""};
+                      })
+      .results;
+}
+
+Json ask_noise(AppContext& context, double seconds) {
+  return on_each_node(context, SecondRank::waits,
+                      [&] {
+                        BenchNoiseOptions options;
+                        options.duration = seconds;
+                        return NodeReport{bench_noise(options), ""};
+                      })
+      .results;
+}
+
+Json ask_coll(AppContext& context, double seconds) {
+  BenchCollOptions options;
+  options.ops = {Collective::all_reduce, Collective::all_gather};
+  options.min_bytes = 1024;
+  options.max_bytes = std::int64_t{16} << 20;
+  options.factor = 128;  // 1 KiB, 128 KiB and 16 MiB
+  options.turns.seconds = seconds / 6;
+  const BenchCollResult result = bench_coll(options, context.session());
+  demand_right(result.wrong, "coll");
+  return result.results;
+}
+
+// The latency of a small message, and the bandwidth of large ones.
+Json ask_p2p(AppContext& context, double seconds) {
+  Json all = Json::array();
+  for (const bool latency : {true, false}) {
+    BenchP2pOptions options;
+    options.latency = latency;
+    options.bandwidth = !latency;
+    options.min_bytes = options.max_bytes = latency ? 8 : std::int64_t{1} << 20;
+    options.iterations = 20;  // between two looks at the clock
+    options.warmup = 2;
+    options.duration = seconds / 2;
+    const BenchP2pResult result = bench_p2p(options, context.session());
+    demand_right(result.wrong, "p2p");
+    all.insert(all.end(), result.results.begin(), result.results.end());
+  }
+  return all;
+}
+
+Json ask_pairs(AppContext& context, double seconds) {
+  BenchPairsOptions options;
+  options.duration = seconds;
+  return bench_pairs(options, context.session()).results;
+}
+
+// Writes stop in time, whatever the disk can do, and are short enough to be synced in time.
+Json ask_io(AppContext& context, const std::filesystem::path& folder, double seconds) {
+  BenchIoOptions options;
+  options.folder = folder;
+  options.layout.file_per_process = true;
+  options.layout.block_bytes = kFileBytes;
+  options.fsync = true;
+  options.reorder = context.session().world().size() > 1;
+  options.stonewall = std::max(seconds / 12, 0.01);
+  options.files = 100;
+  options.file_bytes = 4096;
+  options.duration = seconds / 2;
+  const BenchIoResult result = bench_io(options, context.session());
+  demand_right(result.wrong, "io");
+  return result.results;
+}
+
+Json ask_loader(AppContext& context, const std::filesystem::path& folder, double seconds) {
+  EmulationOptions options;
+  options.workload = "unet3d";
+  options.folder = folder;
+  options.scale = 0.02;
+  options.data_bytes = 4 * kFileBytes;
+  options.steps = 1000;
+  options.duration = seconds;
+  return emulate_loader(options, context.session()).results;
+}
+
+Json ask_ckpt(AppContext& context, const std::filesystem::path& folder, double seconds) {
+  ModelCkptOptions options;
+  options.model = "llama3-8b";
+  options.folder = folder;
+  options.bytes = 2 * kFileBytes;
+  options.duration = seconds;
+  return bench_model_ckpt(options, context.session());
+}
+
+Json ask_step(AppContext& context, double seconds) {
+  BenchStepOptions options;
+  options.model = seconds >= kLargeModelSeconds ? "gpt2-124m" : "small-gpt2";
+  options.sequence = 128;
+  options.micro_batch = 2;
+  options.duration = seconds;
+  return Json::array({bench_step(options, context)});
+}
+
+}  // namespace
+
+std::vector<std::string> question_names() {
+  return {"gemm", "mem", "noise", "coll", "p2p", "pairs", "io", "loader", "ckpt", "step"};
+}
+
+std::vector<Question> chosen(std::vector<Question> all, const std::vector<std::string>& only) {
+  if (only.empty()) {
+    return all;
+  }
+  std::vector<Question> some;
+  for (Question& question : all) {
+    if (std::find(only.begin(), only.end(), question.name) != only.end()) {
+      some.push_back(std::move(question));
+    }
+  }
+  if (some.empty()) {
+    throw ConfigError("--only names nothing that one rank can measure: start more with mpirun");
+  }
+  return some;
+}
+
+std::vector<Question> questions_for(AppContext& context, const std::filesystem::path& folder) {
+  using Ask = Json (*)(AppContext&, double);
+  using AskDisk = Json (*)(AppContext&, const std::filesystem::path&, double);
+  const auto ask = [&context](Ask question) {
+    return [&context, question](double seconds) { return question(context, seconds); };
+  };
+  const auto ask_disk = [&context, folder](AskDisk question) {
+    return
+        [&context, folder, question](double seconds) { return question(context, folder, seconds); };
+  };
+  std::vector<Question> all = {{"gemm", 2, 1, ask(ask_gemm)},
+                               {"mem", 3, 2, ask(ask_mem)},
+                               {"noise", 1, 0.5, ask(ask_noise)}};
+  if (context.session().world().size() > 1) {
+    all.push_back({"coll", 2, 1, ask(ask_coll)});
+    all.push_back({"p2p", 1, 1, ask(ask_p2p)});
+    all.push_back({"pairs", 1, 1, ask(ask_pairs)});
+  }
+  all.push_back({"io", 3, 1.5, ask_disk(ask_io)});
+  all.push_back({"loader", 2, 1.5, ask_disk(ask_loader)});
+  all.push_back({"ckpt", 2, 1.5, ask_disk(ask_ckpt)});
+  all.push_back({"step", 4, 4, ask(ask_step)});
+  return all;
+}
+
+}  // namespace trireme

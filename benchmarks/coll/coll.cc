@@ -1,0 +1,239 @@
+#include "benchmarks/coll/coll.h"
+
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "benchmarks/coll/coll_check.h"
+#include "benchmarks/coll/coll_entry.h"
+#include "benchmarks/coll/contestant.h"
+#include "benchmarks/coll/nccl_table.h"
+#include "benchmarks/memory_rate.h"
+#include "src/app/command/version.h"
+#include "src/device/pool.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostSizes = 10'000;
+// Smaller arrays fit into caches, so the rate of the memory does not limit them.
+constexpr std::int64_t kMemoryBoundBytes = std::int64_t{1} << 20;
+
+class CollBench {
+ public:
+  CollBench(const BenchCollOptions& options, MpiSession& session)
+      : options_(options),
+        session_(session),
+        comm_(session.make_world(options.backend)),
+        pool_(Device::cpu(), options.ordinary_memory ? host_memory() : comm_->memory()),
+        first_(pool_.allocate(buffer_bytes())),
+        second_(pool_.allocate(buffer_bytes())) {
+    if (options.peer_mpi) {
+      mpi_.emplace(session);
+    }
+    if (options.root >= comm_->size()) {
+      throw ConfigError(
+          fmt::format("-r {}: the ranks are 0 to {}", options.root, comm_->size() - 1));
+    }
+  }
+
+  BenchCollResult run() {
+    BenchCollResult result{nlohmann::ordered_json::array(), 0};
+    for (const Collective op : options_.ops) {
+      run_one(op, result);
+    }
+    return result;
+  }
+
+ private:
+  std::int64_t buffer_bytes() const { return std::max<std::int64_t>(options_.max_bytes, 64); }
+  bool speaks() const { return comm_->rank() == 0; }
+  void say(const std::string& text) const {
+    if (speaks()) {
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    }
+  }
+
+  void run_one(Collective op, BenchCollResult& result);
+  std::string header(Collective op);
+  CollMeasurement measure(const CollectiveTask& task, std::int64_t bytes);
+  void check(CollMeasurement& measurement, Contestant& ours);
+  void time(CollMeasurement& measurement, Contestant& ours);
+  NcclCell cell(const CollMeasurement& measurement, bool in_place) const;
+
+  BenchCollOptions options_;
+  MpiSession& session_;
+  std::unique_ptr<Communicator> comm_;
+  Pool pool_;
+  Buffer first_;
+  Buffer second_;
+  std::optional<MpiNative> mpi_;
+  std::optional<MemoryRate> memory_;
+};
+
+std::string CollBench::header(Collective op) {
+  const RankPlace& place = session_.place();
+  const std::string line = nccl_device_line(place.rank, ::getpid(), place.host, place.local_rank,
+                                            "cpus " + place.binding.cpus);
+  const auto version = version_json();
+  NcclHeader header{
+      .program = fmt::format("trireme {} backend={} memory={} mpi={}",
+                             version.at("version").get<std::string>(), name_of(options_.backend),
+                             options_.ordinary_memory ? "ordinary" : "transport",
+                             session_.library_version()),
+      .test = nccl_test_of(op),
+      .min_bytes = options_.min_bytes,
+      .max_bytes = options_.max_bytes,
+      .step = options_.factor > 1 ? options_.factor : options_.increment,
+      .step_is_factor = options_.factor > 1,
+      .warmup = options_.turns.warmup,
+      .iterations = options_.turns.iterations,
+      .aggregated = options_.turns.aggregated,
+      .checks = options_.checks,
+      .devices = all_gather_text(*comm_, line)};
+  return nccl_header(header);
+}
+
+void CollBench::check(CollMeasurement& measurement, Contestant& ours) {
+  const CollCheck checker(measurement.task, options_.dtype, comm_->rank(), comm_->size());
+  const std::int64_t n = measurement.size.elements;
+  const View from = first_.view(options_.dtype).slice(0, n);
+  const View to = second_.view(options_.dtype).slice(0, n);
+  for (int round = 0; round < options_.checks; ++round) {
+    checker.fill(from);
+    if (n > 0) {
+      std::memset(to.data, 0x5A, static_cast<std::size_t>(to.bytes()));
+    }
+    ours.out_of_place(from, to);
+    measurement.wrong[0] += all_reduce_value(*comm_, checker.count_wrong(to), ReduceOp::sum);
+    checker.fill(from);
+    ours.in_place(from, to);
+    measurement.wrong[1] += all_reduce_value(*comm_, checker.count_wrong(from), ReduceOp::sum);
+  }
+}
+
+void CollBench::time(CollMeasurement& measurement, Contestant& ours) {
+  const std::int64_t n = measurement.size.elements;
+  const View a = first_.view(options_.dtype).slice(0, n);
+  const View b = second_.view(options_.dtype).slice(0, n);
+  std::memset(first_.data(), 0, static_cast<std::size_t>(first_.bytes()));
+  const bool with_peer =
+      mpi_ && (!reduces(measurement.task.op) || MpiNative::can_reduce(options_.dtype));
+  std::unique_ptr<Contestant> peer;
+  std::vector<std::function<void()>> ways = {[&] { ours.out_of_place(a, b); }};
+  if (with_peer) {
+    peer = make_contestant(*mpi_, measurement.task, comm_->rank(), comm_->size());
+    ways.emplace_back([&] { peer->out_of_place(a, b); });
+  }
+  ways.emplace_back([&] { ours.in_place(a, b); });
+  if (with_peer) {
+    ways.emplace_back([&] { peer->in_place(a, b); });
+  }
+  auto samples = take_turns(*comm_, ways, options_.turns);
+  measurement.ours = {samples[0], samples[with_peer ? 2 : 1]};
+  if (with_peer) {
+    measurement.peer = {samples[1], samples[3]};
+  }
+}
+
+CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t bytes) {
+  CollMeasurement measurement;
+  measurement.task = task;
+  measurement.size = cut_size(task.op, bytes, options_.dtype, comm_->size());
+  measurement.ranks = comm_->size();
+  const auto ours = make_contestant(*comm_, task);
+  check(measurement, *ours);
+  time(measurement, *ours);
+  if (task.op == Collective::all_reduce && measurement.size.bytes >= kMemoryBoundBytes) {
+    if (!memory_) {
+      memory_.emplace();
+    }
+    measurement.memory_rate = memory_->measure(*comm_);
+  }
+  return measurement;
+}
+
+NcclCell CollBench::cell(const CollMeasurement& measurement, bool in_place) const {
+  const double seconds = median(measurement.ours[in_place ? 1 : 0].seconds);
+  NcclCell cell{seconds * 1e6, measurement.algbw(seconds), measurement.busbw(seconds), {}};
+  // nccl-tests has no all-to-all in place and prints no count of wrong elements there.
+  const bool counted = measurement.task.op != Collective::barrier &&
+                       !(in_place && measurement.task.op == Collective::all_to_all);
+  if (options_.checks > 0 && counted) {
+    cell.wrong = measurement.wrong[in_place ? 1 : 0];
+  }
+  return cell;
+}
+
+void CollBench::run_one(Collective op, BenchCollResult& result) {
+  const CollectiveTask task{op, options_.reduction, options_.root};
+  std::vector<std::int64_t> sizes = bench_sizes(options_);
+  if (op == Collective::barrier) {
+    sizes = {0};
+  }
+  say(header(op));
+  double busbw = 0;
+  std::int64_t errors = 0;
+  std::string peer_lines;
+  for (const std::int64_t bytes : sizes) {
+    const CollMeasurement measurement = measure(task, bytes);
+    const NcclCell out_of_place = cell(measurement, false);
+    const NcclCell in_place = cell(measurement, true);
+    say(nccl_row_start({measurement.size, std::string(nccl_name_of(options_.dtype)),
+                        reduces(op) ? std::string(reduction_name(options_.reduction)) : "none",
+                        has_root(op) ? options_.root : -1}) +
+        nccl_cell(out_of_place) + nccl_cell(in_place) + "\n");
+    busbw += (out_of_place.busbw + in_place.busbw) / 2;
+    for (const std::int64_t wrong : measurement.wrong) {
+      errors += wrong > 0 ? 1 : 0;
+      result.wrong += wrong;
+    }
+    peer_lines += peer_line(measurement);
+    result.results.push_back(coll_entry(measurement, options_, session_));
+  }
+  say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
+  if (!peer_lines.empty()) {
+    say(peer_header(op) + peer_lines);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
+  if (options.max_bytes < options.min_bytes) {
+    throw ConfigError(fmt::format("-e {} is below -b {}", options.max_bytes, options.min_bytes));
+  }
+  const bool grows = options.factor > 1 ? options.min_bytes > 0 : options.increment > 0;
+  if (!grows && options.min_bytes != options.max_bytes) {
+    throw ConfigError("the sizes do not grow: -f needs -b above 0, and -i must be above 0");
+  }
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes;
+       bytes = options.factor > 1 ? bytes * options.factor : bytes + options.increment) {
+    sizes.push_back(bytes);
+    if (!grows) {
+      break;
+    }
+    if (sizes.size() > kMostSizes) {
+      throw ConfigError(
+          fmt::format("-b, -e and -i name more than {} sizes: take a larger step", kMostSizes));
+    }
+  }
+  return sizes;
+}
+
+BenchCollResult bench_coll(const BenchCollOptions& options, MpiSession& session) {
+  (void)bench_sizes(options);
+  CollBench bench(options, session);
+  if (session.world().size() < 2) {
+    throw ConfigError(
+        "bench coll measures operations between ranks: start it with mpirun -n 2 or srun -n 2");
+  }
+  return bench.run();
+}
+
+}  // namespace trireme

@@ -1,0 +1,190 @@
+#include "benchmarks/coll/tune.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/coll/contestant.h"
+#include "benchmarks/report.h"
+#include "src/base/json_fields.h"
+#include "src/device/pool.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::array<Backend, 4> kBackends = {Backend::mpi, Backend::shm, Backend::ucx,
+                                              Backend::hierarchical};
+
+// Candidate is a backend to compare, with its own buffers.
+class Candidate {
+ public:
+  Candidate(Backend backend, std::unique_ptr<Communicator> comm, std::int64_t bytes)
+      : backend_(backend),
+        comm_(std::move(comm)),
+        pool_(Device::cpu(), comm_->memory()),
+        first_(pool_.allocate(bytes)),
+        second_(pool_.allocate(bytes)) {}
+
+  Backend backend() const { return backend_; }
+  // Runs the form of the operation that needs no copy: all_to_all out of place, the others in
+  // place.
+  void run(const CollectiveTask& task, DType dtype, std::int64_t elements) {
+    const View a = first_.view(dtype).slice(0, elements);
+    const View b = second_.view(dtype).slice(0, elements);
+    const auto contestant = make_contestant(*comm_, task);
+    if (task.op == Collective::all_to_all) {
+      contestant->out_of_place(a, b);
+    } else {
+      contestant->in_place(a, b);
+    }
+  }
+
+ private:
+  Backend backend_;
+  std::unique_ptr<Communicator> comm_;
+  Pool pool_;
+  Buffer first_;
+  Buffer second_;
+};
+
+class TuneBench {
+ public:
+  TuneBench(const BenchCollOptions& options, MpiSession& session)
+      : options_(options), session_(session) {
+    for (const Backend backend : kBackends) {
+      add(backend);
+    }
+  }
+
+  TuneResult run() {
+    TuneResult result{empty_tuning(), nlohmann::ordered_json::array()};
+    for (const Collective op : options_.ops) {
+      std::vector<std::pair<std::int64_t, Backend>> fastest;
+      std::optional<std::size_t> chosen;
+      for (const std::int64_t bytes : bench_sizes(options_)) {
+        chosen = measure({op, options_.reduction, 0}, bytes, chosen, result.results);
+        fastest.emplace_back(bytes, candidates_[*chosen]->backend());
+      }
+      const auto entries = tuning_entries(op, fastest);
+      result.tuning.entries.insert(result.tuning.entries.end(), entries.begin(), entries.end());
+    }
+    return result;
+  }
+
+ private:
+  bool speaks() const { return session_.world().rank() == 0; }
+
+  // Adds a backend, unless it cannot connect the ranks. All ranks agree on this.
+  void add(Backend backend) {
+    std::unique_ptr<Communicator> comm;
+    std::string reason;
+    try {
+      comm = session_.make_world(backend);
+    } catch (const ConfigError& error) {
+      reason = error.what();
+    }
+    const std::int64_t made = comm == nullptr ? 0 : 1;
+    if (all_reduce_value(session_.world(), made, ReduceOp::min) == 1) {
+      const std::int64_t bytes = std::max<std::int64_t>(options_.max_bytes, 64);
+      candidates_.push_back(std::make_unique<Candidate>(backend, std::move(comm), bytes));
+    } else if (speaks()) {
+      fmt::print("# {} is not available: {}\n", name_of(backend),
+                 reason.empty() ? "another rank cannot use it" : reason);
+    }
+  }
+
+  Tuning empty_tuning() const {
+    Tuning tuning;
+    std::set<std::string> hosts;
+    for (const RankPlace& place : session_.places()) {
+      hosts.insert(place.host);
+      tuning.ranks_per_host = std::max(tuning.ranks_per_host, place.local_size);
+    }
+    tuning.ranks = session_.world().size();
+    tuning.hosts = static_cast<int>(hosts.size());
+    return tuning;
+  }
+
+  // Returns the index of the best candidate.
+  std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
+                      std::optional<std::size_t> before, nlohmann::ordered_json& results) {
+    Communicator& world = session_.world();
+    const CollectiveSize size = cut_size(task.op, bytes, options_.dtype, world.size());
+    std::vector<std::function<void()>> ways;
+    for (const auto& candidate : candidates_) {
+      ways.emplace_back([&, candidate = candidate.get()] {
+        candidate->run(task, options_.dtype, size.elements);
+      });
+    }
+    const auto samples = take_turns(world, ways, options_.turns);
+    std::vector<double> medians;
+    std::string line = fmt::format("{:<15} {:>12}", name_of(task.op), bytes);
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const double seconds = median(samples[c].seconds);
+      medians.push_back(seconds);
+      line += fmt::format("  {} {:.1f} us", name_of(candidates_[c]->backend()), seconds * 1e6);
+      results.push_back({{"name", "coll_tune"},
+                         {"params",
+                          {{"op", name_of(task.op)},
+                           {"bytes", bytes},
+                           {"dtype", nccl_name_of(options_.dtype)},
+                           {"backend", name_of(candidates_[c]->backend())},
+                           {"ranks", world.size()}}},
+                         {"metrics", {{"time_us", seconds * 1e6}}},
+                         {"measurement", to_json(how_turns_measure(options_.turns))},
+                         {"samples",
+                          {{"time_us", samples_json(multiplied(samples[c].seconds, 1e6),
+                                                    multiplied(samples[c].by_rank, 1e6))}}}});
+    }
+    const std::size_t chosen = choose_backend(medians, before);
+    if (speaks()) {
+      fmt::print("{}  -> {}\n", line, name_of(candidates_[chosen]->backend()));
+      std::fflush(stdout);
+    }
+    return chosen;
+  }
+
+  BenchCollOptions options_;
+  MpiSession& session_;
+  std::vector<std::unique_ptr<Candidate>> candidates_;
+};
+
+}  // namespace
+
+std::size_t choose_backend(const std::vector<double>& seconds, std::optional<std::size_t> before) {
+  constexpr double kWorthAChange = 1.05;
+  const auto best = std::min_element(seconds.begin(), seconds.end());
+  if (before && seconds.at(*before) <= kWorthAChange * *best) {
+    return *before;
+  }
+  return static_cast<std::size_t>(best - seconds.begin());
+}
+
+std::vector<TuningEntry> tuning_entries(
+    Collective op, const std::vector<std::pair<std::int64_t, Backend>>& fastest) {
+  std::vector<TuningEntry> entries;
+  for (const auto& [bytes, backend] : fastest) {
+    if (!entries.empty() && entries.back().backend == backend) {
+      entries.back().max_bytes = bytes;
+    } else {
+      entries.push_back({std::string(name_of(op)), bytes, backend});
+    }
+  }
+  if (!entries.empty()) {
+    entries.back().max_bytes = kMostCount;
+  }
+  return entries;
+}
+
+TuneResult bench_tune(const BenchCollOptions& options, MpiSession& session) {
+  if (session.world().size() < 2) {
+    throw ConfigError(
+        "--write-tuning compares backends among ranks: start at least two with mpirun or srun");
+  }
+  (void)bench_sizes(options);
+  return TuneBench(options, session).run();
+}
+
+}  // namespace trireme

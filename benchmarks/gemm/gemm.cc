@@ -1,0 +1,222 @@
+#include "benchmarks/gemm/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/gemm/product.h"
+#include "benchmarks/statistics.h"
+#include "benchmarks/turns.h"
+#include "src/base/error.h"
+#include "src/base/median.h"
+#include "src/base/units.h"
+#include "src/compute/device_context.h"
+#include "src/compute/kernel_choice.h"
+#include "src/train/memory/available_memory.h"
+#include "src/train/run/model_presets.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kWarmup = 2;
+constexpr StopRule kUntilKnown{.least = 6, .most = 1000, .seconds = 2, .precision = 0.05};
+constexpr double kMostOfMemory = 0.7;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // null in JSON
+
+struct Measured {
+  ProductShape shape;
+  std::string precision;
+  TurnSamples samples = {};
+  std::int64_t wrong = 0;
+  double baseline = kNone;
+  double fraction = kNone;  // of the baseline
+};
+
+class GemmBench {
+ public:
+  GemmBench(const BenchGemmOptions& options, MpiSession& session)
+      : options_(options),
+        session_(session),
+        threads_(
+            compute_threads(options.threads > 0 ? options.threads : session.place().threads())) {
+    for (const std::int64_t size : options.sizes) {
+      shapes_.push_back(square_shape(size));
+    }
+    if (!options.model.empty()) {
+      const auto model = model_shapes(preset_model_config(options.model), options.tokens);
+      shapes_.insert(shapes_.end(), model.begin(), model.end());
+    }
+    check_memory();
+  }
+
+  BenchGemmResult run() {
+    BenchGemmResult result{Json::array(), 0, std::nullopt};
+    print_head();
+    for (const std::string& precision : options_.precisions) {
+      for (const ProductShape& shape : shapes_) {
+        measure(shape, precision, result);
+      }
+    }
+    return result;
+  }
+
+ private:
+  Communicator& world() const { return session_.world(); }
+  void say(const std::string& text) const {
+    if (world().rank() == 0) {
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    }
+  }
+  static DType dtype_of_precision(const std::string& precision) {
+    return precision == "bf16" ? DType::bf16 : DType::f32;
+  }
+
+  void check_memory() const {
+    std::int64_t most = 0;
+    for (const ProductShape& shape : shapes_) {
+      for (const std::string& precision : options_.precisions) {
+        most = std::max(most, shape.bytes(dtype_of_precision(precision)));
+      }
+    }
+    const AvailableMemory memory = available_memory();
+    const std::int64_t wanted = most * session_.place().local_size;
+    if (static_cast<double>(wanted) > kMostOfMemory * static_cast<double>(memory.bytes)) {
+      throw ConfigError(fmt::format(
+          "the largest product takes {} on this host, and {} are free: take smaller sizes, fewer "
+          "--tokens or fewer ranks",
+          format_bytes(wanted), format_bytes(memory.bytes)));
+    }
+  }
+
+  TurnOptions turns() const {
+    const auto parts = static_cast<double>(shapes_.size() * options_.precisions.size());
+    TurnOptions turns;
+    turns.warmup = kWarmup;
+    turns.until_all_end = true;
+    turns.sample_seconds = 5e-3;
+    turns.stop = options_.duration > 0 ? StopRule::count_or_duration(0, options_.duration / parts)
+                                       : kUntilKnown;
+    return turns;
+  }
+
+  void print_head() const {
+    say(fmt::format("# Trireme gemm: {} of {} at once, kernels {}\n",
+                    counted(world().size(), "rank"), counted(threads_, "thread"),
+                    kernels_for(Device::cpu()).name));
+    say("# Rates count 2 M N K operations per product; time until all ranks end\n");
+    say(fmt::format("# {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8} {:>7} {:>5}\n", "type", "layer",
+                    "pass", "M", "N", "K", "GFLOP/s", "base", "wrong"));
+  }
+
+  void measure(const ProductShape& shape, const std::string& precision, BenchGemmResult& result);
+  Json entry(const Measured& m) const;
+  // Returns the rate of the node's baseline, of all its cores, in FLOP/s, or kNone.
+  double baseline(const std::string& precision) const;
+  // Returns the rate of the ranks on rank 0's host, which the baseline is about.
+  double rate_of_first_host(const ProductShape& shape, const TurnSamples& samples) const;
+
+  BenchGemmOptions options_;
+  MpiSession& session_;
+  int threads_;
+  std::vector<ProductShape> shapes_;
+};
+
+double GemmBench::baseline(const std::string& precision) const {
+  if (!options_.baseline) {
+    return kNone;
+  }
+  const auto rate = options_.baseline->rates.find("products " + precision);
+  return rate == options_.baseline->rates.end() ? kNone : 1e9 * rate->second.median;
+}
+
+double GemmBench::rate_of_first_host(const ProductShape& shape, const TurnSamples& samples) const {
+  const auto& places = session_.places();
+  double rate = 0;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (places[rank].host == places.front().host) {
+      rate += shape.flops() / median(samples.by_rank[rank]);
+    }
+  }
+  return rate;
+}
+
+Json GemmBench::entry(const Measured& m) const {
+  std::vector<double> medians;
+  for (const auto& times : m.samples.by_rank) {
+    medians.push_back(median(times));
+  }
+  const auto slowest_rank = std::max_element(medians.begin(), medians.end());
+  const auto fastest_rank = std::min_element(medians.begin(), medians.end());
+  const MedianInterval time = median_interval(m.samples.seconds);
+  const bool square = m.shape.pass.empty();
+  const Json params = {
+      {"layer", m.shape.name},
+      {"pass", square ? Json(nullptr) : Json(m.shape.pass)},
+      {"model", square ? Json(nullptr) : Json(options_.model)},
+      {"m", m.shape.m},
+      {"n", m.shape.n},
+      {"k", m.shape.k},
+      {"transpose_a", m.shape.transpose_a},
+      {"transpose_b", m.shape.transpose_b},
+      {"precision", m.precision},
+      {"result_precision", m.shape.pass == "weight_gradient" ? "fp32" : m.precision},
+      {"ranks", world().size()},
+      {"threads", threads_},
+      {"kernels", kernels_for(Device::cpu()).name},
+      {"aggregated", m.samples.aggregated}};
+  const Json metrics = {{"time_us", 1e6 * time.median},
+                        {"time_us_low", 1e6 * time.low},
+                        {"time_us_high", 1e6 * time.high},
+                        {"flop_convention", "2 M N K"},
+                        {"flops_per_s", world().size() * m.shape.flops() / time.median},
+                        {"slowest_rank", slowest_rank - medians.begin()},
+                        {"slowest_rank_flops_per_s", m.shape.flops() / *slowest_rank},
+                        {"fastest_rank_flops_per_s", m.shape.flops() / *fastest_rank},
+                        {"baseline_flops_per_s", m.baseline},
+                        {"fraction_of_baseline", m.fraction},
+                        {"wrong", m.wrong}};
+  return {{"name", "gemm"},
+          {"params", params},
+          {"metrics", metrics},
+          {"measurement", to_json(how_turns_measure(turns()))},
+          {"samples",
+           {{"time_us", samples_json(multiplied(m.samples.seconds, 1e6),
+                                     multiplied(m.samples.by_rank, 1e6))}}}};
+}
+
+void GemmBench::measure(const ProductShape& shape, const std::string& precision,
+                        BenchGemmResult& result) {
+  DeviceContext context(Device::cpu(), threads_);
+  Product product(context, shape, dtype_of_precision(precision));
+  product.run();
+  Measured m{.shape = shape, .precision = precision};
+  m.wrong = all_reduce_value(world(), product.wrong(), ReduceOp::sum);
+  m.samples = take_turns(world(), {[&] { product.run(); }}, turns()).front();
+  m.baseline = baseline(precision);
+  m.fraction = rate_of_first_host(shape, m.samples) / m.baseline;
+  const bool compared = !std::isnan(m.fraction);
+  say(fmt::format("  {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8.1f} {:>7} {:>5}\n", precision,
+                  shape.name, shape.pass.empty() ? "-" : shape.pass, shape.m, shape.n, shape.k,
+                  world().size() * shape.flops() / median(m.samples.seconds) / 1e9,
+                  compared ? fmt::format("{:.2f}", m.fraction) : "-", m.wrong));
+  result.wrong += m.wrong;
+  if (compared) {
+    result.least_fraction = std::min(result.least_fraction.value_or(m.fraction), m.fraction);
+  }
+  result.results.push_back(entry(m));
+}
+
+}  // namespace
+
+BenchGemmResult bench_gemm(const BenchGemmOptions& options, MpiSession& session) {
+  return GemmBench(options, session).run();
+}
+
+}  // namespace trireme

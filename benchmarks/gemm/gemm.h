@@ -1,0 +1,38 @@
+// `trireme bench gemm` measures the rate of matrix products on all ranks at once, with the kernels
+// of training, and verifies the results. Rates count 2 M N K operations per product.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/gemm/product_shapes.h"
+#include "slurm/health/measures.h"
+#include "src/app/command/app_context.h"
+
+namespace trireme {
+
+struct BenchGemmOptions {
+  std::vector<std::int64_t> sizes;  // of squares
+  std::string model;                // a preset, whose shapes are measured, too; "" for none
+  std::int64_t tokens = 1024;       // of a micro-batch of the model
+  std::vector<std::string> precisions = {"bf16", "fp32"};
+  int threads = 0;      // per rank; 0 for its share of the cores
+  double duration = 0;  // seconds of all products together; 0 until each rate is known to 5 %
+  // Rates that `trireme health --save-baseline` has measured with all cores of rank 0's node.
+  std::optional<Measures> baseline;
+};
+
+struct BenchGemmResult {
+  nlohmann::ordered_json results;  // entries {name: gemm, params, metrics, measurement, samples}
+  std::int64_t wrong = 0;          // elements, over all products and ranks
+  // The lowest rate as a fraction of the baseline's; nothing without a rate to compare with.
+  std::optional<double> least_fraction;
+};
+
+// Prints a table on rank 0. Collective.
+BenchGemmResult bench_gemm(const BenchGemmOptions& options, MpiSession& session);
+
+}  // namespace trireme

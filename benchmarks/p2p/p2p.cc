@@ -1,0 +1,242 @@
+#include "benchmarks/p2p/p2p.h"
+
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/p2p/point_to_point.h"
+#include "benchmarks/sampling.h"
+#include "benchmarks/statistics.h"
+#include "src/device/pool.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// OSU's column widths. Values have two decimals.
+constexpr int kSizeWidth = 10;
+constexpr int kValueWidth = 18;
+// From this size on, OSU makes fewer iterations.
+constexpr std::int64_t kLargeMessage = 8192;
+// Iterations between two looks at the clock, with --duration.
+constexpr int kBatch = 100;
+
+class P2pBench {
+ public:
+  P2pBench(const BenchP2pOptions& options, MpiSession& session)
+      : options_(options),
+        session_(session),
+        comm_(session.make_world(options.backend)),
+        pool_(Device::cpu(), comm_->memory()),
+        buffer_(pool_.allocate(std::max<std::int64_t>(options.max_bytes, 64))) {
+    std::memset(buffer_.data(), 0, static_cast<std::size_t>(buffer_.bytes()));
+  }
+
+  BenchP2pResult run() {
+    BenchP2pResult result{Json::array(), 0};
+    if (options_.latency) {
+      say(fmt::format("# Trireme latency test between ranks {} and {}, backend {}\n",
+                      options_.first, options_.second, name_of(options_.backend)));
+      say(title("Avg Latency(us)"));
+      over_sizes([&](std::int64_t bytes) { latency(bytes, result); });
+    }
+    if (options_.bandwidth) {
+      say(fmt::format("# Trireme bandwidth test between ranks {} and {}, backend {}, window {}\n",
+                      options_.first, options_.second, name_of(options_.backend), options_.window));
+      say(title("Bandwidth (MB/s)"));
+      over_sizes([&](std::int64_t bytes) { bandwidth(bytes, result); });
+    }
+    return result;
+  }
+
+ private:
+  bool takes_part() const {
+    return comm_->rank() == options_.first || comm_->rank() == options_.second;
+  }
+  bool sends() const { return comm_->rank() == options_.first; }
+  void say(const std::string& text) const {
+    if (comm_->rank() == 0) {
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    }
+  }
+  std::string title(const char* value) const {
+    return fmt::format("{:<{}}{:>{}}", "# Size", kSizeWidth, value, kValueWidth) +
+           verdict("Validation") + "\n";
+  }
+  std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
+    return fmt::format("{:<{}}{:>{}.2f}", bytes, kSizeWidth, value, kValueWidth) +
+           verdict(wrong == 0 ? "Pass" : "Fail") + "\n";
+  }
+  // OSU's last column, which it has with -c.
+  std::string verdict(const char* text) const {
+    return options_.show_check ? fmt::format("{:>{}}", text, kValueWidth) : "";
+  }
+
+  template <class Visit>
+  void over_sizes(Visit visit) const {
+    for (std::int64_t bytes = options_.min_bytes; bytes <= options_.max_bytes;
+         bytes = bytes == 0 ? 1 : 2 * bytes) {
+      visit(bytes);
+    }
+  }
+
+  PointToPoint plan(std::int64_t bytes, int small, int large, int small_warmup, int large_warmup) {
+    const bool is_large = bytes > kLargeMessage;
+    return {
+        .peer = sends() ? options_.second : options_.first,
+        .sends = sends(),
+        .warmup = options_.warmup >= 0 ? options_.warmup : (is_large ? large_warmup : small_warmup),
+        .iterations = options_.iterations > 0 ? options_.iterations : (is_large ? large : small)};
+  }
+
+  // Runs measure(how) on the two ranks while the others wait: once, or with --duration in batches
+  // until the time is over. Returns the times on every rank.
+  template <class Measure>
+  std::vector<double> among_two(PointToPoint how, Measure measure) {
+    std::vector<double> all;
+    how.iterations = batch(how);
+    std::size_t batches = 0;
+    for (Sampling sampling(rule(), comm_.get()); sampling.more(batches); ++batches) {
+      comm_->barrier().wait();
+      std::vector<double> seconds(static_cast<std::size_t>(how.iterations), 0);
+      if (takes_part()) {
+        seconds = measure(how);
+      }
+      comm_->all_reduce({seconds.data(), how.iterations, DType::f64}, ReduceOp::max).wait();
+      all.insert(all.end(), seconds.begin(), seconds.end());
+      how.warmup = 0;
+    }
+    return all;
+  }
+
+  int batch(const PointToPoint& how) const {
+    return options_.duration > 0 ? std::min(how.iterations, kBatch) : how.iterations;
+  }
+  // Counts batches.
+  StopRule rule() const {
+    int parts = 0;
+    over_sizes(
+        [&](std::int64_t) { parts += (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); });
+    return StopRule::count_or_duration(1, options_.duration / parts);
+  }
+  Json measurement(const PointToPoint& how, const std::string& sample) const {
+    StopRule rule = this->rule();
+    rule.least *= batch(how);
+    rule.most *= batch(how);
+    return to_json({.warmup = how.warmup,
+                    .stop = rule,
+                    .sample = sample,
+                    .synchronized_by = "a barrier before the first sample; then by the messages"});
+  }
+
+  void latency(std::int64_t bytes, BenchP2pResult& result);
+  void bandwidth(std::int64_t bytes, BenchP2pResult& result);
+  std::int64_t wrong_bytes(const View& data);
+  Json params(std::int64_t bytes, const PointToPoint& how, std::size_t iterations) const;
+
+  BenchP2pOptions options_;
+  MpiSession& session_;
+  std::unique_ptr<Communicator> comm_;
+  Pool pool_;
+  Buffer buffer_;
+};
+
+// Sends a pattern there and back, and counts the wrong bytes on both ranks.
+std::int64_t P2pBench::wrong_bytes(const View& data) {
+  std::int64_t wrong = 0;
+  if (options_.check && takes_part()) {
+    auto* bytes = static_cast<unsigned char*>(data.data);
+    for (std::int64_t i = 0; i < data.count; ++i) {
+      bytes[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
+    }
+    (void)latency_seconds(*comm_, data,
+                          {sends() ? options_.second : options_.first, sends(), 0, 1});
+    for (std::int64_t i = 0; i < data.count; ++i) {
+      wrong += bytes[i] == i % 251 ? 0 : 1;
+    }
+  }
+  return all_reduce_value(*comm_, wrong, ReduceOp::sum);
+}
+
+Json P2pBench::params(std::int64_t bytes, const PointToPoint& how, std::size_t iterations) const {
+  return {{"bytes", bytes},
+          {"backend", name_of(options_.backend)},
+          {"ranks", comm_->size()},
+          {"pair", {options_.first, options_.second}},
+          {"hosts", {comm_->host(options_.first), comm_->host(options_.second)}},
+          {"iterations", iterations},
+          {"warmup", how.warmup}};
+}
+
+void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
+  const View data = buffer_.view(DType::u8).slice(0, bytes);
+  const std::int64_t wrong = wrong_bytes(data);
+  const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
+  const auto seconds =
+      among_two(how, [&](const PointToPoint& some) { return latency_seconds(*comm_, data, some); });
+  const auto count = static_cast<double>(seconds.size());
+  const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / count;
+  const MedianInterval median = median_interval(seconds);
+  say(row(bytes, mean * 1e6, wrong));
+  result.wrong += wrong;
+  result.results.push_back(
+      {{"name", "p2p_latency"},
+       {"params", params(bytes, how, seconds.size())},
+       {"metrics",
+        {{"mean_us", mean * 1e6},
+         {"median_us", median.median * 1e6},
+         {"median_us_low", median.low * 1e6},
+         {"median_us_high", median.high * 1e6},
+         {"wrong", wrong}}},
+       {"measurement", measurement(how, "half of a round trip")},
+       {"samples", {{"time_us", samples_json(multiplied(seconds, 1e6), {})}}}});
+}
+
+void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
+  const View data = buffer_.view(DType::u8).slice(0, bytes);
+  const std::int64_t wrong = wrong_bytes(data);
+  const PointToPoint how = plan(bytes, 100, 20, 10, 2);
+  const auto seconds = among_two(how, [&](const PointToPoint& some) {
+    return window_seconds(*comm_, data, options_.window, some);
+  });
+  const double window_bytes = static_cast<double>(bytes) * options_.window;
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double rate = window_bytes * static_cast<double>(seconds.size()) / total;
+  const MedianInterval median = median_interval(seconds);
+  say(row(bytes, rate / 1e6, wrong));
+  result.wrong += wrong;
+  Json all = params(bytes, how, seconds.size());
+  all["window"] = options_.window;
+  result.results.push_back(
+      {{"name", "p2p_bw"},
+       {"params", all},
+       {"metrics",
+        {{"bandwidth_GBps", rate / 1e9},
+         {"median_GBps", window_bytes / median.median / 1e9},
+         {"median_GBps_low", window_bytes / median.high / 1e9},
+         {"median_GBps_high", window_bytes / median.low / 1e9},
+         {"wrong", wrong}}},
+       {"measurement", measurement(how, "a window of messages and the answer")},
+       {"samples", {{"time_us", samples_json(multiplied(seconds, 1e6), {})}}}});
+}
+
+}  // namespace
+
+BenchP2pResult bench_p2p(const BenchP2pOptions& options, MpiSession& session) {
+  const int size = session.world().size();
+  if (size < 2) {
+    throw ConfigError(
+        "bench p2p measures between two ranks: start it with mpirun -n 2 or srun -n 2");
+  }
+  if (options.first == options.second || options.first >= size || options.second >= size) {
+    throw ConfigError(fmt::format("--pair {},{}: name two different ranks of 0 to {}",
+                                  options.first, options.second, size - 1));
+  }
+  return P2pBench(options, session).run();
+}
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+// `trireme bench p2p` measures latency and bandwidth between two ranks, with the output of OSU's
+// osu_latency and osu_bw. The data is verified once per size.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "src/app/command/app_context.h"
+
+namespace trireme {
+
+struct BenchP2pOptions {
+  Backend backend = Backend::automatic;
+  int first = 0;  // the two ranks that are measured
+  int second = 1;
+  bool latency = true;
+  bool bandwidth = true;
+  std::int64_t min_bytes = 1;
+  std::int64_t max_bytes = std::int64_t{4} << 20;
+  int iterations = 0;   // 0 for OSU's: 10000 and 1000 (latency), 100 and 20 (bandwidth) above 8 KiB
+  int warmup = -1;      // -1 for OSU's: 100 and 10, 10 and 2
+  double duration = 0;  // seconds for all sizes and tests together; 0 for `iterations` of each
+  int window = 64;      // messages in flight at once, for bandwidth
+  bool check = true;
+  bool show_check = false;  // whether the tables have OSU's column of verdicts
+};
+
+struct BenchP2pResult {
+  nlohmann::ordered_json results;  // entries {name: p2p_latency or p2p_bw, params, metrics}
+  std::int64_t wrong = 0;          // wrong bytes
+};
+
+// Prints the tables on rank 0. Collective: the other ranks wait.
+BenchP2pResult bench_p2p(const BenchP2pOptions& options, MpiSession& session);
+
+}  // namespace trireme

@@ -1,0 +1,93 @@
+#include "benchmarks/per_node.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::milliseconds kNap{20};
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// Waits without using a core, so that others on the node can measure.
+void wait_asleep(Communicator& world) {
+  Pending barrier = world.barrier();
+  while (!barrier.done()) {
+    std::this_thread::sleep_for(kNap);
+  }
+  barrier.wait();
+}
+
+void add_host(Json& results, const std::string& host) {
+  for (Json& result : results) {
+    result["params"]["host"] = host;
+  }
+}
+
+}  // namespace
+
+bool has_several_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr && std::string_view(size) != "1") {
+      return true;
+    }
+  }
+  return false;
+}
+
+NodeReport on_each_node(AppContext& context, SecondRank second,
+                        const std::function<NodeReport()>& measure) {
+  if (!has_several_ranks() && !context.has_session()) {
+    NodeReport own = measure();
+    add_host(own.results, host_name());
+    return own;
+  }
+  MpiSession& session = context.session();
+  const auto& places = session.places();
+  if (second == SecondRank::refused &&
+      std::any_of(places.begin(), places.end(),
+                  [](const RankPlace& place) { return place.local_rank > 0; })) {
+    throw ConfigError(
+        "this benchmark measures a whole node by one process: start one rank per node (mpirun "
+        "--map-by ppr:1:node, srun --ntasks-per-node=1), or run it without mpirun or srun");
+  }
+  NodeReport own;
+  own.results = Json::array();
+  if (session.place().local_rank == 0) {
+    own = measure();
+    add_host(own.results, session.place().host);
+  }
+  wait_asleep(session.world());
+  NodeReport all;
+  all.results = Json::array();
+  const std::string packed = Json{{"results", own.results}, {"text", own.text}}.dump();
+  const std::vector<std::string> reports = all_gather_text(session.world(), packed);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const Json report = Json::parse(reports[rank]);
+    for (const Json& result : report.at("results")) {
+      all.results.push_back(result);
+    }
+    const std::string text = report.at("text");
+    all.text += text.empty() || reports.size() == 1
+                    ? text
+                    : fmt::format("# node {}:\n{}", places[rank].host, text);
+  }
+  return all;
+}
+
+}  // namespace trireme

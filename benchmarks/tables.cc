@@ -1,0 +1,178 @@
+#include "benchmarks/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "src/app/command/standard_output.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>()))) {
+    return "";
+  }
+  std::string text = value.is_string() ? value.get<std::string>() : json_line(value);
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return quoted + "\"";
+}
+
+// Returns the keys of one part of all results, in the order of their first appearance.
+std::vector<std::string> columns_of(const Json& results, const char* part) {
+  std::vector<std::string> columns;
+  for (const Json& result : results) {
+    for (const auto& [key, value] : result.at(part).items()) {
+      if (std::find(columns.begin(), columns.end(), key) == columns.end()) {
+        columns.push_back(key);
+      }
+    }
+  }
+  return columns;
+}
+
+// A unit of our metrics, as the end of a name, and what Prometheus wants instead.
+struct BaseUnit {
+  std::string_view ours;
+  std::string_view base;
+  double factor;
+};
+constexpr std::array kBaseUnits = {
+    BaseUnit{"_GBps", "_bytes_per_second", 1e9}, BaseUnit{"_per_s", "_per_second", 1},
+    BaseUnit{"_ms", "_seconds", 1e-3}, BaseUnit{"_us", "_seconds", 1e-6},
+    BaseUnit{"_ns", "_seconds", 1e-9}};
+
+// Splits off a bound of a confidence interval, which stands behind the unit: "time_us_low".
+std::pair<std::string, std::string> without_bound(const std::string& name) {
+  for (const char* bound : {"_low", "_high"}) {
+    if (name.ends_with(bound)) {
+      return {name.substr(0, name.size() - std::string_view(bound).size()), bound};
+    }
+  }
+  return {name, ""};
+}
+
+struct Gauge {
+  std::string name;
+  double value;
+};
+
+Gauge gauge_of(const std::string& result, const std::string& metric, double value) {
+  auto [name, bound] = without_bound(metric);
+  for (const BaseUnit& unit : kBaseUnits) {
+    if (name.ends_with(unit.ours)) {
+      name = name.substr(0, name.size() - unit.ours.size()) + bound + std::string(unit.base);
+      bound.clear();
+      value *= unit.factor;
+      break;
+    }
+  }
+  return {fmt::format("trireme_bench_{}_{}{}", result, name, bound), value};
+}
+
+std::string label(const std::string& name, const Json& value) {
+  std::string text;
+  for (const char c : value.is_string() ? value.get<std::string>() : json_line(value)) {
+    text += c == '\\' ? "\\\\" : c == '"' ? "\\\"" : c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return fmt::format("{}=\"{}\"", name, text);
+}
+
+// As labels, these parameters would begin a new time series with each run.
+constexpr std::array<std::string_view, 9> kFound = {"aggregated",
+                                                    "array_to_cache_ratio",
+                                                    "data_to_memory_ratio",
+                                                    "huge_page_fraction",
+                                                    "iterations",
+                                                    "passes",
+                                                    "reads",
+                                                    "rounds",
+                                                    "warmup"};
+
+std::string labels_of(const Json& params) {
+  std::string labels;
+  for (const auto& [key, value] : params.items()) {
+    if (!value.is_null() && !varies_between_runs(key)) {
+      labels += (labels.empty() ? "" : ",") + label(key, value);
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+bool varies_between_runs(std::string_view param) {
+  return std::find(kFound.begin(), kFound.end(), param) != kFound.end();
+}
+
+std::string results_csv(const Json& results) {
+  const std::vector<std::string> params = columns_of(results, "params");
+  const std::vector<std::string> metrics = columns_of(results, "metrics");
+  std::string text = "name";
+  for (const auto* columns : {&params, &metrics}) {
+    for (const std::string& column : *columns) {
+      text += "," + csv_cell(column);
+    }
+  }
+  text += "\n";
+  for (const Json& result : results) {
+    text += csv_cell(result.at("name"));
+    for (const auto& [part, columns] : {std::pair{"params", &params}, {"metrics", &metrics}}) {
+      for (const std::string& column : *columns) {
+        text += "," + csv_cell(result.at(part).value(column, Json(nullptr)));
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string results_openmetrics(const Json& results, const std::string& command, double time) {
+  // All samples of a family have to follow each other.
+  std::vector<std::string> order;
+  std::map<std::string, std::string> families;
+  for (const Json& result : results) {
+    const std::string name = result.at("name");
+    const std::string labels = labels_of(result.at("params"));
+    for (const auto& [key, value] : result.at("metrics").items()) {
+      if (!value.is_number() || !std::isfinite(value.get<double>())) {
+        continue;
+      }
+      const Gauge gauge = gauge_of(name, key, value.get<double>());
+      std::string& family = families[gauge.name];
+      if (family.empty()) {
+        order.push_back(gauge.name);
+        family = fmt::format(
+            "# HELP {0} The metric {1} of trireme bench, result {2}.\n# TYPE {0} gauge\n",
+            gauge.name, key, name);
+      }
+      family += fmt::format("{}{{{}}} {:.9g}\n", gauge.name, labels, gauge.value);
+    }
+  }
+  std::string text = fmt::format(
+      "# HELP trireme_bench_time_seconds When trireme bench measured, since the epoch.\n"
+      "# TYPE trireme_bench_time_seconds gauge\n"
+      "trireme_bench_time_seconds{{{}}} {:.3f}\n",
+      label("command", command), time);
+  for (const std::string& name : order) {
+    text += families[name];
+  }
+  return text + "# EOF\n";
+}
+
+}  // namespace trireme

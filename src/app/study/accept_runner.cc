@@ -1,0 +1,172 @@
+#include "src/app/study/accept_runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <sstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "benchmarks/p2p/tournament.h"
+#include "src/app/study/launcher.h"
+#include "src/base/error.h"
+#include "src/base/interruption.h"
+#include "src/base/printable.h"
+#include "src/base/stopwatch.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+// Returns the message of this program, or the first line of what a launcher printed.
+std::string cause_in(const std::string& errors) {
+  std::istringstream stream(errors);
+  std::string first;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("trireme") || line.starts_with("rank ")) {
+      return line;
+    }
+    first = first.empty() && line.find_first_not_of("- ") != std::string::npos ? line : first;
+  }
+  return first;
+}
+
+// Health ends with 4 if it has complaints, which its output lists.
+bool is_answer(const CommandResult& result, bool is_health) {
+  return result.good() || (is_health && !result.late && result.code == 4);
+}
+
+}  // namespace
+
+AcceptRunner::AcceptRunner(const AcceptProfile& profile, std::filesystem::path folder)
+    : profile_(profile),
+      folder_(std::move(folder)),
+      program_(profile.program.empty() ? std::filesystem::read_symlink("/proc/self/exe").string()
+                                       : profile.program) {}
+
+void AcceptRunner::measure(const std::vector<std::string>& start, const std::string& what,
+                           const std::string& tag, AcceptSubject& subject) const {
+  std::map<std::string, std::string> names = {{"node", subject.nodes[0]}};
+  if (subject.nodes.size() == 2) {
+    names = {{"a", subject.nodes[0]}, {"b", subject.nodes[1]}};
+  }
+  std::vector<std::string> words = filled_in(start, names);
+  words.push_back(program_);
+  const bool is_health = what == "health" || what.starts_with("health ");
+  const std::filesystem::path file =
+      folder_ / fmt::format("{}-{}.json", fmt::join(subject.nodes, "-"), tag);
+  if (!is_health) {
+    words.emplace_back("bench");
+  }
+  for (const std::string& word : words_of(what)) {
+    words.push_back(word);
+  }
+  if (is_health) {
+    words.insert(words.end(), {"--json", "--seconds", fmt::format("{:g}", profile_.seconds)});
+  } else {
+    words.insert(words.end(), {"-J", file.string()});
+  }
+  const CommandResult result =
+      run_launcher(words, std::chrono::duration<double>(profile_.seconds + (is_health ? 10 : 0)));
+  try {
+    if (!is_answer(result, is_health)) {
+      const std::string why = cause_in(result.errors);
+      throw DataError(
+          result.late ? result.complaint("no result")
+                      : fmt::format("exit code {}{}{}", result.code, why.empty() ? "" : ": ", why));
+    }
+    if (is_health) {
+      add_health(result.output, subject);
+    } else {
+      add_result(read_measured_result(file), subject);
+    }
+  } catch (const Error& error) {
+    subject.complaints.insert(fmt::format("{} has failed: {}", what, error.what()));
+  }
+}
+
+void AcceptRunner::measure_all(const AcceptProfile::Demands& demands,
+                               std::vector<AcceptSubject*> subjects, const std::string& tag) const {
+  const std::size_t most =
+      profile_.at_once == 0 ? subjects.size() : static_cast<std::size_t>(profile_.at_once);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < subjects.size(); i = next++) {
+        for (std::size_t m = 0; m < demands.measures.size(); ++m) {
+          measure(demands.start, demands.measures[m], fmt::format("{}-{}", tag, m), *subjects[i]);
+        }
+      }
+    } catch (const Interrupted&) {  // thrown again below, once all threads have ended
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < std::min(most, subjects.size()); ++i) {
+    threads.emplace_back(work);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  throw_if_interrupted();
+}
+
+std::vector<AcceptSubject> AcceptRunner::measure_nodes(const std::vector<std::string>& nodes) {
+  std::vector<AcceptSubject> subjects;
+  for (const std::string& node : nodes) {
+    subjects.push_back({{node}, {}, {}});
+  }
+  std::vector<AcceptSubject*> all;
+  for (AcceptSubject& subject : subjects) {
+    all.push_back(&subject);
+  }
+  const Stopwatch watch;
+  while (rounds_ < profile_.rounds || watch.seconds() < 60 * profile_.burn_in_minutes) {
+    ++rounds_;
+    fmt::print(stderr, "accept: nodes, round {}, after {:.0f} s\n", rounds_, watch.seconds());
+    measure_all(profile_.node, all, fmt::format("r{:02}", rounds_));
+  }
+  return subjects;
+}
+
+std::vector<AcceptSubject> AcceptRunner::measure_links(
+    const std::vector<std::vector<std::pair<std::string, std::string>>>& rounds) {
+  std::vector<AcceptSubject> subjects;
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
+    fmt::print(stderr, "accept: links, round {} of {}\n", round + 1, rounds.size());
+    std::vector<AcceptSubject> now;
+    for (const auto& [a, b] : rounds[round]) {
+      now.push_back({{a, b}, {}, {}});
+    }
+    std::vector<AcceptSubject*> all;
+    for (AcceptSubject& subject : now) {
+      all.push_back(&subject);
+    }
+    measure_all(profile_.link, all, fmt::format("l{:02}", round + 1));
+    std::move(now.begin(), now.end(), std::back_inserter(subjects));
+  }
+  return subjects;
+}
+
+std::vector<std::vector<std::pair<std::string, std::string>>> all_pairs(
+    const std::vector<std::string>& nodes) {
+  std::vector<std::vector<std::pair<std::string, std::string>>> rounds;
+  for (const auto& round : tournament(static_cast<int>(nodes.size()))) {
+    rounds.emplace_back();
+    for (const auto& [a, b] : round) {
+      rounds.back().emplace_back(nodes[static_cast<std::size_t>(a)],
+                                 nodes[static_cast<std::size_t>(b)]);
+    }
+  }
+  return rounds;
+}
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+// Measures the nodes and links of a machine for `trireme accept`.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/study/acceptance.h"
+
+namespace trireme {
+
+class AcceptRunner {
+ public:
+  // folder: for what the benchmarks write; all nodes see it. The profile outlives this object.
+  AcceptRunner(const AcceptProfile& profile, std::filesystem::path folder);
+
+  // Measures all nodes, in as many rounds as the profile says. A measurement that fails becomes a
+  // complaint about its node.
+  std::vector<AcceptSubject> measure_nodes(const std::vector<std::string>& nodes);
+  // Measures the pairs once, pairs without a common node at the same time.
+  std::vector<AcceptSubject> measure_links(
+      const std::vector<std::vector<std::pair<std::string, std::string>>>& rounds);
+  int rounds_done() const { return rounds_; }
+
+ private:
+  void measure(const std::vector<std::string>& start, const std::string& what,
+               const std::string& tag, AcceptSubject& subject) const;
+  void measure_all(const AcceptProfile::Demands& demands, std::vector<AcceptSubject*> subjects,
+                   const std::string& tag) const;
+
+  const AcceptProfile& profile_;
+  std::filesystem::path folder_;
+  std::string program_;
+  int rounds_ = 0;
+};
+
+// Returns the rounds in which every pair of nodes meets once.
+std::vector<std::vector<std::pair<std::string, std::string>>> all_pairs(
+    const std::vector<std::string>& nodes);
+
+}  // namespace trireme

@@ -1,0 +1,140 @@
+#include "src/app/study/scale_study.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "src/app/command/standard_output.h"
+#include "src/app/command/version.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/units.h"
+#include "src/train/run/layout.h"
+#include "src/train/run/run_directory.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostTraced = 10;
+constexpr int kStudySchema = 1;
+constexpr std::int64_t kMostStudyBytes = 1 << 20;
+
+std::vector<ScaleRun> interleaved(const ScaleOptions& options) {
+  std::vector<ScaleRun> runs;
+  for (int repetition = 1; repetition <= options.repetitions; ++repetition) {
+    std::vector<int> nodes = options.nodes;
+    if (repetition % 2 == 0) {
+      std::reverse(nodes.begin(), nodes.end());
+    }
+    for (const int each : nodes) {
+      const std::string name = fmt::format("n{:04}-r{:02}", each, repetition);
+      runs.push_back({each, repetition, std::filesystem::path(options.folder) / name});
+    }
+  }
+  return runs;
+}
+
+RunConfig load(const ScaleOptions& options, const std::vector<std::string>& arguments) {
+  return load_run_config({.file = options.config, .arguments = arguments, .environment = environ})
+      .config;
+}
+
+}  // namespace
+
+bool ScaleRun::done() const { return RunDirectory(folder).done_step().has_value(); }
+
+ScaleStudy::ScaleStudy(ScaleOptions options) : options_(std::move(options)) {
+  std::sort(options_.nodes.begin(), options_.nodes.end());
+  options_.nodes.erase(std::unique(options_.nodes.begin(), options_.nodes.end()),
+                       options_.nodes.end());
+  const RunConfig config = load(options_, options_.arguments);
+  base_batch_ = config.train.global_batch;
+  model_ = std::filesystem::path(options_.config).stem();
+  runs_ = interleaved(options_);
+  check_runs();
+  open_folder();
+}
+
+std::int64_t ScaleStudy::global_batch(int nodes) const {
+  return options_.weak ? base_batch_ * nodes / options_.nodes.front() : base_batch_;
+}
+
+std::vector<std::string> ScaleStudy::arguments_of(const ScaleRun& run) const {
+  std::vector<std::string> arguments = options_.arguments;
+  for (const std::string& each :
+       {fmt::format("run.dir={}", run.folder.string()),
+        fmt::format("train.steps={}", kScaleWarmup + options_.steps),
+        fmt::format("train.global_batch={}", global_batch(run.nodes)),
+        fmt::format("run.trace={}", std::min(options_.steps, kMostTraced)),
+        std::string("train.log_every=1"), std::string("train.eval_every=0"),
+        std::string("checkpoint.dir="), std::string("run.name=")}) {
+    arguments.push_back(each);
+  }
+  return arguments;
+}
+
+RunConfig ScaleStudy::config_of(const ScaleRun& run) const {
+  return load(options_, arguments_of(run));
+}
+
+void ScaleStudy::check_runs() {
+  for (const int nodes : options_.nodes) {
+    if (options_.weak && base_batch_ * nodes % options_.nodes.front() != 0) {
+      throw ConfigError(
+          fmt::format("--weak: train.global_batch {} on {} gives no whole batch on {}", base_batch_,
+                      counted(options_.nodes.front(), "node"), counted(nodes, "node")));
+    }
+  }
+  for (const int nodes : options_.nodes) {
+    const ScaleRun run{nodes, 1, std::filesystem::path(options_.folder) / "run"};
+    try {
+      (void)make_layout(config_of(run), nodes * options_.ranks_per_node, options_.ranks_per_node);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("on {}: {}", counted(nodes, "node"), error.what()));
+    }
+  }
+}
+
+// Numbers of nodes and repetitions may be added to a study. Everything else has to stay.
+void ScaleStudy::open_folder() const {
+  const std::filesystem::path file = std::filesystem::path(options_.folder) / "study.json";
+  const Json version = version_json();
+  const Json study = {{"schema", kStudySchema},
+                      {"config", options_.config},
+                      {"arguments", options_.arguments},
+                      {"first_nodes", options_.nodes.front()},
+                      {"ranks_per_node", options_.ranks_per_node},
+                      {"scaling", options_.weak ? "weak" : "strong"},
+                      {"steps", options_.steps},
+                      {"launcher", options_.cluster.empty() ? "mpirun" : "slurm"},
+                      {"version", version.at("version")},
+                      {"commit", version.at("commit")}};
+  if (!std::filesystem::exists(file)) {
+    make_directories(options_.folder);
+    write_file_durably(file, json_text(study) + "\n");
+    return;
+  }
+  nlohmann::json old;
+  try {
+    old = parse_json(read_file(file, kMostStudyBytes));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+  for (const auto& [key, value] : study.items()) {
+    const nlohmann::json before = old.is_object() ? old.value(key, nlohmann::json()) : nullptr;
+    if (before != nlohmann::json(value)) {
+      throw ConfigError(fmt::format(
+          "{} holds a study with another {}: {}, and now {}. Its runs cannot be compared with new "
+          "ones: choose another folder with --dir",
+          options_.folder, key,
+          before.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), json_line(value)));
+    }
+  }
+}
+
+}  // namespace trireme

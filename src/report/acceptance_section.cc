@@ -1,0 +1,101 @@
+#include "src/report/acceptance_section.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/base/units.h"
+#include "src/report/line_figure.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostVerdicts = 2000;  // in a table
+
+std::string finding_text(const nlohmann::json& finding) {
+  const auto number = [&](const char* name) {
+    const nlohmann::json& value = field(finding, name);
+    return value.is_number() ? number_text(value.get<double>()) : "-";
+  };
+  return fmt::format("{}: {} {} ({} % of the typical {})", text_field(finding, "name"),
+                     number("value"), text_field(finding, "unit"), number("percent"),
+                     number("typical"));
+}
+
+// Returns the names of a verdict's nodes: one for a node, two for a link.
+std::string subject_of(const nlohmann::json& verdict) {
+  std::string text;
+  for (const nlohmann::json& node : array_field(verdict, "nodes")) {
+    if (!node.is_string()) {
+      throw DataError("field 'nodes' holds something else than names");
+    }
+    text += (text.empty() ? "" : " - ") + node.get<std::string>();
+  }
+  return text;
+}
+
+// Adds a table of verdicts, the bad ones first, and the sentences about those.
+void add_verdicts(DocSection& section, const std::string& what, const nlohmann::json& verdicts) {
+  DocTable good{what, {"name", "verdict", "findings"}, {}};
+  DocTable table = good;
+  for (const nlohmann::json& verdict : verdicts) {
+    const bool is_good = flag_field(verdict, "good");
+    std::string findings;
+    for (const nlohmann::json& finding : array_field(verdict, "findings")) {
+      findings += (findings.empty() ? "" : "; ") + finding_text(finding);
+    }
+    for (const nlohmann::json& complaint : array_field(verdict, "complaints")) {
+      findings += (findings.empty() ? "" : "; ") +
+                  (complaint.is_string() ? complaint.get<std::string>() : complaint.dump());
+    }
+    (is_good ? good : table)
+        .rows.push_back({subject_of(verdict), is_good ? "good" : "BAD",
+                         findings.empty() ? "-" : std::move(findings)});
+    if (const nlohmann::json& sentence = field(verdict, "sentence"); sentence.is_string()) {
+      section.paragraphs.push_back("For the vendor: " + sentence.get<std::string>());
+    }
+  }
+  table.rows.insert(table.rows.end(), good.rows.begin(), good.rows.end());
+  if (table.rows.size() > kMostVerdicts) {
+    table.caption += fmt::format(" (the first {} of {})", kMostVerdicts, table.rows.size());
+    table.rows.resize(kMostVerdicts);
+  }
+  section.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+bool looks_like_acceptance(std::string_view text) {
+  constexpr std::size_t kHead = 4096;
+  const std::string_view head = text.substr(0, kHead);
+  return head.find("\"schema\"") != std::string_view::npos &&
+         head.find("\"accepted\"") != std::string_view::npos;
+}
+
+DocSection acceptance_section(std::string_view text, const std::string& name) {
+  constexpr std::int64_t kSchema = 1;
+  const nlohmann::json document = parse_json(text);
+  if (count_field(document, "schema") != kSchema) {
+    throw DataError(
+        fmt::format("its schema is not version {}: use the program that wrote it", kSchema));
+  }
+  DocSection section;
+  section.heading = "Acceptance: " + name;
+  const nlohmann::json& seconds = field(document, "seconds");
+  section.paragraphs.push_back(
+      fmt::format("The machine is {}. {} and {} were measured in {}.",
+                  flag_field(document, "accepted") ? "accepted" : "REJECTED",
+                  counted(std::ssize(array_field(document, "nodes")), "node"),
+                  counted(std::ssize(array_field(document, "links")), "link"),
+                  seconds.is_number() ? format_seconds(seconds.get<double>()) : "an unknown time"));
+  add_verdicts(section, "Nodes, the bad ones first", array_field(document, "nodes"));
+  add_verdicts(section, "Links, the bad ones first", array_field(document, "links"));
+  for (const nlohmann::json& command : array_field(document, "drain_commands")) {
+    section.text_heading = "Commands that drain the bad nodes";
+    section.text += (command.is_string() ? command.get<std::string>() : command.dump()) + "\n";
+  }
+  return section;
+}
+
+}  // namespace trireme

@@ -1,0 +1,195 @@
+#include "src/report/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostLines = 10'000'000;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<std::string_view, 26> kFields = {"loss",
+                                                      "loss_mean",
+                                                      "val_loss",
+                                                      "grad_norm",
+                                                      "lr",
+                                                      "tokens",
+                                                      "tokens_per_s",
+                                                      "step_ms",
+                                                      "mfu",
+                                                      "data_wait_ms",
+                                                      "comm_exposed_ms",
+                                                      "tensor_wait_ms",
+                                                      "pipeline_wait_ms",
+                                                      "checkpoint_stall_ms",
+                                                      "memory_bytes",
+                                                      "skipped_steps",
+                                                      "loss_scale",
+                                                      "cpu_joules_per_step",
+                                                      "gpu_joules_per_step",
+                                                      "cpu_joules_per_token",
+                                                      "gpu_joules_per_token",
+                                                      "cpu_joules_per_checkpoint",
+                                                      "gpu_joules_per_checkpoint",
+                                                      "co2_grams_per_step",
+                                                      "price_per_step",
+                                                      "time"};
+
+// LineReader takes the numbers of one line from the parser's events, without building objects.
+class LineReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  void begin() {
+    values_.fill(kNone);
+    step_ = kNone;
+    depth_ = 0;
+    field_ = kOther;
+    is_object_ = false;
+    device_.clear();
+  }
+
+  // These hold the line after a successful parse.
+  bool is_step() const { return is_object_ && std::isfinite(step_); }
+  double step() const { return step_; }
+  const std::array<double, kFields.size()>& values() const { return values_; }
+  const std::string& device() const { return device_; }
+
+  bool key(string_t& name) override {
+    field_ = kOther;
+    if (depth_ == 1) {
+      const auto found = std::find(kFields.begin(), kFields.end(), name);
+      field_ = found != kFields.end() ? found - kFields.begin()
+               : name == "step"       ? kStep
+               : name == "device"     ? kDevice
+                                      : kOther;
+    }
+    return true;
+  }
+  bool number_integer(number_integer_t value) override {
+    return take(static_cast<double>(value), true);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return take(static_cast<double>(value), true);
+  }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return take(value, false);
+  }
+  bool string(string_t& value) override {
+    if (depth_ == 1 && field_ == kDevice) {
+      device_ = value;
+    }
+    return true;
+  }
+  bool start_object(std::size_t /*count*/) override {
+    is_object_ = is_object_ || depth_ == 0;
+    return ++depth_ < kDeepest;
+  }
+  bool start_array(std::size_t /*count*/) override { return ++depth_ < kDeepest; }
+  bool end_object() override { return --depth_ >= 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kOther = -1;
+  static constexpr std::ptrdiff_t kStep = -2;
+  static constexpr std::ptrdiff_t kDevice = -3;
+  static constexpr int kDeepest = 32;
+
+  bool take(double value, bool is_integer) {
+    constexpr double kMostStep = 1e15;  // whole numbers up to here are exact
+    if (depth_ != 1) {
+      return true;
+    }
+    if (field_ >= 0) {
+      values_.at(static_cast<std::size_t>(field_)) = value;
+    } else if (field_ == kStep && is_integer && value >= 0 && value <= kMostStep) {
+      step_ = value;
+    }
+    return true;
+  }
+
+  std::array<double, kFields.size()> values_{};
+  double step_ = kNone;
+  std::string device_;
+  int depth_ = 0;
+  std::ptrdiff_t field_ = kOther;
+  bool is_object_ = false;
+};
+
+}  // namespace
+
+const std::vector<double>& RunColumns::of(std::string_view field) const {
+  const auto found = fields.find(field);
+  return found == fields.end() ? none_ : found->second;
+}
+
+bool RunColumns::has(std::string_view field) const { return std::isfinite(last(field)); }
+
+double RunColumns::last(std::string_view field) const {
+  const std::vector<double>& all = of(field);
+  const auto found =
+      std::find_if(all.rbegin(), all.rend(), [](double each) { return std::isfinite(each); });
+  return found == all.rend() ? kNone : *found;
+}
+
+std::vector<double> RunColumns::step_counts() const {
+  std::vector<double> counts;
+  counts.reserve(step.size());
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    counts.push_back(step[i] - (i == 0 ? 0 : step[i - 1]));
+  }
+  return counts;
+}
+
+RunColumns parse_columns(std::string_view text) {
+  RunColumns columns;
+  std::array<std::vector<double>, kFields.size()> values;
+  LineReader reader;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    reader.begin();
+    if (columns.step.size() >= kMostLines ||
+        !nlohmann::json::sax_parse(line.begin(), line.end(), &reader) || !reader.is_step()) {
+      ++columns.bad_lines;
+      continue;
+    }
+    const bool again = !columns.empty() && reader.step() == columns.step.back();
+    if (!columns.empty() && reader.step() < columns.step.back()) {
+      ++columns.out_of_order;
+      continue;
+    }
+    if (!again) {
+      columns.step.push_back(reader.step());
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double value = reader.values().at(i);
+      if (!again) {
+        values.at(i).push_back(value);
+      } else if (std::isfinite(value)) {  // an evaluation made up for by a later start
+        values.at(i).back() = value;
+      }
+    }
+    columns.device = reader.device().empty() ? columns.device : reader.device();
+  }
+  columns.none_.assign(columns.step.size(), kNone);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::any_of(values.at(i).begin(), values.at(i).end(),
+                    [](double each) { return std::isfinite(each); })) {
+      columns.fields.emplace(kFields.at(i), std::move(values.at(i)));
+    }
+  }
+  return columns;
+}
+
+}  // namespace trireme

@@ -1,0 +1,38 @@
+// Reads metrics.jsonl of a run into columns. Files may be damaged or still be written: lines that
+// are not whole steps are counted and left out. Pure functions of the text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+struct RunColumns {
+  std::vector<double> step;  // ascending
+  // The numbers of each field, as many as there are steps; NaN where a line has none. Fields that
+  // no line has are absent.
+  std::map<std::string, std::vector<double>, std::less<>> fields;
+  std::string device;             // as the last line says; may be empty
+  std::int64_t bad_lines = 0;     // neither whole nor a step
+  std::int64_t out_of_order = 0;  // steps that are not after those before them, which are left out
+
+  bool empty() const { return step.empty(); }
+  // Returns the numbers of a field; all NaN if no line has it.
+  const std::vector<double>& of(std::string_view field) const;
+  bool has(std::string_view field) const;     // whether any line has a finite number
+  double last(std::string_view field) const;  // the last finite number, or NaN
+  // Returns for each line the number of steps since the line before it.
+  std::vector<double> step_counts() const;
+
+ private:
+  friend RunColumns parse_columns(std::string_view text);
+  std::vector<double> none_;
+};
+
+// At most kMostSteps lines are read; the others count as bad.
+RunColumns parse_columns(std::string_view text);
+
+}  // namespace trireme

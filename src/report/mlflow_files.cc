@@ -1,0 +1,159 @@
+#include "src/report/mlflow_files.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/config_tree.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostParam = 6000;  // characters that MLflow takes for a value
+constexpr std::size_t kMostName = 250;    // characters that it takes for a name
+constexpr double kMsPerSecond = 1000;
+
+// Returns text as a YAML scalar in double quotes, which are those of JSON.
+std::string yaml_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+std::string id_of(const std::string& text) {
+  constexpr std::size_t kDigits = 32;
+  return sha256_hex(text).substr(0, kDigits);
+}
+
+// Experiments have decimal IDs, of 18 digits like those that MLflow makes up.
+std::string experiment_id(const std::string& name) {
+  constexpr std::uint64_t kLeast = 100'000'000'000'000'000;
+  const auto hash = xxh3(name.data(), static_cast<std::int64_t>(name.size()));
+  return std::to_string(kLeast + hash % (9 * kLeast));
+}
+
+std::int64_t milliseconds(double seconds) {
+  constexpr double kLatest = 4e10;
+  return std::isfinite(seconds) ? std::llround(std::clamp(seconds, 0.0, kLatest) * kMsPerSecond)
+                                : 0;
+}
+
+int status_of(const std::string& state) {
+  return state == "finished"                           ? 3
+         : state == "running" || state == "starting"   ? 1
+         : state == "failed" || state == "interrupted" ? 4
+                                                       : 5;  // killed: it has saved and stopped
+}
+
+// Refuses to follow a link out of the store.
+void make_folder(const fs::path& path) {
+  std::error_code code;
+  if (fs::is_symlink(path, code)) {
+    throw PolicyError(
+        fmt::format("{} is a symbolic link: name a store without links", path.string()));
+  }
+  make_directories(path);
+}
+
+// Returns the experiment's ID, after writing its files unless they exist.
+std::string make_experiment(const MlflowExport& what, std::int64_t time) {
+  const std::string id = experiment_id(what.experiment);
+  const fs::path folder = what.folder / id;
+  make_folder(folder);
+  std::error_code code;
+  if (!fs::exists(folder / "meta.yaml", code)) {
+    write_file_durably(folder / "meta.yaml",
+                       fmt::format("artifact_location: {}\ncreation_time: {}\nexperiment_id: '{}'\n"
+                                   "last_update_time: {}\nlifecycle_stage: active\nname: {}\n",
+                                   yaml_text("file://" + fs::absolute(folder).string()), time, id,
+                                   time, yaml_text(what.experiment)));
+  }
+  return id;
+}
+
+void write_metrics(const RunColumns& metrics, const fs::path& folder) {
+  make_folder(folder);
+  const std::vector<double>& time = metrics.of("time");
+  for (const auto& [name, values] : metrics.fields) {
+    if (name == "time") {
+      continue;
+    }
+    std::string lines;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isfinite(values[i]) && std::isfinite(time[i])) {
+        lines += fmt::format("{} {} {:.0f}\n", milliseconds(time[i]), values[i], metrics.step[i]);
+      }
+    }
+    write_file_durably(folder / name, lines);
+  }
+}
+
+// Writes the values of the configuration. A key has only letters, digits, "_", "-" and ".". Returns
+// what is wrong with the configuration, or "".
+std::string write_params(const std::string& config, const fs::path& folder) {
+  make_folder(folder);
+  try {
+    for (const ConfigEntry& entry : parse_config(config, "config.yaml")) {
+      if (entry.key.size() <= kMostName && entry.key[0] != '.') {
+        const bool is_scalar = entry.value.kind == ConfigValue::Kind::scalar;
+        const std::string value = is_scalar ? entry.value.items.front() : entry.value.to_yaml();
+        write_file_durably(folder / entry.key, value.substr(0, kMostParam));
+      }
+    }
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+fs::path export_to_mlflow(const RunFolder& run, const MlflowExport& what) {
+  const double last = run.metrics.last("time");
+  if (!std::isfinite(last)) {
+    throw DataError(
+        fmt::format("{}: metrics.jsonl has no step with a time, so there is nothing to "
+                    "export",
+                    run.path.string()));
+  }
+  const double first = run.metrics.of("time").front();
+  const std::int64_t began = milliseconds(run.journal_began > 0  ? run.journal_began
+                                          : std::isfinite(first) ? first
+                                                                 : last);
+  make_folder(what.folder);
+  const std::string experiment = make_experiment(what, began);
+  const std::string id = id_of(fs::absolute(run.path).lexically_normal().string());
+  const fs::path folder = what.folder / experiment / id;
+  make_folder(folder);
+  make_folder(folder / "artifacts");
+  const int status = status_of(what.state);
+  write_metrics(run.metrics, folder / "metrics");
+  make_folder(folder / "tags");
+  const std::string fault = write_params(run.config, folder / "params");
+  if (!fault.empty()) {
+    write_file_durably(folder / "tags/trireme.params_missing", fault);
+  }
+  write_file_durably(folder / "tags/mlflow.runName", run.name);
+  write_file_durably(folder / "tags/mlflow.user", what.user);
+  write_file_durably(folder / "tags/mlflow.source.type", "LOCAL");
+  write_file_durably(folder / "tags/trireme.state", what.state);
+  write_file_durably(folder / "tags/trireme.folder", fs::absolute(run.path).string());
+  // Last, because MLflow takes a folder with this file for a run.
+  write_file_durably(
+      folder / "meta.yaml",
+      fmt::format("artifact_uri: {0}\nend_time: {1}\nentry_point_name: ''\nexperiment_id: '{2}'\n"
+                  "lifecycle_stage: active\nrun_id: {3}\nrun_name: {4}\nrun_uuid: {3}\n"
+                  "source_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: {5}\n"
+                  "status: {6}\ntags: []\nuser_id: {7}\n",
+                  yaml_text("file://" + fs::absolute(folder / "artifacts").string()),
+                  status == 1 ? "null" : std::to_string(milliseconds(last)), experiment,
+                  yaml_text(id), yaml_text(run.name), began, status, yaml_text(what.user)));
+  return folder;
+}
+
+}  // namespace trireme

@@ -1,0 +1,281 @@
+#include "src/report/run_folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "slurm/journal/journal.h"
+#include "src/base/config_tree.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/log.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostFileBytes = std::int64_t{4} << 30;
+constexpr std::int64_t kMostSmallFileBytes = 1 << 20;
+constexpr std::size_t kMostWarnings = 200;
+
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
+// Reads the run's files one by one into a RunFolder.
+class FolderReader {
+ public:
+  explicit FolderReader(RunFolder& run) : run_(run) {}
+
+  // Calls `use` with the file's text. A file that is missing or unusable becomes a remark.
+  template <class Use>
+  void read(const char* name, const char* if_missing, std::int64_t most_bytes, Use use) {
+    const fs::path path = run_.path / name;
+    if (!is_there(path)) {
+      if (if_missing[0] != '\0') {
+        run_.remarks.push_back(fmt::format("There is no {}: {}.", name, if_missing));
+      }
+      return;
+    }
+    try {
+      use(read_file(path, most_bytes));
+    } catch (const Error& error) {
+      run_.remarks.push_back(fmt::format("{} cannot be used: {}.", name, error.what()));
+    }
+  }
+
+  void read_metrics() {
+    read("metrics.jsonl", "the run has not logged a step yet, or the folder is not complete",
+         kMostFileBytes, [&](const std::string& text) {
+           run_.metrics = parse_columns(text);
+           if (run_.metrics.bad_lines > 0) {
+             run_.remarks.push_back(
+                 fmt::format("metrics.jsonl: {} left out because they are incomplete or no steps, "
+                             "such as a line that was being written.",
+                             counted(run_.metrics.bad_lines, "line")));
+           }
+           if (run_.metrics.out_of_order > 0) {
+             run_.remarks.push_back(fmt::format(
+                 "metrics.jsonl: {} left out because their steps are not after those before them.",
+                 counted(run_.metrics.out_of_order, "line")));
+           }
+         });
+  }
+
+  void read_journal(bool is_running) {
+    read("journal.jsonl", "", kMostFileBytes, [&](const std::string& text) {
+      std::int64_t bad_lines = 0;
+      const auto events = parse_journal(text, bad_lines);
+      if (bad_lines > 0) {
+        run_.remarks.push_back(
+            fmt::format("journal.jsonl: {} left out.", counted(bad_lines, "damaged line")));
+      }
+      if (events.empty()) {
+        return;
+      }
+      run_.account = account_of(events, is_running);
+      run_.journal_began = events.front().at("time").get<double>();
+      note_attempts(events);
+    });
+  }
+
+  void read_ends() {
+    run_.is_done = is_there(run_.path / "DONE");
+    read("exit_reason.json", "", kMostSmallFileBytes, [&](const std::string& text) {
+      const nlohmann::json reason = parse_json(text);
+      run_.exit_reason = fmt::format("code {}: {}", count_field(reason, "code", 0, 255),
+                                     text_field(reason, "message"));
+    });
+  }
+
+  void read_config() {
+    read("config.yaml", "the configuration is not known", kMostSmallFileBytes,
+         [&](const std::string& text) { run_.config = text; });
+  }
+
+  void read_traces() {
+    if (!is_there(run_.path / "trace")) {
+      return;
+    }
+    try {
+      run_.trace = summarize(trireme::read_traces(run_.path));
+    } catch (const Error& error) {
+      run_.remarks.push_back(fmt::format("The trace cannot be used: {}.", error.what()));
+    }
+  }
+
+  void read_logs() {
+    for (const fs::path& path :
+         {older_log_file(run_.path / "logs", 0), log_file(run_.path / "logs", 0)}) {
+      if (!is_there(path)) {
+        continue;
+      }
+      try {
+        read_log(read_file(path, kMostFileBytes));
+      } catch (const Error& error) {
+        run_.remarks.push_back(fmt::format("A log cannot be used: {}.", error.what()));
+      }
+    }
+    run_.restarts.assign(restarts_.begin(), restarts_.end());
+  }
+
+ private:
+  void note_attempts(const std::vector<nlohmann::json>& events) {
+    for (const nlohmann::json& event : events) {
+      const std::string& name = event.at("event").get_ref<const std::string&>();
+      const double time = event.at("time").get<double>();
+      if (name == "launch") {
+        run_.attempts.push_back({time, std::nullopt});
+      } else if (name == "attempt_end" && !run_.attempts.empty()) {
+        run_.attempts.back().ended = time;
+      }
+    }
+    if (run_.attempts.size() != run_.account->attempts.size()) {
+      run_.attempts.clear();  // events are missing, so that it is not known which belongs to which
+      run_.remarks.emplace_back(
+          "journal.jsonl lacks events, so there is no timeline of the attempts.");
+    }
+  }
+
+  // Parses only lines with events of interest: a log of many steps is large.
+  void read_log(std::string_view text) {
+    constexpr std::string_view kMark = "\"event\":\"";
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      const std::size_t at = line.find(kMark);
+      if (at == std::string_view::npos || line.substr(at + kMark.size()).starts_with("step\"")) {
+        continue;
+      }
+      const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+      if (event.is_object() && event.contains("event") && event["event"].is_string()) {
+        take(event["event"].get<std::string>(), event);
+      }
+    }
+  }
+
+  void take(const std::string& name, const nlohmann::json& event) {
+    const auto number = [&](const char* key) {
+      const auto found = event.find(key);
+      return found != event.end() && found->is_number() ? found->get<double>() : std::nan("");
+    };
+    const double step = number("step");
+    if (name == "resumed" && std::isfinite(step)) {
+      restarts_.insert(step);
+    } else if (name == "memory_measured") {
+      take_memory(event);
+    } else if (name == "start" || name == "rank" || name == "layout" || name == "device") {
+      take_facts(event);
+    } else if ((name == "straggler" || name == "stands_out") &&
+               run_.warnings.size() < kMostWarnings) {
+      const nlohmann::json host_field = event.value("host", nlohmann::json());
+      const std::string host = host_field.is_string() ? host_field.get<std::string>() : "a host";
+      run_.warnings.push_back(
+          {number("time"),
+           name == "straggler"
+               ? fmt::format("step {:.0f}: rank {:.0f} on {} computed {:.2f} times "
+                             "as long as its peers",
+                             step, number("rank"), host, number("of_peers"))
+               : fmt::format("step {:.0f}: the loss or the gradient stood out", step)});
+    }
+  }
+
+  // Later starts replace what earlier ones said.
+  void take_facts(const nlohmann::json& event) {
+    static const std::set<std::string> kAbout = {"time", "level", "rank", "event", "pid"};
+    for (const auto& [key, value] : event.items()) {
+      if (kAbout.contains(key) || value.is_structured()) {
+        continue;
+      }
+      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      const auto known =
+          std::find_if(run_.facts.begin(), run_.facts.end(),
+                       [&, name = key](const auto& fact) { return fact.first == name; });
+      if (known == run_.facts.end()) {
+        run_.facts.emplace_back(key, text);
+      } else {
+        known->second = text;
+      }
+    }
+  }
+
+  void take_memory(const nlohmann::json& event) {
+    const auto ranks = event.find("ranks");
+    if (ranks == event.end() || !ranks->is_array() || ranks->empty()) {
+      return;
+    }
+    RankMemory memory;
+    for (const nlohmann::json& rank : *ranks) {
+      std::vector<double> bytes;
+      if (!rank.is_object()) {
+        return;
+      }
+      for (const auto& [name, value] : rank.items()) {
+        if (!value.is_number() || name == "total") {
+          continue;
+        }
+        if (memory.bytes.empty()) {
+          memory.parts.push_back(name);
+        }
+        bytes.push_back(value.get<double>());
+      }
+      if (bytes.size() != memory.parts.size()) {
+        return;
+      }
+      memory.bytes.push_back(std::move(bytes));
+    }
+    run_.memory = std::move(memory);
+  }
+
+  RunFolder& run_;
+  std::set<double> restarts_;
+};
+
+// Returns the value of run.name in a configuration; "" if there is none or the text is damaged.
+std::string name_in(const std::string& config) {
+  try {
+    for (const ConfigEntry& entry : parse_config(config, "config.yaml")) {
+      if (entry.key == "run.name" && entry.value.kind == ConfigValue::Kind::scalar) {
+        return entry.value.items.front();
+      }
+    }
+  } catch (const ConfigError&) {
+    // The page shows the text of the configuration as it is.
+  }
+  return "";
+}
+
+}  // namespace
+
+bool is_run_folder(const fs::path& path) {
+  return is_there(path / "metrics.jsonl") || is_there(path / "config.yaml") ||
+         is_there(path / "journal.jsonl");
+}
+
+RunFolder read_run_folder(const fs::path& path, bool is_running) {
+  RunFolder run;
+  run.path = path;
+  FolderReader reader(run);
+  reader.read_config();
+  reader.read_metrics();
+  reader.read_journal(is_running);
+  reader.read_ends();
+  reader.read_traces();
+  reader.read_logs();
+  run.name = name_in(run.config);
+  if (run.name.empty()) {
+    const fs::path full = fs::absolute(path).lexically_normal();
+    run.name = (full.has_filename() ? full : full.parent_path()).filename().string();
+  }
+  return run;
+}
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+// Reads what a run has left in its folder, for a report. Each file may be missing, damaged or still
+// be written; what cannot be used is said in `remarks` and never made up for. Changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "slurm/journal/account.h"
+#include "src/report/columns.h"
+#include "src/trace/trace_summary.h"
+
+namespace trireme {
+
+// RankMemory holds the parts of a rank's memory as the run measured them, in bytes.
+struct RankMemory {
+  std::vector<std::string> parts;          // names, the same for all ranks
+  std::vector<std::vector<double>> bytes;  // [rank][part]
+};
+
+struct RunFault {
+  double time = 0;  // seconds since the epoch
+  std::string what;
+};
+
+// RunAttempt is one start of the ranks, as the journal tells it.
+struct RunAttempt {
+  double began = 0;             // seconds since the epoch
+  std::optional<double> ended;  // nothing if the journal does not say
+};
+
+struct RunFolder {
+  std::filesystem::path path;
+  std::string name;                   // run.name, or else the folder's name
+  RunColumns metrics;                 // empty if there is no metrics.jsonl
+  std::vector<double> restarts;       // steps at which later starts resumed
+  std::optional<Account> account;     // of the journal, if there is one
+  std::vector<RunAttempt> attempts;   // as many as in the account
+  double journal_began = 0;           // time of the first event
+  std::optional<TraceSummary> trace;  // with run.trace
+  std::optional<RankMemory> memory;
+  std::vector<RunFault> warnings;  // stragglers and spikes in the log of rank 0
+  std::vector<std::pair<std::string, std::string>> facts;  // of the start: ranks, host, layout, ...
+  std::string config;                                      // config.yaml
+  std::string exit_reason;                                 // a sentence; empty if there is none
+  bool is_done = false;
+  std::vector<std::string> remarks;
+};
+
+// Returns whether the folder has files of a run.
+bool is_run_folder(const std::filesystem::path& path);
+// Throws NotFound if there is no such folder, PolicyError or IoError if files cannot be read.
+// is_running: whether the run is known to be at work.
+RunFolder read_run_folder(const std::filesystem::path& path, bool is_running);
+
+}  // namespace trireme

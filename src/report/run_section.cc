@@ -1,0 +1,224 @@
+#include "src/report/run_section.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "src/base/units.h"
+#include "src/report/line_figure.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostMarks = 12;  // labels of more restarts would overlap
+
+std::vector<PlotMark> restart_marks(const RunFolder& run) {
+  std::vector<PlotMark> marks;
+  for (const double step : run.restarts) {
+    marks.push_back({step, run.restarts.size() <= kMostMarks
+                               ? fmt::format("restart at {:.0f}", step)
+                               : std::string()});
+  }
+  return marks;
+}
+
+void add_figure(DocSection& section, const RunFolder& run, LineFigure what) {
+  what.events = restart_marks(run);
+  DocFigure figure = line_figure(what, run.metrics.step);
+  if (figure.svg.empty()) {
+    section.remarks.push_back(fmt::format("{}: metrics.jsonl has no such numbers.", what.heading));
+  } else {
+    section.figures.push_back(std::move(figure));
+  }
+}
+
+double mean_of(const std::vector<double>& values, const std::vector<double>& weights) {
+  double sum = 0;
+  double weight = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) {
+      sum += weights[i] * values[i];
+      weight += weights[i];
+    }
+  }
+  return weight > 0 ? sum / weight : std::nan("");
+}
+
+double least_of(const std::vector<double>& values) {
+  double least = std::nan("");
+  for (const double each : values) {
+    least = std::isfinite(each) && !(each >= least) ? each : least;
+  }
+  return least;
+}
+
+double largest_of(const std::vector<double>& values) {
+  double largest = std::nan("");
+  for (const double each : values) {
+    largest = std::isfinite(each) && !(each <= largest) ? each : largest;
+  }
+  return largest;
+}
+
+std::string with_unit(double value, std::string_view unit) {
+  return std::isfinite(value) ? fmt::format("{} {}", number_text(value), unit) : "-";
+}
+
+std::string percent_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
+}
+
+DocTable overview(const RunFolder& run, const std::string& state) {
+  const RunColumns& m = run.metrics;
+  const double memory = largest_of(m.of("memory_bytes"));
+  DocTable table{"The run at a glance", {"what", "value"}, {}};
+  const auto add = [&](const char* what, std::string value) {
+    table.rows.push_back({what, std::move(value)});
+  };
+  add("state", state.empty() ? "unknown" : state);
+  if (!run.exit_reason.empty() && !run.is_done) {
+    add("why it ended", run.exit_reason);
+  }
+  add("folder", run.path.string());
+  add("last logged step", m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()));
+  add("last loss", with_unit(m.last("loss_mean"), "nats per token (mean since the line before)"));
+  add("lowest validation loss", with_unit(least_of(m.of("val_loss")), "nats per token"));
+  add("tokens", m.has("tokens") ? format_count(m.last("tokens")) : "-");
+  add("mean throughput", with_unit(mean_of(m.of("tokens_per_s"), m.step_counts()), "tokens/s"));
+  add("mean MFU", percent_text(mean_of(m.of("mfu"), m.step_counts())));
+  add("most memory of a rank", std::isfinite(memory) ? format_bytes(std::llround(memory)) : "-");
+  add("restarts",
+      run.account ? std::to_string(std::max<std::int64_t>(std::ssize(run.account->attempts) - 1, 0))
+                  : fmt::format("{} (as the log of rank 0 tells)", run.restarts.size()));
+  add("last line written", time_text(m.last("time")));
+  return table;
+}
+
+}  // namespace
+
+std::string time_text(double seconds) {
+  constexpr double kLatest = 4e10;
+  if (!(seconds > 0 && seconds < kLatest)) {
+    return "-";
+  }
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  std::array<char, 40> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%F %T UTC", &parts)};
+}
+
+DocSection training_part(const RunFolder& run) {
+  const RunColumns& m = run.metrics;
+  DocSection section;
+  section.heading = "Training";
+  add_figure(section, run,
+             {"Loss",
+              "nats per token",
+              {{"training", m.of("loss")}, {"validation", m.of("val_loss"), 1, true}}});
+  add_figure(section, run,
+             {"Gradient norm", "norm before clipping", {{"norm", m.of("grad_norm")}}});
+  add_figure(section, run, {"Learning rate", "learning rate", {{"learning rate", m.of("lr")}}});
+  if (m.last("skipped_steps") > 0) {
+    section.paragraphs.push_back(fmt::format(
+        "The run left out {:.0f} updates because of a spike, an overflow or a loss that "
+        "was no number.",
+        m.last("skipped_steps")));
+  }
+  return section;
+}
+
+DocSection speed_part(const RunFolder& run) {
+  const RunColumns& m = run.metrics;
+  DocSection section;
+  section.heading = "Throughput and memory";
+  add_figure(section, run, {"Throughput", "tokens/s", {{"whole run", m.of("tokens_per_s")}}});
+  add_figure(section, run,
+             {"What rank 0 waited for",
+              "ms per step",
+              {{"other replicas", m.of("comm_exposed_ms")},
+               {"tensor-parallel group", m.of("tensor_wait_ms")},
+               {"pipeline stages", m.of("pipeline_wait_ms")},
+               {"data", m.of("data_wait_ms")},
+               {"saves", m.of("checkpoint_stall_ms")},
+               {"whole step", m.of("step_ms")}}});
+  constexpr double kGib = 1.0 / (1 << 30);
+  add_figure(section, run,
+             {"Memory", "GiB", {{"rank that uses the most", m.of("memory_bytes"), kGib}}});
+  return section;
+}
+
+DocSection provenance_part(const RunFolder& run) {
+  DocSection section;
+  section.heading = "Provenance";
+  DocTable table{"What the log of rank 0 says about its latest start", {"what", "value"}, {}};
+  if (!run.metrics.device.empty()) {
+    table.rows.push_back({"device", run.metrics.device});
+  }
+  for (const auto& [name, value] : run.facts) {
+    table.rows.push_back({name, value});
+  }
+  if (table.rows.empty()) {
+    section.remarks.emplace_back(
+        "There is no log of rank 0, so its hosts and layout are not known.");
+  } else {
+    section.tables.push_back(std::move(table));
+  }
+  section.text_heading = "Configuration of the run, with the origin of each value (config.yaml)";
+  section.text = run.config;
+  return section;
+}
+
+DocSection run_section(const RunFolder& run, const std::string& state) {
+  DocSection section;
+  section.heading = "Run " + run.name;
+  section.remarks = run.remarks;
+  section.tables.push_back(overview(run, state));
+  if (!run.metrics.empty()) {
+    section.parts.push_back(training_part(run));
+    section.parts.push_back(speed_part(run));
+  }
+  section.parts.push_back(ranks_part(run));
+  section.parts.push_back(goodput_part(run));
+  section.parts.push_back(energy_part(run));
+  section.parts.push_back(provenance_part(run));
+  return section;
+}
+
+DocSection comparison_section(const std::vector<RunFolder>& runs) {
+  constexpr std::size_t kMostLines = 6;
+  DocSection section;
+  section.heading = "Comparison of the runs";
+  DocTable table{"The runs side by side",
+                 {"run", "last step", "last loss", "lowest validation loss", "mean tokens/s",
+                  "useful share of the time"},
+                 {}};
+  LinePlot plot{"", "step", "nats per token", {}};
+  for (const RunFolder& run : runs) {
+    const RunColumns& m = run.metrics;
+    table.rows.push_back({run.name, m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()),
+                          number_text(m.last("loss_mean")), number_text(least_of(m.of("val_loss"))),
+                          number_text(mean_of(m.of("tokens_per_s"), m.step_counts())),
+                          percent_text(useful_share(m))});
+    if (m.has("loss") && plot.series.size() < kMostLines) {
+      plot.series.push_back({run.name, m.step, m.of("loss")});
+    }
+  }
+  if (!plot.series.empty()) {
+    section.figures.push_back({"Losses of the runs",
+                               fmt::format("Training loss over the steps of {}.",
+                                           counted(std::ssize(plot.series), "run")),
+                               to_svg(plot), "", table});
+  } else {
+    section.tables.push_back(table);
+  }
+  if (runs.size() > kMostLines) {
+    section.remarks.push_back(fmt::format("The figure shows the first {} runs.", kMostLines));
+  }
+  return section;
+}
+
+}  // namespace trireme

@@ -1,0 +1,86 @@
+#include "src/study/accept_profile.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "src/base/config_binder.h"
+
+namespace trireme {
+namespace {
+
+// Parses "products fp32=900".
+void parse_limits(ConfigBinder& b, const std::string& key, const std::vector<std::string>& texts,
+                  std::map<std::string, double>& limits) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    const std::string number = equals == std::string::npos ? "" : text.substr(equals + 1);
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !std::isfinite(value) || value <= 0 || equals == 0) {
+      b.refuse(key, fmt::format("'{}' is not NAME=VALUE with a value above 0", text));
+    } else {
+      limits[text.substr(0, equals)] = value;
+    }
+  }
+}
+
+void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c) {
+  std::vector<std::string> limits;
+  b.texts(section + ".start", c.start, "words of the command that starts a program there");
+  b.texts(section + ".measures", c.measures, "what is measured: health, or arguments of bench");
+  b.real(section + ".at_least", c.at_least, "percent of the median that must be reached")
+      .at_least(1)
+      .at_most(100);
+  b.real(section + ".score", c.score, "robust standard deviations that are tolerated").at_least(0);
+  b.texts(section + ".limits", limits, "absolute limits, as NAME=VALUE");
+  parse_limits(b, section + ".limits", limits, c.limits);
+  for (const std::string& measure : c.measures) {
+    if (measure.empty() || measure.front() == '-') {
+      b.refuse(section + ".measures", fmt::format("'{}' names no benchmark", measure));
+    }
+  }
+}
+
+}  // namespace
+
+AcceptProfile load_accept_profile(const std::filesystem::path& file) {
+  AcceptProfile profile;
+  profile.node.start = {"srun", "--nodes=1", "--ntasks=1", "--nodelist={node}"};
+  profile.node.measures = {"health"};
+  profile.node.at_least = 90;
+  profile.link.start = {"srun",       "--mpi=pmix",          "--nodes=2",
+                        "--ntasks=2", "--ntasks-per-node=1", "--nodelist={a},{b}"};
+  profile.link.measures = {"p2p --test bandwidth -m 4M:4M"};
+  profile.link.at_least = 80;
+  ConfigBinder b;
+  b.add_file(file);
+  b.text("nodes", profile.nodes, "host list; empty: the nodes of the Slurm job");
+  b.text("program", profile.program, "path of the program on the nodes; empty: this one's");
+  b.integer("rounds", profile.rounds, "measurements of each node").at_least(1).at_most(1000);
+  b.real("burn_in_minutes", profile.burn_in_minutes, "how long rounds are repeated").at_least(0);
+  b.integer("at_once", profile.at_once, "nodes or pairs measured at the same time; 0: all")
+      .at_least(0);
+  b.real("seconds", profile.seconds, "limit for one measurement").at_least(1);
+  bind(b, "node", profile.node);
+  bind(b, "link", profile.link);
+  b.finish();
+  return profile;
+}
+
+std::vector<std::string> filled_in(std::vector<std::string> words,
+                                   const std::map<std::string, std::string>& names) {
+  for (std::string& word : words) {
+    for (const auto& [name, value] : names) {
+      const std::string mark = "{" + name + "}";
+      for (std::size_t at = word.find(mark); at != std::string::npos;
+           at = word.find(mark, at + value.size())) {
+        word.replace(at, mark.size(), value);
+      }
+    }
+  }
+  return words;
+}
+
+}  // namespace trireme

@@ -1,0 +1,33 @@
+// Replaces names of hosts and users, and addresses, by pseudonyms that are the same throughout an
+// archive: host-1, user-2, domain-1, address-3. Values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+class Anonymity {
+ public:
+  // Makes a name known. A host's name may have a domain, which is replaced by itself.
+  void add_host(const std::string& name);
+  void add_user(const std::string& name);
+  // Learns the hosts and users that a text names: values of host, hostname, node, nodes, user and
+  // the like in JSON, and folders below /home.
+  void learn(std::string_view text);
+  // Replaces all known names where they are whole words, host lists such as n[1-4] of known hosts,
+  // IPv4, IPv6 and hardware addresses, and mail addresses.
+  std::string apply(std::string_view text);
+  std::size_t names() const { return aliases_.size(); }
+
+ private:
+  void add(const std::string& name, const char* kind);
+  std::string alias(const std::string& name, const char* kind);
+  std::string word_in_its_place(std::string_view word);
+
+  std::map<std::string, std::string> aliases_;
+  std::map<std::string, int> counts_;  // by kind
+};
+
+}  // namespace trireme

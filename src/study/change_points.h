@@ -1,0 +1,20 @@
+// Finds where the values of a series change for good: after an update, a broken fan, a new kernel.
+// Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace trireme {
+
+// Series that are longer are searched from their end.
+inline constexpr std::size_t kMostSearched = 300;
+
+// Returns the indices at which a new level begins, in ascending order. The method is E-divisive
+// (Matteson and James, 2014): the division with the largest energy distance between its two sides
+// is accepted if fewer than 1 % of 199 random orders of the same values give a larger distance, and
+// both sides are then searched in the same way. Each side has at least three values. The random
+// orders are the same in every call. All values are finite.
+std::vector<std::size_t> change_points(const std::vector<double>& values);
+
+}  // namespace trireme

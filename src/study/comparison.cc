@@ -1,0 +1,214 @@
+#include "src/study/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "src/base/median.h"
+
+namespace trireme {
+namespace {
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+
+bool all_positive(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+}
+
+// Turns a shift of logarithms into a change as a fraction. Infinite bounds stay infinite.
+Shift change_of(const Shift& ratio) {
+  return {std::expm1(ratio.estimate), std::isinf(ratio.low) ? ratio.low : std::expm1(ratio.low),
+          std::expm1(ratio.high)};
+}
+
+std::vector<double> logarithms(std::vector<double> values) {
+  for (double& value : values) {
+    value = std::log(value);
+  }
+  return values;
+}
+
+RowComparison compare_samples(const SampleSet& a, const SampleSet& b,
+                              const ComparisonRules& rules) {
+  RowComparison compared;
+  compared.samples = a.name;
+  compared.better = better_of(a.name);
+  compared.reference = a.reference;
+  compared.change = {kNan, kNan, kNan};
+  if (a.values.empty() || b.values.empty()) {
+    compared.why = "no finite samples";
+    return compared;
+  }
+  const std::vector<double> x = independent_values(a.values);
+  const std::vector<double> y = independent_values(b.values);
+  compared.median_a = median(a.values);
+  compared.median_b = median(b.values);
+  compared.count_a = x.size();
+  compared.count_b = y.size();
+  compared.test = mann_whitney(x, y);
+  const double pairs = static_cast<double>(x.size()) * static_cast<double>(y.size());
+  const double a_larger = compared.test.u / pairs;
+  compared.worse_probability = compared.better == Better::higher ? a_larger : 1 - a_larger;
+  if (!all_positive(x) || !all_positive(y)) {
+    compared.why = "samples are zero or negative";
+    return compared;
+  }
+  compared.change = change_of(shift_between(logarithms(x), logarithms(y), rules.alpha));
+  if (compared.better == Better::unknown) {
+    compared.why = "the unit does not tell which direction is better";
+  } else if (compared.reference) {
+    compared.why = "shown to explain other rows";
+  }
+  return compared;
+}
+
+// Returns the change as a slowdown: how much longer B takes, or A would take at B's rate.
+double slowdown_of(double change, Better better) {
+  return better == Better::lower ? change : 1 / (1 + change) - 1;
+}
+
+void judge(RowComparison& compared, const ComparisonRules& rules) {
+  const double slowdown = slowdown_of(compared.change.estimate, compared.better);
+  const double speedup = 1 / (1 + slowdown) - 1;
+  const bool significant = compared.p_adjusted < rules.alpha;
+  const bool within =
+      compared.change.low > -rules.threshold && compared.change.high < rules.threshold;
+  if (significant && slowdown >= rules.threshold) {
+    compared.verdict = ChangeVerdict::regression;
+  } else if (significant && speedup >= rules.threshold) {
+    compared.verdict = ChangeVerdict::improvement;
+  } else if (significant || within) {
+    compared.verdict = ChangeVerdict::unchanged;
+  } else {
+    compared.verdict = ChangeVerdict::undecided;
+    compared.why = std::isfinite(compared.change.low)
+                       ? "the samples scatter too much for this threshold: take more"
+                       : "too few samples: take more";
+  }
+}
+
+void judge_all(Comparison& comparison, const ComparisonRules& rules) {
+  std::vector<double> p;
+  for (const RowComparison& row : comparison.rows) {
+    if (row.why.empty()) {
+      p.push_back(row.test.p);
+    }
+  }
+  const std::vector<double> adjusted = holm_adjusted(p);
+  std::size_t at = 0;
+  for (RowComparison& row : comparison.rows) {
+    if (row.why.empty()) {
+      row.p_adjusted = adjusted[at++];
+      judge(row, rules);
+    }
+  }
+}
+
+const ResultRow* find_row(const MeasuredResult& in, const std::string& key) {
+  const auto found = std::find_if(in.rows.begin(), in.rows.end(),
+                                  [&](const ResultRow& row) { return row.key() == key; });
+  return found == in.rows.end() ? nullptr : &*found;
+}
+
+void compare_rows(const ResultRow& a, const ResultRow& b, const ComparisonRules& rules,
+                  Comparison& comparison) {
+  for (const SampleSet& samples : a.samples) {
+    const auto other = std::find_if(b.samples.begin(), b.samples.end(), [&](const SampleSet& each) {
+      return each.name == samples.name;
+    });
+    if (other != b.samples.end()) {
+      comparison.rows.push_back(compare_samples(samples, *other, rules));
+      comparison.rows.back().row = &a;
+    }
+  }
+}
+
+std::string value_in(const std::map<std::string, std::string>& all, const std::string& key) {
+  const auto found = all.find(key);
+  return found == all.end() ? "not set" : found->second;
+}
+
+}  // namespace
+
+std::string_view name_of(ChangeVerdict verdict) {
+  switch (verdict) {
+    case ChangeVerdict::regression:
+      return "regression";
+    case ChangeVerdict::improvement:
+      return "improvement";
+    case ChangeVerdict::unchanged:
+      return "unchanged";
+    case ChangeVerdict::undecided:
+      return "undecided";
+    case ChangeVerdict::not_judged:
+      return "not_judged";
+  }
+  return "";
+}
+
+std::size_t Comparison::count_of(ChangeVerdict verdict) const {
+  return static_cast<std::size_t>(std::count_if(
+      rows.begin(), rows.end(), [&](const RowComparison& row) { return row.verdict == verdict; }));
+}
+
+Comparison compare_results(const MeasuredResult& a, const MeasuredResult& b,
+                           const ComparisonRules& rules) {
+  Comparison comparison;
+  for (const ResultRow& row : a.rows) {
+    const ResultRow* other = find_row(b, row.key());
+    if (other != nullptr) {
+      compare_rows(row, *other, rules, comparison);
+    } else {
+      comparison.only_a.push_back(row_title(row, a));
+    }
+  }
+  for (const ResultRow& row : b.rows) {
+    if (find_row(a, row.key()) == nullptr) {
+      comparison.only_b.push_back(row_title(row, b));
+    }
+  }
+  judge_all(comparison, rules);
+  return comparison;
+}
+
+std::vector<std::string> differences(const MeasuredResult& a, const MeasuredResult& b) {
+  if (a.command != b.command) {
+    return {fmt::format("one measures {}, the other {}", a.command, b.command)};
+  }
+  std::set<std::string> keys;
+  for (const MeasuredResult* each : {&a, &b}) {
+    for (const auto& [key, value] : each->conditions) {
+      keys.insert(key);
+    }
+  }
+  std::vector<std::string> found;
+  for (const std::string& key : keys) {
+    const std::string in_a = value_in(a.conditions, key);
+    const std::string in_b = value_in(b.conditions, key);
+    if (in_a != in_b) {
+      found.push_back(fmt::format("{}: {} and {}", key, in_a, in_b));
+    }
+  }
+  return found;
+}
+
+std::string row_title(const ResultRow& row, const MeasuredResult& of) {
+  std::string title = row.name;
+  for (const auto& each : row.params) {
+    const auto& param = each.first;  // clang 14 does not capture structured bindings
+    const auto& value = each.second;
+    const bool same = std::all_of(of.rows.begin(), of.rows.end(), [&](const ResultRow& other) {
+      const auto found = other.params.find(param);
+      return other.name != row.name || (found != other.params.end() && found->second == value);
+    });
+    if (!same) {
+      title += fmt::format(" {}={}", param, value);
+    }
+  }
+  return title;
+}
+
+}  // namespace trireme

@@ -1,0 +1,180 @@
+#include "src/study/measured_result.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/tables.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/study/run_result.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kBenchSchema = 2;
+
+struct UnitOfSamples {
+  std::string_view end;
+  Better better;
+};
+constexpr std::array kUnits = {
+    UnitOfSamples{"_per_s", Better::higher},     UnitOfSamples{"_GBps", Better::higher},
+    UnitOfSamples{"work_units", Better::higher}, UnitOfSamples{"_us", Better::lower},
+    UnitOfSamples{"_ms", Better::lower},         UnitOfSamples{"_ns", Better::lower},
+    UnitOfSamples{"seconds", Better::lower}};
+
+// Returns the value as text. Text stays as it is; anything else becomes JSON.
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+SampleSet sample_set(const std::string& name, const json& of_name) {
+  SampleSet set{name, {}, 0, is_reference(name)};
+  for (const json& value : array_field(of_name, "values")) {
+    if (!value.is_number() && !value.is_null()) {
+      throw DataError(fmt::format("a value of {} is neither a number nor null", name));
+    }
+    if (value.is_number() && std::isfinite(value.get<double>())) {
+      set.values.push_back(value.get<double>());
+    } else {
+      ++set.missing;
+    }
+  }
+  return set;
+}
+
+// Names of hosts change from job to job.
+bool names_hosts(const std::string& param) { return param == "hosts"; }
+
+ResultRow row_of(const json& result) {
+  ResultRow row;
+  row.name = text_field(result, "name");
+  for (const auto& [key, value] : object_field(result, "params").items()) {
+    if (!varies_between_runs(key) && !(names_hosts(key) && value.is_array())) {
+      row.params[key] = text_of(value);
+    }
+  }
+  for (const auto& [name, of_name] : object_field(result, "samples").items()) {
+    row.samples.push_back(sample_set(name, of_name));
+  }
+  return row;
+}
+
+void add_machine(const json& document, MeasuredResult& result) {
+  for (const auto& [key, value] : object_field(document, "host").items()) {
+    const bool may_differ = key == "name" || key == "kernel" || key == "memory_bytes";
+    (may_differ ? result.circumstances : result.conditions)["host." + key] = text_of(value);
+  }
+  // Two modules of the same size do not always leave the same number of bytes to the system.
+  const json& memory = field(object_field(document, "host"), "memory_bytes");
+  if (memory.is_number()) {
+    const double gibibytes = memory.get<double>() / double(1 << 30);
+    result.conditions["host.memory_gib"] = fmt::format("{:.2g}", gibibytes);
+  }
+  std::map<std::string, int> ranks_of_host;
+  std::string cpus;
+  const json& ranks = array_field(document, "ranks");
+  for (const json& rank : ranks) {
+    ++ranks_of_host[text_field(rank, "host")];
+    cpus += (cpus.empty() ? "" : " ") + text_field(rank, "cpus");
+  }
+  result.conditions["ranks"] = std::to_string(ranks.size());
+  result.conditions["hosts of ranks"] = std::to_string(ranks_of_host.size());
+  result.conditions["processors of ranks"] = cpus;
+}
+
+void add_surroundings(const json& document, MeasuredResult& result) {
+  for (const auto& [key, value] : object_field(document, "environment").items()) {
+    result.conditions["environment." + key] = text_of(value);
+  }
+  const json& clock = object_field(document, "clock");
+  result.conditions["clock"] =
+      text_of(field(clock, "name")) + " " + text_of(field(clock, "source"));
+  const json& program = object_field(document, "program");
+  result.circumstances["program.version"] = text_field(program, "version");
+  result.circumstances["program.commit"] = text_field(program, "commit");
+  result.circumstances["program.mpi"] = text_of(field(program, "mpi"));
+  for (const auto& [key, value] : object_field(program, "built_with").items()) {
+    result.circumstances["program.built_with." + key] = text_of(value);
+  }
+}
+
+double number_of(const json& document, const char* name) {
+  const json& value = field(document, name);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) {
+    throw DataError(fmt::format("field '{}' is not a number", name));
+  }
+  return value.get<double>();
+}
+
+MeasuredResult result_of(const json& document, const std::string& origin) {
+  if (!document.is_object() || !document.contains("schema") || !document.contains("results")) {
+    throw DataError("this is not a document of trireme bench -J FILE");
+  }
+  const json& schema = field(document, "schema");
+  if (schema != kBenchSchema) {
+    throw DataError(fmt::format(
+        "it has version {} of the format, but this program reads version {}: measure again, or use "
+        "the program that wrote it",
+        text_of(schema), kBenchSchema));
+  }
+  MeasuredResult result;
+  result.origin = origin;
+  result.command = text_field(document, "command");
+  result.time = number_of(document, "time");
+  result.waited_fraction = number_of(document, "waited_fraction");
+  add_machine(document, result);
+  add_surroundings(document, result);
+  for (const json& each : array_field(document, "results")) {
+    result.rows.push_back(row_of(each));
+  }
+  return result;
+}
+
+}  // namespace
+
+Better better_of(std::string_view samples_name) {
+  for (const UnitOfSamples& unit : kUnits) {
+    if (samples_name.ends_with(unit.end)) {
+      return unit.better;
+    }
+  }
+  return Better::unknown;
+}
+
+bool is_reference(std::string_view samples_name) {
+  return samples_name.starts_with("ceiling_") || samples_name.starts_with("peer_") ||
+         samples_name.starts_with("pread_");
+}
+
+std::string ResultRow::key() const {
+  std::string key = name;
+  for (const auto& [param, value] : params) {
+    key += fmt::format("\n{}={}", param, value);
+  }
+  return key;
+}
+
+MeasuredResult parse_bench_result(std::string_view text, const std::string& origin) {
+  try {
+    return result_of(parse_json(text), origin);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", origin, error.what()));
+  }
+}
+
+MeasuredResult read_measured_result(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) {
+    return read_run_result(path);
+  }
+  return parse_bench_result(read_file(path, kMostResultBytes), path.string());
+}
+
+}  // namespace trireme

@@ -1,0 +1,146 @@
+#include "src/study/run_result.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/config_tree.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kParts = {"data_wait_ms", "comm_exposed_ms", "tensor_wait_ms",
+                               "pipeline_wait_ms", "checkpoint_stall_ms"};
+
+// Keys of a configuration, or beginnings of them, that change no speed or name only a place.
+constexpr std::array<std::string_view, 20> kHarmless = {
+    "run.dir",           "run.name",          "run.log_",          "data.train",
+    "data.validation",   "data.seed",         "train.seed",        "train.steps",
+    "train.eval_",       "train.early_stop.", "optimizer.lr",      "optimizer.schedule.",
+    "optimizer.eps",     "optimizer.betas",   "optimizer.weight_", "checkpoint.dir",
+    "checkpoint.resume", "checkpoint.keep",   "comm.deadline.",    "divergence."};
+
+bool is_harmless(std::string_view key) {
+  return std::any_of(kHarmless.begin(), kHarmless.end(),
+                     [&](std::string_view each) { return key.starts_with(each); });
+}
+
+// Calls use() with each line that is a JSON object.
+void for_each_object(std::string_view lines, const std::function<void(const json&)>& use) {
+  while (!lines.empty()) {
+    const std::size_t end = lines.find('\n');
+    const json line = json::parse(lines.substr(0, end), nullptr, false);
+    if (line.is_object()) {
+      use(line);
+    }
+    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+  }
+}
+
+bool has_number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() && std::isfinite(found->get<double>());
+}
+
+void add_config(std::string_view text, const std::string& origin, MeasuredResult& result) {
+  for (const ConfigEntry& entry : parse_config(text, origin + "/config.yaml")) {
+    auto& into = is_harmless(entry.key) ? result.circumstances : result.conditions;
+    into[entry.key] = entry.value.to_yaml();
+  }
+}
+
+// The log says on what the run computed. If several starts differ, all their values are listed.
+void add_log(std::string_view text, MeasuredResult& result) {
+  std::map<std::string, std::set<std::string>> conditions;
+  std::set<std::string> hosts;
+  const auto add = [&](const json& line, const char* event, const char* key) {
+    if (line.value("event", json()) == event && line.contains(key)) {
+      const json& value = line[key];
+      conditions[fmt::format("{}.{}", event, key)].insert(
+          value.dump(-1, ' ', false, json::error_handler_t::replace));
+    }
+  };
+  for_each_object(text, [&](const json& line) {
+    for (const auto& [event, key] :
+         {std::pair("start", "ranks"), std::pair("rank", "cores"), std::pair("rank", "kernels"),
+          std::pair("rank", "threads"), std::pair("device", "kind"), std::pair("layout", "dp"),
+          std::pair("layout", "tp"), std::pair("layout", "pp"), std::pair("layout", "zero")}) {
+      add(line, event, key);
+    }
+    if (line.contains("host") && line["host"].is_string()) {
+      hosts.insert(line["host"].get<std::string>());
+    }
+  });
+  for (const auto& [key, values] : conditions) {
+    result.conditions[key] = fmt::format("{}", fmt::join(values, ", "));
+  }
+  result.circumstances["host of rank 0"] = fmt::format("{}", fmt::join(hosts, ", "));
+}
+
+std::string text_if_there(const std::filesystem::path& path) {
+  return std::filesystem::exists(path) ? read_file(path, kMostResultBytes) : "";
+}
+
+}  // namespace
+
+MeasuredResult parse_run_result(std::string_view metrics, std::string_view config,
+                                std::string_view log, const std::string& origin) {
+  MeasuredResult result;
+  result.origin = origin;
+  result.command = "train";
+  ResultRow row{"train", {}, {{"step_ms", {}, 0, false}}};
+  for (const char* part : kParts) {
+    row.samples.push_back({part, {}, 0, true});
+  }
+  bool first = true;
+  for_each_object(metrics, [&](const json& line) {
+    if (!has_number(line, "step") || !has_number(line, "step_ms")) {
+      return;
+    }
+    result.time = has_number(line, "time") ? line["time"].get<double>() : result.time;
+    for (SampleSet& samples : row.samples) {
+      if (!first && has_number(line, samples.name.c_str())) {
+        samples.values.push_back(line[samples.name].get<double>());
+      }
+    }
+    first = false;
+  });
+  if (row.samples.front().values.empty()) {
+    throw DataError(fmt::format(
+        "{}/metrics.jsonl has fewer than two logged steps: nothing to compare", origin));
+  }
+  result.rows.push_back(std::move(row));
+  if (!config.empty()) {
+    try {
+      add_config(config, origin, result);
+    } catch (const ConfigError& error) {
+      throw DataError(error.what());
+    }
+  }
+  add_log(log, result);
+  return result;
+}
+
+MeasuredResult read_run_result(const std::filesystem::path& folder) {
+  const std::filesystem::path metrics = folder / "metrics.jsonl";
+  if (!std::filesystem::exists(metrics)) {
+    throw NotFound(fmt::format(
+        "{} has no metrics.jsonl: give the folder of a run (run.dir), or a file that trireme bench "
+        "-J FILE wrote",
+        folder.string()));
+  }
+  return parse_run_result(read_file(metrics, kMostResultBytes),
+                          text_if_there(folder / "config.yaml"),
+                          text_if_there(folder / "logs/rank-00000.jsonl"), folder.string());
+}
+
+}  // namespace trireme

@@ -1,0 +1,13 @@
+// Reads the times of a training run's steps as a MeasuredResult.
+#pragma once
+
+#include <filesystem>
+
+#include "src/study/measured_result.h"
+
+namespace trireme {
+
+// folder: run.dir. Throws NotFound if it has no metrics.jsonl, and DataError if no step was logged.
+MeasuredResult read_run_result(const std::filesystem::path& folder);
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+// TrainingHost holds what a run borrows from the process that executes it: its ranks, its device,
+// and what tells it to stop. All of it outlives Training, which takes it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "io/checkpoint/memory/node_memory.h"
+#include "mpi/communicator.h"
+#include "mpi/links/link_book.h"
+#include "mpi/topology.h"
+#include "mpi/watch/flight_recorder.h"
+#include "src/base/log.h"
+#include "src/base/progress_page.h"
+#include "src/train/ending/stop_flag.h"
+#include "src/train/ending/time_limit.h"
+#include "src/train/run/rank_device.h"
+#include "src/train/run/run_directory.h"
+
+namespace trireme {
+
+struct StepMetrics;
+
+struct TrainingHost {
+  Communicator& world;                               // all ranks, for small messages in host memory
+  Communicator& data;                                // all ranks, for tensors
+  Device device = Device::cpu();                     // where this rank computes
+  const std::vector<RankDevice>* devices = nullptr;  // of all ranks; null if all are the CPU
+  const std::vector<RankPlace>& places;              // by rank
+  FlightRecorder& recorder;                          // of this rank
+  Log& log;
+  const StopFlag& stop;
+  RunStatus& status;
+  NodeMemory node = {};   // outlives this rank; if empty, no checkpoints in memory
+  double mtbf_hours = 0;  // time between failures that the launcher observed; 0 means unknown
+  TimeLimit limit = {};   // used on rank 0
+  ProgressPage* progress = nullptr;  // shows progress to the launcher; null without one
+  const LinkBook* links = nullptr;   // how NCCL connects this rank; null if it does not
+  // Called on every rank after each logged step, with that rank's own times; may be empty.
+  std::function<void(const StepMetrics& metrics)> observe = {};
+};
+
+}  // namespace trireme

@@ -1,0 +1,395 @@
+#include "src/train/parts/training_parts.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "mpi/agreement.h"
+#include "src/base/floating_point.h"
+#include "src/base/units.h"
+#include "src/compute/compute_threads.h"
+#include "src/compute/device_choice.h"
+#include "src/compute/kernel_choice.h"
+#include "src/kernels/cuda_kernels.h"
+#include "src/kernels/instructions.h"
+#include "src/nn/model_size.h"
+#include "src/parallel/placement.h"
+#include "src/train/engine/loss_scale.h"
+#include "src/train/numerics/self_check.h"
+#include "src/train/run/fingerprint.h"
+#include "src/train/start/links.h"
+#include "src/train/start/open_dataset.h"
+#include "src/train/start/startup.h"
+#include "src/train/start/tokenizer_identity.h"
+
+namespace trireme {
+namespace {
+
+// Returns the number of ranks on the host with the fewest.
+int ranks_per_host(const std::vector<RankPlace>& places) {
+  int ranks = places.front().local_size;
+  for (const RankPlace& place : places) {
+    ranks = std::min(ranks, place.local_size);
+  }
+  return ranks;
+}
+
+// Returns the number of compute threads: those asked for, or fewer if the environment allows no
+// more.
+int threads_of(const RunConfig& config, const RankPlace& place, Log& log) {
+  const IntegerOrWord& threads = config.train.threads;
+  const ComputeThreads found = measure_compute_threads(
+      threads.is("auto") ? place.threads() : static_cast<int>(threads.integer));
+  for (const std::string& warning : found.warnings) {
+    log.warning(warning);
+  }
+  return found.threads;
+}
+
+// Checkpoints in memory need a node folder, which outlives the ranks. Without one, turns them off.
+RunConfig usable_config(RunConfig config, const TrainingHost& host) {
+  const std::int64_t has_folder = host.node.folder.empty() ? 0 : 1;
+  if (config.checkpoint.uses_memory() &&
+      all_reduce_value(host.world, has_folder, ReduceOp::min) == 0) {
+    config.checkpoint.memory_every = {};
+    if (host.world.rank() == 0) {
+      host.log.warning(
+          "checkpoint.memory_every is set, but TRIREME_NODE_DIR is not set on every rank: saving "
+          "to "
+          "disk only; start the run with trireme launch to save to memory as well");
+    }
+  }
+  // Partner copies need more than one node.
+  if (config.checkpoint.uses_memory() && config.checkpoint.partner) {
+    config.checkpoint.partner = map_nodes(host.world, host.node).ranks.size() > 1;
+  }
+  return config;
+}
+
+const Kernels& kernels_of(const RunConfig& config, Device device) {
+  return config.train.attends_by_cudnn() ? cuda_kernels(CudaAttention::cudnn) : kernels_for(device);
+}
+
+}  // namespace
+
+TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host,
+                             const std::optional<StartPoint>& start)
+    : config(usable_config(the_config, the_host)),
+      host(the_host),
+      world(host.world),
+      context(host.device, kernels_of(config, host.device),
+              threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
+              host.data.memory()),
+      dataset(open_dataset(config.data.train, config.model.vocab, world)),
+      layout(make_layout(config, world.size(), ranks_per_host(host.places))),
+      memory(config, layout, host.places, world, host.device),
+      trace(make_trace()),
+      engine(
+          config, layout,
+          {world, host.data, host.recorder, context, trace == nullptr ? nullptr : trace->spans()}),
+      choices(config, layout, world, host.device, host.log),
+      stragglers(world, layout.grid.pp_rank(world.rank()), config.train.straggler_every) {
+  host.recorder.set_dump_folder(config.run_dir / "logs");
+  enter("start", config.deadline.start);
+  if (const std::string why = why_no_graphs(config, engine.layout(), host.device);
+      config.train.graphs == "on" && !why.empty()) {
+    throw ConfigError(fmt::format("train.graphs is on, but {}; use auto", why));
+  }
+  if (!start) {
+    say_what_starts();
+    if (host.links != nullptr && host.device.kind == DeviceKind::cuda) {
+      check_links(config.comm_require, *host.links, world, host.log);
+    }
+    if (config.self_check) {
+      check_kernels(context, kernel_shapes(config, layout.grid.tp()));
+    }
+  }
+  make_checkpoints();
+  if (start) {
+    resume_at(*start);
+  } else {
+    resume();
+  }
+  if (!start || !start->is_replay()) {
+    open_validation_set();
+  }
+  choices.prepare(RunningCeiling::products(config.compute_dtype()));
+  memory.note_device_use();  // with what choosing has taken
+  choices.close();
+  make_loader();
+  if (start && start->is_replay()) {
+    return;
+  }
+  ceiling.emplace(context, config.compute_dtype(), world);
+  if (world.rank() == 0) {
+    make_metrics();
+  }
+}
+
+TrainingParts::~TrainingParts() {
+  // After an error, its message should not be delayed; a run that has ended can wait.
+  const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
+  if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
+    host.log.warning(fmt::format("{} hangs or is very slow: abandoning the unfinished writes",
+                                 config.checkpoint_dir().string()));
+    (void)checkpoints.release();
+  }
+}
+
+std::unique_ptr<StepTrace> TrainingParts::make_trace() {
+  if (config.trace == 0) {
+    return nullptr;
+  }
+  return std::make_unique<StepTrace>(StepTrace::Parts{
+      config.trace, layout.grid, RunDirectory(config.run_dir).trace(), host.recorder, world,
+      host.log, context.device().kind == DeviceKind::cuda ? &context.stream() : nullptr});
+}
+
+void TrainingParts::say_what_starts() {
+  check_same_kernels(world, kernels_text(context.kernels().name), config.reproducibility);
+  log_ranks(host.places, world, context.threads(), context.kernels().name, host.log);
+  if (host.device.kind == DeviceKind::cuda) {
+    host.log.info(fmt::format("rank {} computes on {}", world.rank(), device_text(host.device)));
+  }
+  if (world.rank() == 0) {
+    warn_of_lesser_instructions(context.kernels().name, host.log);
+    log_layout();
+    log_graphs();
+  }
+  memory.log_predicted(host.log);
+}
+
+void TrainingParts::log_layout() {
+  const std::vector<std::string> lines = describe_layout(layout, config);
+  host.log.table(lines.front(), {lines.begin() + 1, lines.end()});
+  host.log.event("layout", {{"dp", layout.grid.dp()},
+                            {"tp", layout.grid.tp()},
+                            {"pp", layout.grid.pp()},
+                            {"zero", layout.zero},
+                            {"micro_batches_per_replica", layout.shape.micro_batches},
+                            {"schedule", name_of(layout.schedule)},
+                            {"sequence_parallel", layout.sequence_parallel}});
+  if (config.parallel.placement == "print") {
+    for (const std::string& line : describe_placement(layout.grid, host.places)) {
+      host.log.info(line);
+    }
+  }
+}
+
+void TrainingParts::log_graphs() {
+  if (host.device.kind != DeviceKind::cuda) {
+    return;
+  }
+  const std::string why = why_no_graphs(config, engine.layout(), host.device);
+  host.log.info(why.empty() ? "forward and backward of micro-batches are recorded as CUDA graphs"
+                            : fmt::format("no CUDA graphs: {}", why));
+  host.log.event("graphs", {{"used", why.empty()}, {"why_not", why}});
+}
+
+// Warns once if a library keeps changing the rounding mode. Changes before the first call do not
+// count: loading libraries causes some, and the measurement of the compute threads reports others.
+void TrainingParts::warn_of_arithmetic() {
+  const std::int64_t found = floating_point_restorations();
+  if (found > restorations_.value_or(found) && !std::exchange(warned_of_arithmetic_, true)) {
+    host.log.warning(
+        "a library changes how this program rounds or underflows while it runs (look at LD_PRELOAD "
+        "and at libraries built with -ffast-math): set back to the default before each use");
+  }
+  restorations_ = found;
+}
+
+void TrainingParts::enter(const char* phase, double deadline_seconds) {
+  restore_floating_point();
+  warn_of_arithmetic();
+  host.status.phase = phase;
+  host.recorder.enter_phase(phase);
+  host.status.step = counters.step;
+  engine.set_deadline(std::chrono::duration<double>(deadline_seconds));
+  const auto shown = parse_progress_phase(phase);
+  if (host.progress != nullptr && shown) {
+    host.progress->note(*shown, counters.step, deadline_seconds);
+  }
+}
+
+void TrainingParts::make_checkpoints() {
+  const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
+  nlohmann::json numerics = numerics_fingerprint(config, context.kernels().name, layout.grid.dp(),
+                                                 layout.grid.tp(), layout.sequence_parallel);
+  choices.add_to(numerics);
+  fingerprints = {
+      JsonValue(config_fingerprint(config, dataset.manifest().digest(), describe(tokenizer))),
+      JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
+  put_tokenizer(tokenizer, *fingerprints.extra);
+  check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
+  checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
+      config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours});
+}
+
+void TrainingParts::resume() {
+  enter("load", config.deadline.checkpoint);
+  if (const auto resumed = checkpoints->resume()) {
+    counters = *resumed;
+  } else {
+    engine.initialize(config.train.seed);
+  }
+  checkpoints->reserve();
+}
+
+void TrainingParts::resume_at(const StartPoint& start) {
+  enter("load", config.deadline.checkpoint);
+  if (start.from_seed) {
+    engine.initialize(config.train.seed);
+  } else if (const auto resumed = checkpoints->resume(start.step)) {
+    counters = *resumed;
+  } else {
+    throw DataError(fmt::format("step {} is not complete in the nodes' memory", start.step));
+  }
+  if (!start.is_replay()) {
+    leave_out(counters, *start.rewound_from, config.divergence.skip_batches);
+    checkpoints->reserve();
+    checkpoints->save_again(counters);
+  }
+}
+
+// If the validation set is unusable, a run that starts from step 0 is refused. One that has been
+// resumed continues without it, because its weights are worth more, unless the configuration is
+// wrong.
+void TrainingParts::open_validation_set() {
+  if (config.data.validation.empty()) {
+    return;
+  }
+  enter("start", config.deadline.start);
+  try {
+    validation.emplace(open_validation(config, dataset, world));
+    const std::int64_t samples = validation->samples(config.data.sequence);
+    if (world.rank() == 0 && samples < config.train.eval_samples) {
+      host.log.info(fmt::format("evaluations use all {} of data.validation (train.eval_samples {})",
+                                counted(samples, "sample"), config.train.eval_samples));
+    }
+    choices.prepare_evaluations(std::min(samples, config.train.eval_samples));
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    if (counters.step == 0 ||
+        (error.exit_code() != ExitCode::bad_data && error.exit_code() != ExitCode::not_found &&
+         error.exit_code() != ExitCode::io)) {
+      throw;
+    }
+    if (world.rank() == 0) {
+      host.log.warning(
+          fmt::format("cannot use data.validation; the run continues without evaluations, and "
+                      "val_loss is null: {}",
+                      error.what()));
+    }
+  }
+}
+
+Sampler TrainingParts::make_sampler() const {
+  const std::int64_t sequence = config.data.sequence;
+  return Sampler(dataset.samples(sequence),
+                 shuffle_block_samples(sequence, dataset.manifest().token_bytes),
+                 parse_shuffle(config.data.shuffle), config.data.seed);
+}
+
+void TrainingParts::make_loader() {
+  // The counters come from a checkpoint, which may have been forged.
+  const BatchSchedule batches = config.batches();
+  if (!batches.has_room_for(counters.batches() + config.train.steps)) {
+    throw DataError(
+        fmt::format("the checkpoint leaves out {} batches, which is more than a run can have",
+                    counters.batches() - counters.step));
+  }
+  if (engine.replica().reads_tokens()) {
+    loader = std::make_unique<Loader>(
+        dataset, make_sampler(),
+        LoaderPlan{.sequence = config.data.sequence,
+                   .batches = batches,
+                   .first_batch = counters.batches(),
+                   .micro_batch = config.train.micro_batch,
+                   .micros = [&whole = layout, rank = world.rank()](
+                                 std::int64_t n) { return whole.micro_batches_of(rank, n); },
+                   .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
+        batches.before(counters.batches()));
+  }
+  step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });
+}
+
+double TrainingParts::validation_loss() {
+  if (!validation) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return engine.evaluate(
+      *validation, {config.data.sequence, config.train.micro_batch, config.train.eval_samples});
+}
+
+std::optional<double> TrainingParts::logged_validation_loss() const {
+  // NaN stands for null in the line, infinity for a missing line.
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double loss = kNone;
+  run_on_root(world, [&] {
+    loss = trireme::logged_validation_loss(RunDirectory(config.run_dir).metrics(), counters.step)
+               .value_or(kNone);
+    return std::string();
+  });
+  world.broadcast({&loss, 1, DType::f64}, 0).wait();
+  return loss == kNone ? std::nullopt : std::optional(loss);
+}
+
+StepMetrics TrainingParts::place_metrics() const {
+  const BatchSchedule batches = config.batches();
+  const std::int64_t behind = counters.batches();
+  StepMetrics m;
+  m.step = counters.step;
+  m.samples = counters.samples(batches);
+  m.tokens = m.samples * config.data.sequence;
+  m.tokens_left =
+      (batches.before(behind + config.train.steps - counters.step) - batches.before(behind)) *
+      config.data.sequence;
+  m.skipped_steps = counters.skipped_steps;
+  m.device = host.devices == nullptr ? "cpu" : host.devices->front().kind_text();
+  if (config.train.scales_loss()) {
+    m.loss_scale = loss_scale(config.train, counters);
+    m.overflows = counters.loss_scale.overflows;
+  }
+  return m;
+}
+
+StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  StepMetrics m = place_metrics();
+  m.global_batch = config.batches().size_of(counters.batches() - 1);
+  m.loss = pending.loss;
+  m.loss_mean = counters.loss_window.mean();
+  m.grad_norm = pending.grad_norm;
+  m.lr = learning_rate(config.optimizer.schedule, counters.step - 1);
+  for (double* rate :
+       {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_per_rank, &m.mfu, &m.data_wait_ms,
+        &m.comm_exposed_ms, &m.tensor_wait_ms, &m.pipeline_wait_ms, &m.checkpoint_stall_ms}) {
+    *rate = kUnknown;
+  }
+  m.memory_bytes = resident_bytes();
+  return m;
+}
+
+void TrainingParts::make_metrics() {
+  const RunDirectory run(config.run_dir);
+  // A line that lacks the pending evaluation is written again once that is done.
+  const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
+                        !trireme::logged_validation_loss(run.metrics(), counters.step);
+  metrics = std::make_unique<MetricsLog>(
+      run, host.log,
+      MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.batches(),
+                  counters.batches() - counters.step, config.log_format, config.energy});
+  metrics->keep_openmetrics(config, world.size());
+  host.log.info(fmt::format(
+      "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}",
+      format_count(static_cast<double>(parameter_count(config.model))),
+      config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_per_step(), "token"),
+      counted(config.micro_batches(), "micro-batch"), layout.grid.dp(), counters.step,
+      config.train.steps, format_rate(ceiling->flops(), "FLOP/s")));
+}
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+// TrainingParts holds all parts of a run, built in the same order on every rank. A part uses only
+// those above it, and is destroyed before them. Owned by Training, or by a replay; used by the
+// main thread. The constructor is collective.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/train/engine/train_step.h"
+#include "src/train/memory/memory_report.h"
+#include "src/train/parts/product_choices.h"
+#include "src/train/parts/training_host.h"
+#include "src/train/report/metrics.h"
+#include "src/train/report/running_ceiling.h"
+#include "src/train/run/layout.h"
+#include "src/train/saving/training_checkpoints.h"
+#include "src/train/watch/step_trace.h"
+#include "src/train/watch/straggler_watch.h"
+
+namespace trireme {
+
+// StartPoint says where the parts start if the configuration does not decide: for a replay or a
+// rewind within a process.
+struct StartPoint {
+  std::int64_t step = 0;
+  bool from_seed = false;  // start at step 0 from the seed, without a checkpoint
+  // If given, the run continues from there, and leaves out the data up to this run's next step.
+  // Otherwise it computes steps again, and neither saves nor logs any.
+  std::optional<TrainingCounters> rewound_from = {};
+  bool is_replay() const { return !rewound_from; }
+};
+
+struct TrainingParts {
+  // Resumes from a checkpoint if there is one. Throws NotFound or DataError, on all ranks alike, if
+  // the checkpoint of `start` is missing or invalid.
+  TrainingParts(const RunConfig& config, const TrainingHost& host,
+                const std::optional<StartPoint>& start = std::nullopt);
+
+  // If the checkpoints' file system hangs, abandons them without destroying them: the process ends
+  // soon.
+  ~TrainingParts();
+  TrainingParts(const TrainingParts&) = delete;
+  TrainingParts& operator=(const TrainingParts&) = delete;
+
+  // Sets the phase that this rank shows, and the deadline of its waits in that phase.
+  void enter(const char* phase, double deadline_seconds);
+  // Returns the order of the training data.
+  Sampler make_sampler() const;
+  // Returns the loss on the validation set in nats per token, the same on all ranks; NaN without a
+  // set. Collective.
+  double validation_loss();
+  // Returns the validation loss of the current step, if metrics.jsonl holds it. Collective.
+  std::optional<double> logged_validation_loss() const;
+  // Returns the current step, and the samples and tokens that are done and left.
+  StepMetrics place_metrics() const;
+  // Returns what is known of the step from which the run resumed; rates are NaN.
+  StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
+
+  RunConfig config;
+  TrainingHost host;
+  Communicator& world;  // for messages of the host
+  DeviceContext context;
+  Dataset dataset;
+  std::optional<Dataset> validation;  // empty if not configured, or unusable on a resume
+  Layout layout;
+  MemoryReport memory;
+  std::unique_ptr<StepTrace> trace;  // null if nothing is traced
+  Engine engine;
+  ProductChoices choices;
+  RunFingerprints fingerprints;
+  std::unique_ptr<TrainingCheckpoints> checkpoints;
+  TrainingCounters counters;
+  std::unique_ptr<Loader> loader;  // null on ranks that read no tokens
+  std::unique_ptr<TrainStep> step;
+  StragglerWatch stragglers;              // compares the ranks' step times
+  std::optional<RunningCeiling> ceiling;  // for the speed of all ranks; empty in a replay
+  std::unique_ptr<MetricsLog> metrics;    // null on ranks other than 0, and in a replay
+
+ private:
+  std::unique_ptr<StepTrace> make_trace();
+  void say_what_starts();
+  void log_layout();
+  void log_graphs();
+  void open_validation_set();
+  void make_checkpoints();
+  void resume();
+  void resume_at(const StartPoint& start);
+  void make_loader();
+  void make_metrics();
+
+  void warn_of_arithmetic();
+
+  std::optional<std::int64_t> restorations_;  // number found so far (floating_point.h)
+  bool warned_of_arithmetic_ = false;         // whether warn_of_arithmetic() has warned
+};
+
+}  // namespace trireme

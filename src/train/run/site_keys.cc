@@ -1,0 +1,40 @@
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+void bind_site_keys(ConfigBinder& b, RunConfig& c) {
+  constexpr double kLongestSeconds = 86400;
+  constexpr double kMostPerKwh = 1e9;
+  b.path("metrics.openmetrics", c.metrics.openmetrics,
+         "where rank 0 writes its latest metrics for Prometheus while it trains: a file whose name "
+         "ends in .prom, or a folder, in which the file's name follows from the run's; empty: "
+         "nowhere (docs/metrics.md)");
+  b.real("metrics.openmetrics_every", c.metrics.openmetrics_every,
+         "least number of seconds from one such write to the next")
+      .at_least(1)
+      .at_most(kLongestSeconds);
+  b.real(
+       "energy.co2_grams_per_kwh", c.energy.co2_grams_per_kwh,
+       "carbon dioxide that the site's electricity causes, in grams per kilowatt-hour; 0: unknown")
+      .at_least(0)
+      .at_most(kMostPerKwh);
+  b.real("energy.price_per_kwh", c.energy.price_per_kwh,
+         "price of a kilowatt-hour in energy.currency; 0: unknown")
+      .at_least(0)
+      .at_most(kMostPerKwh);
+  b.text("energy.currency", c.energy.currency, "currency of energy.price_per_kwh");
+  b.real("energy.pue", c.energy.pue,
+         "power usage effectiveness of the site: what it draws from the grid, divided by what its "
+         "nodes use; carbon and price are multiplied by it")
+      .at_least(1)
+      .at_most(10);
+  b.text("launch.on_event", c.launch.on_event,
+         "shell command that trireme launch runs for each event of the launch, with the event as "
+         "JSON on its standard input; empty: none (docs/launch.md)");
+  b.real("launch.event_deadline", c.launch.event_deadline,
+         "seconds after which such a command is killed")
+      .above(0)
+      .at_most(3600);
+}
+
+}  // namespace trireme

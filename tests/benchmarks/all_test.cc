@@ -1,0 +1,83 @@
+#include <atomic>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "benchmarks/all/budget.h"
+#include "benchmarks/all/picture.h"
+#include "benchmarks/all/questions.h"
+#include "benchmarks/all/time_guard.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+TEST(Budget, SharesFollowTheWeights) {
+  const Budget budget({1, 3, 4}, 80);
+  EXPECT_DOUBLE_EQ(budget.share(0, 0), 10);
+  EXPECT_DOUBLE_EQ(budget.share(1, 10), 30);
+  EXPECT_DOUBLE_EQ(budget.share(2, 40), 40);
+}
+
+TEST(Budget, LaterQuestionsGetWhatIsLeft) {
+  const Budget budget({1, 3, 4}, 80);
+  EXPECT_DOUBLE_EQ(budget.share(1, 3), 33);   // the first one was quick
+  EXPECT_DOUBLE_EQ(budget.share(1, 45), 15);  // it was slow
+  EXPECT_DOUBLE_EQ(budget.share(2, 90), 0);   // nothing is left
+}
+
+TEST(TimeGuard, ActsAtTheDeadlineOnly) {
+  std::atomic<int> calls = 0;
+  {
+    const TimeGuard guard(std::chrono::hours(1), [&] { ++calls; });
+  }
+  EXPECT_EQ(calls, 0);
+  {
+    const TimeGuard guard(std::chrono::milliseconds(1), [&] { ++calls; });
+    while (calls == 0) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+Json result(const std::string& name, Json params, Json metrics) {
+  return {{"name", name}, {"params", std::move(params)}, {"metrics", std::move(metrics)}};
+}
+
+TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
+  const Json p2p = Json::array({result("p2p_latency", {{"bytes", 8}}, {{"median_us", 1.5}}),
+                                result("p2p_latency", {{"bytes", 16}}, {{"median_us", 1.7}}),
+                                result("p2p_bw", {{"bytes", 8}}, {{"median_GBps", 0.1}}),
+                                result("p2p_bw", {{"bytes", 1 << 20}}, {{"median_GBps", 9.5}})});
+  const Json noise = Json::array(
+      {result("noise", {{"method", "fixed_work"}, {"host", "n1"}}, {{"lost_fraction", nullptr}})});
+  const std::string text = picture_text({{"p2p", 1, p2p, ""},
+                                         {"noise", 1, noise, ""},
+                                         {"io", 0, Json::array(), "left out: no time"}});
+  EXPECT_THAT(text, HasSubstr("p2p_latency 8 B"));
+  EXPECT_THAT(text, HasSubstr("1.5 us"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("16 B")));
+  EXPECT_THAT(text, HasSubstr("9.50 GB/s"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("100 MB/s")));
+  EXPECT_THAT(text, HasSubstr("noise fixed_work n1"));
+  EXPECT_THAT(text, HasSubstr(" -\n"));  // a missing number is not invented
+  EXPECT_THAT(text, HasSubstr("# io: left out: no time\n"));
+}
+
+TEST(Questions, ThoseThatAreNamedAreAsked) {
+  const auto all = [] {
+    return std::vector<Question>{{"gemm", 1, 1, {}}, {"mem", 1, 1, {}}, {"io", 1, 1, {}}};
+  };
+  EXPECT_EQ(chosen(all(), {}).size(), 3U);
+  const auto some = chosen(all(), {"io", "gemm"});
+  ASSERT_EQ(some.size(), 2U);
+  EXPECT_EQ(some[0].name, "gemm");
+  EXPECT_THROW(chosen(all(), {"coll"}), ConfigError);
+}
+
+}  // namespace
+}  // namespace trireme

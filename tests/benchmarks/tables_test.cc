@@ -1,0 +1,71 @@
+#include "benchmarks/tables.h"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Json one_result(const char* name, Json params, Json metrics) {
+  return {{"name", name}, {"params", std::move(params)}, {"metrics", std::move(metrics)}};
+}
+
+TEST(ResultsCsv, HasAColumnForEveryKey) {
+  const Json results = {
+      one_result("a", {{"path", "/x, \"y\""}, {"n", 3}}, {{"time_us", 1.5}, {"ratio", nullptr}}),
+      one_result("b", {{"pair", {1, 2}}}, {{"time_us", std::numeric_limits<double>::infinity()}})};
+  EXPECT_EQ(results_csv(results),
+            "name,path,n,pair,time_us,ratio\n"
+            "a,\"/x, \"\"y\"\"\",3,,1.5,\n"
+            "b,,,\"[1,2]\",,\n");
+}
+
+TEST(ResultsOpenMetrics, UsesBaseUnits) {
+  const Json results = {
+      one_result("coll", {{"op", "all\"\\\n"}, {"root", nullptr}},
+                 {{"time_us", 2.0}, {"time_us_low", 1.0}, {"busbw_GBps", 3.0}, {"wrong", 0}}),
+      one_result("loader", {{"n", 1}},
+                 {{"bytes_per_s", 5.0}, {"memory_bytes", 7}, {"step_ms", 4.0}, {"word", "x"}})};
+  const std::string text = results_openmetrics(results, "all", 12.5);
+  for (const char* line :
+       {"trireme_bench_time_seconds{command=\"all\"} 12.500\n",
+        "trireme_bench_coll_time_seconds{op=\"all\\\"\\\\\\n\"} 2e-06\n",
+        "# TYPE trireme_bench_coll_time_low_seconds gauge\n",
+        "trireme_bench_coll_busbw_bytes_per_second{op=\"all\\\"\\\\\\n\"} 3e+09\n",
+        "trireme_bench_coll_wrong{op=\"all\\\"\\\\\\n\"} 0\n",
+        "trireme_bench_loader_bytes_per_second{n=\"1\"} 5\n",
+        "trireme_bench_loader_memory_bytes{n=\"1\"} 7\n",
+        "trireme_bench_loader_step_seconds{n=\"1\"} 0.004\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("word")));
+  EXPECT_TRUE(text.ends_with("\n# EOF\n"));
+}
+
+// A label that changes with each run would begin a new time series each time.
+TEST(ResultsOpenMetrics, HasOnlyLabelsThatStay) {
+  const Json results = {one_result(
+      "a", {{"n", 1}, {"rounds", 7}, {"aggregated", 3}, {"huge_page_fraction", 0.5}}, {{"x", 1}})};
+  EXPECT_THAT(results_openmetrics(results, "a", 1), HasSubstr("\ntrireme_bench_a_x{n=\"1\"} 1\n"));
+}
+
+// Parsers refuse a family whose samples do not follow each other, and values that are no numbers.
+TEST(ResultsOpenMetrics, KeepsFamiliesTogether) {
+  const Json results = {
+      one_result("a", {{"n", 1}}, {{"x", 1}, {"y", 2}}),
+      one_result("a", {{"n", 2}}, {{"x", 3}, {"y", 4}}),
+      one_result("a", {{"n", 3}},
+                 {{"x", std::numeric_limits<double>::quiet_NaN()}, {"y", nullptr}})};
+  EXPECT_THAT(results_openmetrics(results, "a", 1),
+              HasSubstr("trireme_bench_a_x{n=\"1\"} 1\ntrireme_bench_a_x{n=\"2\"} 3\n# HELP"));
+}
+
+}  // namespace
+}  // namespace trireme

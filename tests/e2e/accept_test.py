@@ -1,0 +1,224 @@
+"""`trireme accept` on machines with a planted fault: a node of a real Slurm whose core has another
+load, and a host whose link is limited by tbf. Nodes are measured one after the other, as all of
+them share the cores of this machine."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "tests/support"))
+import hosts as simulated  # noqa: E402
+import slurm_cluster  # noqa: E402
+
+PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
+# Other tests run at the same time, and would slow down all nodes and not the hogs' alone. Where
+# the kernel shares a core between sessions first (sched_autogroup), each has a priority of its own.
+PRIORITY = "echo -15 2>/dev/null >/proc/self/autogroup; exec nice -n -15"
+PROFILE = """
+nodes: {nodes}
+program: {program}
+rounds: {rounds}
+at_once: 1
+node:
+  start: {node_start}
+  measures: ["gemm --size 768 --precision fp32 --duration 0.3"]
+  at_least: 60
+  score: 2.5
+link:
+  start: {link_start}
+  measures: ["p2p --backend mpi --test bandwidth -m 256K:256K -i 4 -x 1 -W 4"]
+  at_least: 40
+  score: {link_score}
+"""
+
+
+def script(path, text):
+    path.write_text("#!/bin/bash\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+def interrupt(test, number, command, folder, started, environment):
+    """Starts an acceptance whose measurements take minutes, interrupts it when `started` holds, and
+    checks that nothing is left."""
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen([str(word) for word in command], env=environment, stdout=log,
+                                   stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+    test.addCleanup(harness.end_group, process)
+    harness.until(f"measurements: {(folder / 'log').read_text()}", 90, started)
+    process.send_signal(number)
+    test.assertEqual(process.wait(timeout=60), -number)
+    test.assertIn("accept: interrupted", (folder / "log").read_text())
+    harness.until("all processes' end", 30, lambda: not harness.processes_with(str(folder)))
+
+
+class OnSlurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = slurm_cluster.reason_to_skip()
+        if reason:
+            raise unittest.SkipTest(reason)
+        cls.folder = harness.workspace()
+        cls.cluster = slurm_cluster.SlurmCluster(nodes=4)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+
+    def start_hogs(self, cpu):
+        hog = f"{PRIORITY} taskset -c {cpu} {sys.executable} -c 'while True: pass'"
+        hogs = [subprocess.Popen(["bash", "-c", hog], start_new_session=True) for _ in range(4)]
+
+        def end():
+            for each in hogs:
+                each.kill()
+                each.wait()
+        self.addCleanup(end)
+
+    def test_a_node_with_a_hog(self):
+        """n3 computes on a core that it shares with four other processes."""
+        own, shared = sorted(os.sched_getaffinity(0))[:2]
+        pin = script(self.folder / "pin.sh",
+                     f"cpu={own}; [[ $SLURMD_NODENAME == n3 ]] && cpu={shared}\n"
+                     f'{PRIORITY} taskset -c $cpu "$@"\n')
+        profile = self.folder / "accept.yaml"
+        srun = "srun, --mpi=pmix"
+        profile.write_text(PROFILE.format(
+            nodes="n[1-4]", program=PROGRAM, rounds=3, link_score=30,
+            node_start=f"[{srun}, --nodes=1, --ntasks=1, '--nodelist={{node}}', {pin}]",
+            link_start=f"[{srun}, --nodes=2, --ntasks=2, --ntasks-per-node=1, "
+                       "'--nodelist={a},{b}']"))
+        self.start_hogs(shared)
+        begin = time.monotonic()
+        result = self.cluster.command(
+            PROGRAM, "accept", profile, "--drain", "--dir", self.folder / "accept",
+            env=self.cluster.environment, check=False, timeout=400, cwd=self.folder)
+        print(f"a node with a hog: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        found = json.loads((self.folder / "accept/acceptance.json").read_text())
+        self.assertFalse(found["accepted"])
+        self.assertEqual([v["nodes"] for v in found["nodes"] if not v["good"]], [["n3"]],
+                         result.stdout)
+        self.assertEqual([v for v in found["links"] if v["complaints"]], [])
+        self.assertIn("Node n3 reaches ", result.stdout)
+        self.assertIn("scontrol update NodeName=n3 State=DRAIN", result.stdout)
+        self.assertIn("DRAIN", self.cluster.node_state("n3"))
+        self.assertNotIn("DRAIN", self.cluster.node_state("n1"))
+
+
+    def test_an_interruption_ends_the_steps(self):
+        folder = self.folder / "interrupted"
+        folder.mkdir()
+        profile = folder / "accept.yaml"
+        profile.write_text(
+            f"nodes: n[1-2]\nprogram: {PROGRAM}\n"
+            "node: {start: [srun, --nodes=1, --ntasks=1, '--nodelist={node}'], "
+            "measures: ['gemm --size 64 --precision fp32 --duration 300']}\n")
+
+        def steps():
+            return self.cluster.command("squeue", "--steps", "--noheader").stdout.splitlines()
+        interrupt(self, signal.SIGTERM, [PROGRAM, "accept", profile, "--dir", folder / "accept"],
+                  folder, lambda: len(steps()) == 2 and len(harness.processes_with(
+                      f"{PROGRAM} bench gemm")) >= 2, self.cluster.environment)
+        harness.until("the jobs' end", 30, lambda: not steps() and not self.cluster.queue())
+
+
+class OnHosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = simulated.reason_to_skip()
+        if reason:
+            raise unittest.SkipTest(reason)
+        cls.folder = harness.workspace()
+        cls.hosts = simulated.Hosts(4)
+        cls.addClassCleanup(cls.hosts.close)
+        cls.hosts.__enter__()
+
+    def limit_link(self, name, rate):
+        shape = f"root tbf rate {rate} burst 32kb latency 50ms"
+        port = f"p{self.hosts.names.index(name)}"
+        for pid, device in [(self.hosts.switch.pid, port), (self.hosts.pid(name), "eth0")]:
+            subprocess.run(["nsenter", "-t", str(pid), "-n", "tc", "qdisc", "add", "dev", device,
+                            *shape.split()], check=True)
+
+    def test_a_slow_link(self):
+        self.limit_link("host2", "40mbit")
+        pids = " ".join(f"{n}={self.hosts.pid(n)}" for n in self.hosts.names)
+        on_node = script(self.folder / "on_node.sh",
+                         f"for each in {pids}; do [[ $each == $1=* ]] && pid=${{each#*=}}; done\n"
+                         'exec nsenter -t "$pid" -n -u -m -i -p -r -- "${@:2}"\n')
+        on_pair = script(self.folder / "on_pair.sh",
+                         f"exec nsenter -t {self.hosts.switch.pid} -n -- mpirun --oversubscribe "
+                         '--bind-to none -H "$1,$2" -n 2 "${@:3}"\n')
+        profile = self.folder / "accept.yaml"
+        profile.write_text(PROFILE.format(
+            nodes="host[0-3]", program=PROGRAM, rounds=1, link_score=2,
+            node_start=f"[{on_node}, '{{node}}']", link_start=f"[{on_pair}, '{{a}}', '{{b}}']"
+        ).replace("at_least: 60", "at_least: 1").replace(
+            "at_least: 40", "at_least: 40\n  limits: ['p2p_bw time_us=60000']"))
+        environment = {**harness.ENVIRONMENT, **simulated.ENVIRONMENT,
+                       **simulated.LAUNCHER_ENVIRONMENT, "TRIREME_HOSTS": pids}
+        begin = time.monotonic()
+        result = subprocess.run(
+            [PROGRAM, "accept", profile, "--dir", self.folder / "accept"], env=environment,
+            capture_output=True, text=True, timeout=400, check=False)
+        print(f"a slow link: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        found = json.loads((self.folder / "accept/acceptance.json").read_text())
+        slow = [v["nodes"] for v in found["links"] if not v["good"]]
+        self.assertEqual(slow and all("host2" in nodes for nodes in slow), True, result.stdout)
+        self.assertEqual([v for v in found["links"] if v["complaints"]], [])
+        self.assertEqual(found["nodes_with_bad_links"], ["host2"], result.stdout)
+        self.assertIn("The links of host2 are slow with known-good partners, too", result.stdout)
+        self.assertIn("NodeName=host2", result.stdout)
+
+
+class Interrupted(unittest.TestCase):
+    def test_ranks_of_mpirun(self):
+        """mpirun starts its ranks in process groups of their own."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text(
+            f"nodes: n[1-2]\nnode: {{start: [{harness.MPIEXEC}, --oversubscribe, -n, '2'], "
+            "measures: ['gemm --size 64 --precision fp32 --duration 300']}\n")
+        interrupt(self, signal.SIGINT, [PROGRAM, "accept", profile, "--dir", folder / "accept"],
+                  folder, lambda: len([words for words in harness.processes_with(
+                      str(folder / "accept")).values() if words.startswith(PROGRAM + " bench")])
+                  == 4, harness.ENVIRONMENT)
+
+
+class Profiles(unittest.TestCase):
+    def test_refusals(self):
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        for text, words, code in [("nodes: n1\nnodez: 1\n", "nodez", 2),
+                                  ("nodes: 'n[1-'\n", "n[1-", 2), ("nodes: n1,n1\n", "twice", 2),
+                                  ("nodes: '-n1'\n", "no name of a node", 2),
+                                  ("nodes: ''\n", "no Slurm job", 2)]:
+            with self.subTest(text):
+                profile.write_text(text)
+                result = harness.run("accept", profile, "--dir", folder / "a")
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+        self.assertEqual(harness.run("accept", folder / "missing.yaml").returncode, 66)
+
+    def test_nodes_that_do_not_answer(self):
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text("nodes: n[1-3]\nrounds: 1\nnode: {start: ['false']}\n"
+                           "link: {start: [/nonexistent/launcher]}\n")
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        found = json.loads(result.stdout)
+        self.assertEqual([v["complaints"] for v in found["nodes"]],
+                         [["health has failed: exit code 1"]] * 3)
+        self.assertEqual(len(found["drain_commands"]), 3)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

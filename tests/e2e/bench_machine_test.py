@@ -1,0 +1,265 @@
+"""Tests `trireme bench gemm|mem|noise`, which measure a node."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
+
+
+def sealed(fields):
+    """Returns sealed JSON (src/base/sealed_json.h)."""
+    body = "{\n" + ",\n".join(f' "{key}": {json.dumps(value)}' for key, value in fields.items())
+    body += "\n"
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return f'{body},\n "seal": "sha256:{digest}"\n}}\n'
+
+
+class Machine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+
+    def bench(self, *arguments, ranks=0, env=None):
+        return harness.run("bench", *arguments, ranks=ranks, env=env, timeout=120)
+
+    def results(self, *arguments, ranks=0, code=0, env=None):
+        """Returns the results, and what was printed."""
+        file = self.folder / "out.json"
+        file.unlink(missing_ok=True)
+        ran = self.bench(*arguments, "-J", file, ranks=ranks, env=env)
+        self.assertEqual(ran.returncode, code, ran.stderr)
+        text = file.read_text(encoding="utf-8")
+        self.assertEqual(validate.problems_of(text), [])
+        return json.loads(text)["results"], ran.stdout
+
+    def refused(self, words, *arguments, code=2, ranks=0):
+        result = self.bench(*arguments, ranks=ranks)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        self.assertIn(words, result.stderr)
+
+
+class Gemm(Machine):
+    def baseline(self, gigaflops, name="node.baseline"):
+        rates = {f"products {p}": {"median": gigaflops, "deviation": 0, "unit": "GFLOP/s"}
+                 for p in ("bf16", "fp32")}
+        path = self.folder / name
+        fields = {"format": "trireme health baseline", "version": 1, "node": "n1", "time": 1,
+                  "folder": "/tmp", "rates": rates, "facts": {}, "counters": {}}
+        path.write_text(sealed(fields), encoding="utf-8")
+        return path
+
+    def test_rates_of_every_rank(self):
+        results, text = self.results("gemm", "--size", 96, "--duration", 0.2, ranks=3)
+        self.assertEqual([r["params"]["precision"] for r in results], ["bf16", "fp32"])
+        for result in results:
+            metrics, params = result["metrics"], result["params"]
+            flops = 2 * 96 ** 3
+            self.assertAlmostEqual(metrics["flops_per_s"] * metrics["time_us"] * 1e-6 / flops, 3,
+                                   places=6)
+            samples = result["samples"]["time_us"]
+            self.assertEqual(len(samples["by_rank"]), 3)
+            for all_end, *own in zip(samples["values"], *samples["by_rank"]):
+                self.assertGreaterEqual(all_end, max(own))
+            self.assertEqual((metrics["wrong"], params["ranks"]), (0, 3))
+            self.assertIsNone(metrics["fraction_of_baseline"])  # nothing is invented
+            self.assertLessEqual(metrics["slowest_rank_flops_per_s"],
+                                 metrics["fastest_rank_flops_per_s"])
+            self.assertLess(metrics["slowest_rank"], 3)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+
+    def test_shapes_of_a_model(self):
+        results, _ = self.results("gemm", "--model", "tiny-llama", "--tokens", 16, "--precision",
+                                  "fp32", "--duration", 0.2)
+        self.assertEqual(len(results), 15)
+        self.assertEqual({r["params"]["pass"] for r in results},
+                         {"forward", "data_gradient", "weight_gradient"})
+        self.assertEqual({r["params"]["model"] for r in results}, {"tiny-llama"})
+
+    def test_baseline(self):
+        path = self.baseline(1000.0)
+        results, text = self.results("gemm", "--size", 64, "--duration", 0.1, "--baseline", path)
+        for result in results:
+            metrics = result["metrics"]
+            self.assertEqual(metrics["baseline_flops_per_s"], 1e12)
+            self.assertAlmostEqual(metrics["fraction_of_baseline"], metrics["flops_per_s"] / 1e12,
+                                   delta=1e-3)
+        self.assertRegex(text, r"at least \d\.\d\d of the node's baseline\n")
+        # The site's folder has the node's baseline.
+        results, _ = self.results("gemm", "--size", 64, "--duration", 0.1,
+                                  env={"TRIREME_SITE_DIR": str(self.folder)})
+        self.assertEqual(results[0]["metrics"]["baseline_flops_per_s"], 1e12)
+
+    def test_demands(self):
+        run = ["gemm", "--size", 64, "--duration", 0.1, "--at-least", 50, "--baseline"]
+        self.results(*run, self.baseline(1e9), code=4)
+        self.results(*run, self.baseline(1e-9))
+
+    def test_refusals(self):
+        damaged = self.baseline(10.0, "damaged")
+        damaged.write_text(damaged.read_text().replace("10.0", "10.5", 1))
+        for code, words, arguments in [
+                (2, "there is none", ["--at-least", 90]),
+                (66, "none", ["--baseline", self.folder / "none"]),
+                (65, "--save-baseline", ["--baseline", damaged]),
+                (2, "--size", ["--size", 0]),
+                (2, "--size", ["--size", "8,x"]),
+                (2, "--precision", ["--precision", "fp64"]),
+                (2, "are free", ["--size", 131072]),
+                (2, "unknown preset", ["--model", "gpt5"])]:
+            with self.subTest(arguments):
+                self.refused(words, "gemm", *arguments, code=code)
+
+
+class Mem(Machine):
+    def test_stream(self):
+        results, text = self.results("mem", "--bytes", "2M", "--duration", 0.5)
+        streams = [r for r in results if r["name"] == "mem_stream"]
+        self.assertEqual({(r["params"]["kernel"], r["params"]["stores"]) for r in streams
+                          if r["params"]["numa_node"] is None},
+                         {(k, s) for k in ("copy", "scale", "add", "triad")
+                          for s in ("ordinary", "streaming")})
+        for result in streams:
+            elements = result["params"]["array_bytes"] // 8
+            counted = {"copy": 16, "scale": 16, "add": 24, "triad": 24}[result["params"]["kernel"]]
+            metrics, times = result["metrics"], result["samples"]["time_us"]
+            self.assertEqual((elements, metrics["wrong"]), (1 << 18, 0))
+            for rate, time in [("bytes_per_s", times["median"]), ("bytes_per_s_low", times["high"]),
+                               ("best_bytes_per_s", min(times["values"]))]:
+                self.assertAlmostEqual(metrics[rate] * time * 1e-6 / (counted * elements), 1,
+                                       places=6)
+        # The table has STREAM's form, for which sites have parsers.
+        rows = re.findall(r"^(Copy|Scale|Add|Triad): +\d+\.\d  +\d\.\d{6}  +\d\.\d{6}  "
+                          r"+\d\.\d{6}$", text, re.MULTILINE)
+        self.assertEqual(rows[:4], ["Copy", "Scale", "Add", "Triad"])
+        self.assertIn("Function    Best Rate MB/s  Avg time     Min time     Max time\n", text)
+        [latency] = [r for r in results if r["name"] == "mem_latency"
+                     and r["params"]["from_numa_node"] == r["params"]["to_numa_node"]][:1]
+        self.assertGreater(latency["metrics"]["latency_ns"], 0)
+
+    def test_one_test_alone(self):
+        results, _ = self.results("mem", "--bytes", "1M", "--duration", 0.2, "--test", "latency")
+        self.assertEqual({r["name"] for r in results}, {"mem_latency"})
+
+    def test_says_when_caches_hold_the_arrays(self):
+        result = self.bench("mem", "--bytes", "1M", "--duration", 0.1)
+        self.assertRegex(result.stderr, "warning: (the arrays are|this system does not tell)")
+
+    def test_refusals(self):
+        for words, arguments in [("the free memory allows", ["--bytes", "99T"]),
+                                 ("at least", ["--bytes", 8]),
+                                 ("something to measure", ["--bytes", 0]),
+                                 ("12X", ["--bytes", "12X"]),
+                                 ("--test", ["--test", "stream"])]:
+            with self.subTest(arguments):
+                self.refused(words, "mem", *arguments)
+        self.refused("without mpirun", "mem", "--bytes", "1M", ranks=2)
+
+
+class Noise(Machine):
+    def test_every_core(self):
+        results, text = self.results("noise", "--quantum", 200, "--duration", 0.4)
+        for method in ("fixed_work", "fixed_time"):
+            cores = [r for r in results if r["params"]["method"] == method
+                     and r["name"] == "noise_core"]
+            [summary] = [r for r in results if r["params"]["method"] == method
+                         and r["name"] == "noise"]
+            self.assertEqual(len({r["params"]["cpu"] for r in cores}), len(cores))
+            lost = {r["params"]["cpu"]: r["metrics"]["lost_fraction"] for r in cores}
+            metrics = summary["metrics"]
+            self.assertAlmostEqual(metrics["lost_fraction"], sum(lost.values()) / len(lost))
+            self.assertEqual(metrics["worst_cpu_lost_fraction"], max(lost.values()))
+            self.assertEqual(lost[metrics["worst_cpu"]], max(lost.values()))
+            for result in cores:
+                [samples] = result["samples"].values()
+                self.assertEqual(len(samples["values"]), result["metrics"]["quanta"])
+        for result in results:
+            if result.get("worst_detours"):
+                metrics = result["metrics"]
+                self.assertAlmostEqual(result["worst_detours"][0]["detour_us"],
+                                       metrics["most_us"] - metrics["least_us"], places=3)
+        self.assertIn("# longest detour", text)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+
+    def test_finds_a_hog(self):
+        """A thread that shares its core with another one loses time to it."""
+        cpu = min(os.sched_getaffinity(0))
+        hog = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c",
+                                "while True: pass"])
+        try:
+            file = self.folder / "hog.json"
+            words = ["taskset", "-c", str(cpu)] + harness.command(
+                ["bench", "noise", "--method", "work", "--duration", 1, "-J", file])
+            subprocess.run(words, env=harness.ENVIRONMENT, check=True, capture_output=True,
+                           timeout=120)
+        finally:
+            hog.kill()
+            hog.wait()
+        document = json.loads(file.read_text(encoding="utf-8"))
+        core = document["results"][0]
+        self.assertEqual(core["params"]["cpu"], cpu)
+        self.assertGreater(core["metrics"]["lost_fraction"], 0.2)
+        self.assertGreater(core["metrics"]["involuntary_switches"], 0)
+        self.assertGreater(document["waited_fraction"], 0.1)
+
+    def test_refusals(self):
+        for words, arguments in [("--quantum", ["--quantum", 1]), ("--method", ["--method", "x"]),
+                                 ("--duration", ["--duration", 0])]:
+            with self.subTest(arguments):
+                self.refused(words, "noise", *arguments)
+        self.refused("without mpirun", "noise", ranks=2)
+
+
+class OneTaskPerNode(Machine):
+    """mem and noise measure each node of a job at once, by one rank per node."""
+
+    def on_hosts(self, *arguments):
+        file = self.folder / "hosts.json"
+        file.unlink(missing_ok=True)
+        ran = subprocess.run(
+            [harness.SOURCE / "tests/support/hosts.py", "--hosts", "2", "--ranks-per-host", "1",
+             "--", harness.PROGRAM, "bench", *map(str, arguments), "-J", file],
+            env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+        if ran.returncode == 77:
+            self.skipTest(ran.stdout + ran.stderr)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        text = file.read_text(encoding="utf-8")
+        self.assertEqual(validate.problems_of(text), [])
+        return json.loads(text)["results"], ran.stdout
+
+    def test_every_node_is_measured(self):
+        for arguments in (["mem", "--bytes", "1M", "--test", "latency", "--duration", 0.1],
+                          ["noise", "--quantum", 200, "--method", "work", "--duration", 0.1]):
+            with self.subTest(arguments[0]):
+                results, text = self.on_hosts(*arguments)
+                self.assertEqual({r["params"]["host"] for r in results}, {"host0", "host1"})
+                self.assertEqual(text.count("# node host"), 2)
+
+
+class All(Machine):
+    def test_one_table_and_one_document(self):
+        results, text = self.results("all", "--only", "noise,gemm", "--minutes", 0.25)
+        self.assertEqual({r["name"] for r in results}, {"gemm", "noise", "noise_core"})
+        for line in ("gemm bf16 512", "gemm fp32 2048", "noise fixed_work", "noise fixed_time"):
+            self.assertIn(line, text)
+        self.assertNotIn("Trireme noise", text)  # the benchmark's own table
+
+    def test_refusals(self):
+        for words, arguments in [("no benchmark had time", ["--minutes", 0.05, "--only", "step"]),
+                                 ("--minutes", ["--minutes", 0]),
+                                 ("instead of --duration", ["--duration", 1]),
+                                 ("--only", ["--only", "disk"]),
+                                 ("one rank", ["--only", "coll"])]:
+            with self.subTest(arguments):
+                self.refused(words, "all", *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

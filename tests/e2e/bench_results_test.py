@@ -1,0 +1,218 @@
+"""Runs every benchmark of `trireme bench`, and checks what it writes: JSON by the strict validator,
+CSV and OpenMetrics against the JSON."""
+
+import copy
+import csv
+import json
+import re
+import sys
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
+
+# Command: its runs, each with the number of ranks (0: without mpirun) and arguments.
+RUNS = {
+    "step": [(2, ["--model", "tiny-gpt2", "--sequence", 32, "--rounds", 2])],
+    "pipeline": [(2, ["--forward-ms", 1, "--input-ms", 1, "--weight-ms", 1, "--micro-batches", 2,
+                      "--rounds", 2])],
+    "loader": [(0, ["--rounds", 1]),
+               (2, ["--emulate", "cosmoflow", "--dir", "/tmp", "--steps", 3, "--scale", 0.01,
+                    "--data-bytes", "1M"])],
+    "ckpt": [(0, ["--bytes", "2M", "--rounds", 1, "--memory", "/dev/shm"]),
+             (2, ["--size", "llama3-8b", "--dir", "/tmp", "--bytes", "2M", "--rounds", 1])],
+    "train": [(2, ["/dev/null.yaml", "--dir", "/tmp", "--steps", 2])],
+    "all": [(2, ["--only", "noise,p2p", "--minutes", 0.3])],
+    "gemm": [(3, ["--size", "33,64", "--duration", 0.2]),
+             (0, ["--model", "tiny-gpt2", "--tokens", 24, "--precision", "bf16", "--duration",
+                  0.2])],
+    "mem": [(0, ["--bytes", "1M", "--duration", 0.2])],
+    "noise": [(0, ["--quantum", 200, "--duration", 0.2])],
+    "io": [(3, ["--dir", "/tmp", "-b", "1M", "-t", "64K", "-n", 20, "-i", 2])],
+    "coll": [(3, ["--op", "all_reduce,broadcast,all_to_all,barrier", "-b", "1M", "-e", "1M", "-n",
+                  3, "--peer", "mpi", "--backend", "mpi"]),
+             (2, ["-c", 0, "-b", 0, "-e", 0, "-n", 3]),
+             (2, ["-e", 8, "-n", 3, "--write-tuning", "/dev/null.json"])],
+    "p2p": [(3, ["-m", "4:8", "-i", 20, "--pair", "2,0"])],
+    "pairs": [(3, ["-n", 2]), (2, ["-n", 1, "--threshold", "0.000001GB/s"])],
+}
+# Has a CSV of its own, a matrix.
+OWN_CSV = {"pairs"}
+SAMPLE = re.compile(r'([a-z_A-Z0-9:]+)\{((?:[a-z_A-Z0-9]+="(?:[^"\\\n]|\\.)*",?)*)\} (\S+)')
+
+
+def commands():
+    """Returns the benchmarks that the program has."""
+    text = harness.must(harness.run("bench", "--help")).stdout
+    listed = re.split(r"\n\S*Commands?:\n", text, maxsplit=1, flags=re.IGNORECASE)[1]
+    return {line.split()[0] for line in listed.split("\n\n")[0].splitlines()
+            if re.match(r"  \S", line)}
+
+
+def metrics_of(text):
+    """Parses the text of --openmetrics strictly, and returns the samples."""
+    lines = text.split("\n")
+    assert lines[-2:] == ["# EOF", ""], lines[-2:]
+    samples, family = [], None
+    seen = set()
+    for line in lines[:-2]:
+        if line.startswith("# "):
+            _, kind, name, rest = line.split(" ", 3)
+            if kind == "HELP":
+                assert name not in seen, f"{name} stands twice"
+                family, _ = name, seen.add(name)
+            else:
+                assert (kind, name, rest) == ("TYPE", family, "gauge"), line
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match and match[1] == family, line
+        samples.append((match[1], match[2], float(match[3])))
+    return samples
+
+
+class Results(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        harness.write_config(cls.folder / "run.yaml",
+                             harness.make_datasets(cls.folder, 20_000), model="small")
+
+    def measured(self, name, ranks, arguments):
+        """Runs a benchmark with all of the common options. Returns its files."""
+        files = [self.folder / f"out.{kind}" for kind in ("json", "csv", "prom")]
+        for file in files:
+            file.unlink(missing_ok=True)
+        stands_for = {"/dev/null.json": self.folder / "tuning.json",
+                      "/dev/null.yaml": self.folder / "run.yaml"}
+        words = [stands_for.get(a, a) for a in arguments]
+        harness.must(harness.run("bench", name, *words, "-J", files[0], "--csv", files[1],
+                                 "--openmetrics", files[2], ranks=ranks, timeout=120))
+        return files
+
+    def check_csv(self, file, results):
+        with open(file, encoding="utf-8", newline="") as opened:
+            rows = list(csv.DictReader(opened, strict=True))
+        self.assertEqual(len(rows), len(results))
+        for row, result in zip(rows, results):
+            self.assertEqual(row["name"], result["name"])
+            for key, value in {**result["params"], **result["metrics"]}.items():
+                if isinstance(value, bool):
+                    self.assertEqual(row[key], str(value).lower())
+                elif isinstance(value, (int, float)):
+                    self.assertAlmostEqual(float(row[key]), value, delta=1e-9 * abs(value))
+                elif value is None:
+                    self.assertEqual(row[key], "")
+
+    def check_openmetrics(self, file, document):
+        samples = metrics_of(file.read_text(encoding="utf-8"))
+        self.assertEqual(samples[0][:2], ("trireme_bench_time_seconds",
+                                          f'command="{document["command"]}"'))
+        numbers = sum(isinstance(value, (int, float)) for result in document["results"]
+                      for value in result["metrics"].values())
+        self.assertEqual(len(samples) - 1, numbers)
+        self.assertEqual(len({sample[:2] for sample in samples}), len(samples))
+
+    def test_every_benchmark(self):
+        self.assertEqual(set(RUNS), commands())
+        schema = json.loads(validate.SCHEMA.read_text(encoding="utf-8"))
+        met = set()
+        for name, runs in RUNS.items():
+            for ranks, arguments in runs:
+                with self.subTest(name, arguments=arguments):
+                    files = self.measured(name, ranks, arguments)
+                    text = files[0].read_text(encoding="utf-8")
+                    self.assertEqual(validate.problems_of(text), [])
+                    document = validate.parse(text)
+                    self.assertEqual(document["command"], name)
+                    self.assertIn(len(document["ranks"]), {ranks, max(ranks, 1)})
+                    met |= {result["name"] for result in document["results"]}
+                    for result in document["results"]:
+                        for samples in result["samples"].values():
+                            rows = len(samples["by_rank"] or [None])
+                            self.assertIn(rows, {max(ranks, 1), 1})
+                    if name not in OWN_CSV:
+                        self.check_csv(files[1], document["results"])
+                    self.check_openmetrics(files[2], document)
+        # The schema describes no result that nothing writes. studies_test.py runs `trireme scale`.
+        described = schema["$defs"]["result"]["properties"]["name"]["enum"]
+        self.assertEqual(met | {"scale", "scale_fit"}, set(described))
+
+    def test_duration_takes_the_place_of_a_count(self):
+        for name, (ranks, arguments) in {
+                "pipeline": (2, ["--forward-ms", 1, "--input-ms", 1, "--weight-ms", 1]),
+                "coll": (2, ["-b", 8, "-e", 8]), "p2p": (2, ["-m", "8:8"]),
+                "pairs": (2, ["-n", 1])}.items():
+            with self.subTest(name):
+                file = self.folder / "duration.json"
+                harness.must(harness.run("bench", name, *arguments, "--duration", 0.3, "-J", file,
+                                         ranks=ranks, timeout=120))
+                document = validate.parse(file.read_text(encoding="utf-8"))
+                self.assertEqual(validate.problems_of(file.read_text(encoding="utf-8")), [])
+                for result in document["results"]:
+                    stop = result["measurement"]["stop"]
+                    self.assertEqual(stop["rule"], "duration")
+                    for samples in result["samples"].values():
+                        self.assertGreaterEqual(len(samples["values"]), 3)
+
+    def test_refusals(self):
+        missing = self.folder / "none" / "x.json"
+        for code, words, arguments in [
+                (66, "no folder", ["-J", missing]),
+                (66, "no folder", ["--csv", missing]),
+                (66, "no folder", ["--openmetrics", missing]),
+                (2, "--duration", ["--duration", 0]),
+                (2, "--duration", ["--duration", "nan"]),
+                (2, "--duration", ["--duration", "1h"])]:
+            with self.subTest(arguments):
+                result = harness.run("bench", "loader", *arguments, timeout=60)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+
+
+class Validator(unittest.TestCase):
+    """The validator finds what is planted in a good document."""
+
+    @classmethod
+    def setUpClass(cls):
+        file = harness.workspace() / "good.json"
+        harness.must(harness.run("bench", "coll", "-b", 8, "-e", 8, "-n", 4, "-J", file, ranks=2,
+                                 timeout=120))
+        cls.good = validate.parse(file.read_text(encoding="utf-8"))
+
+    def planted(self, change):
+        document = copy.deepcopy(self.good)
+        change(document)
+        return validate.problems_of(json.dumps(document))
+
+    def test_planted_faults(self):
+        self.assertEqual(self.planted(lambda document: None), [])
+        result = lambda document: document["results"][0]
+        time = lambda document: result(document)["samples"]["in_place_us"]
+        for words, change in [
+                ("unknown key 'extra'", lambda d: d.update(extra=1)),
+                ("unknown key 'busbw'", lambda d: result(d)["metrics"].update(busbw=1)),
+                ("unknown key 'HOME'", lambda d: d["environment"].update(HOME="/root")),
+                ("'time_us' is missing", lambda d: result(d)["metrics"].pop("time_us")),
+                ("'samples' is missing", lambda d: result(d).pop("samples")),
+                ("is none of", lambda d: result(d).update(name="colle")),
+                ("is not 2", lambda d: d.update(schema=1)),
+                ("is not of type", lambda d: result(d)["params"].update(bytes="8")),
+                ("is not of type", lambda d: result(d)["params"].update(bytes=True)),
+                ("is not of type", lambda d: result(d)["metrics"].update(wrong=0.5)),
+                ("out of range", lambda d: d.update(waited_fraction=1.5)),
+                ("has 0 items", lambda d: d.update(results=[])),
+                ("median is", lambda d: time(d).update(median=time(d)["high"] * 2)),
+                ("more or fewer", lambda d: time(d)["by_rank"][0].pop()),
+                ("NaN is not JSON", lambda d: d.update(time=float("nan")))]:
+            with self.subTest(words):
+                problems = self.planted(change)
+                self.assertTrue(any(words in problem for problem in problems), problems)
+        text = json.dumps(self.good)
+        self.assertIn("stands twice", validate.problems_of(text[:-1] + ', "schema": 2}')[0])
+        self.assertIn("not JSON", validate.problems_of(text[:-20])[0])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

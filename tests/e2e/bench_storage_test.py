@@ -1,0 +1,210 @@
+"""Tests `trireme bench io`, which measures a file system, with what reads the output of IOR and
+mdtest, and what it refuses."""
+
+import csv
+import json
+import os
+import re
+import sys
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
+
+MIB = 1 << 20
+# What sites read IOR's and mdtest's output with.
+IOR_ROW = re.compile(
+    r"^(write|read)" + r"\s+(\S+)" * 9 + r"\s+(\d+)", re.MULTILINE)
+IOR_MAX = re.compile(r"^Max (Write|Read): +(\S+) MiB/sec \((\S+) MB/sec\)", re.MULTILINE)
+MDTEST_ROW = re.compile(r"^   ((?:File|Directory) \w+) +(\S+) +(\S+) +(\S+) +(\S+)$", re.MULTILINE)
+
+
+class Storage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.disk = cls.folder / "disk"
+        cls.disk.mkdir()
+
+    def bench(self, *arguments, ranks=0, code=0, question="io"):
+        """Returns the results, what was printed, and the messages."""
+        file = self.folder / "out.json"
+        file.unlink(missing_ok=True)
+        ran = harness.run("bench", question, *arguments, "-J", file, ranks=ranks, timeout=120)
+        self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
+        if code:
+            return [], ran.stdout, ran.stderr
+        text = file.read_text(encoding="utf-8")
+        self.assertEqual(validate.problems_of(text), [])
+        self.assertEqual(os.listdir(self.disk), [], "files are left behind")
+        return json.loads(text)["results"], ran.stdout, ran.stderr
+
+
+class Io(Storage):
+    def io(self, *arguments, **options):
+        return self.bench("--dir", self.disk, *arguments, **options)
+
+    def test_tables_of_ior_and_mdtest(self):
+        table = self.folder / "ior.csv"
+        results, text, _ = self.io("-F", "-b", "1M", "-t", "256K", "-s", 2, "-C", "-e", "-W", "-R",
+                                   "-i", 2, "-n", 30, "-w", 100, "-u", "--ior-csv", table, ranks=3)
+        rows = IOR_ROW.findall(text.split("Max Write")[0])
+        self.assertEqual([row[0] for row in rows], ["write", "read", "write", "read"])
+        self.assertEqual([row[-1] for row in rows], ["0", "0", "1", "1"])
+        for row in rows:
+            self.assertEqual((float(row[4]), float(row[5])), (1024, 256))
+            # What was moved follows from the rate and the time, to their printed digits.
+            self.assertAlmostEqual(float(row[1]) * float(row[9]), 3 * 2, delta=0.5)
+        self.assertEqual({name for name, *_ in IOR_MAX.findall(text)}, {"Write", "Read"})
+        by_name = {result["name"]: result for result in results[:2]}
+        for kind in ("write", "read"):
+            metrics = by_name[f"io_{kind}"]["metrics"]
+            self.assertEqual((metrics["moved_bytes"], metrics["wrong"]), (6 * MIB, 0))
+            most = max(float(row[1]) for row in rows if row[0] == kind)
+            self.assertAlmostEqual(metrics["best_bytes_per_s"] / MIB / most, 1, delta=0.01)
+        with open(table, encoding="utf-8", newline="") as opened:
+            lines = list(csv.DictReader(opened, strict=True))
+        self.assertEqual([(line["access"], line["iter"], line["numTasks"]) for line in lines],
+                         [(row[0], row[-1], "3") for row in rows])
+        for line, row in zip(lines, rows):
+            self.assertAlmostEqual(float(line["bw(MiB/s)"]) / float(row[1]), 1, delta=0.01)
+        rates = MDTEST_ROW.findall(text)
+        self.assertEqual(len(rates), 7)
+        for (_, most, least, mean, _), result in zip(rates, results[2:]):
+            self.assertLessEqual(float(least), float(mean))
+            self.assertLessEqual(float(mean), float(most))
+            self.assertLessEqual(result["metrics"]["operations_per_s"], float(most) * 1.001)
+        self.assertEqual({r["params"]["folders"] for r in results[2:]}, {"rank"})
+
+    def test_every_interface_and_order(self):
+        for arguments in (["-a", "hdf5", "-F"], ["-z"], ["-z", "-F", "-C"],
+                          ["--cache", "keep", "-C", "-Q", 2]):
+            with self.subTest(arguments):
+                results, _, _ = self.io("--test", "data", "-b", "512K", "-t", "64K", "-i", 1, "-W",
+                                        "-R", *arguments, ranks=2)
+                self.assertEqual([r["metrics"]["wrong"] for r in results], [0, 0])
+                self.assertEqual(results[0]["metrics"]["moved_bytes"], MIB)
+        ran = harness.run("bench", "io", "--dir", self.disk, "--test", "data", "-b", "512K", "-t",
+                          "64K", "-a", "uring", "-i", 1, "-R", timeout=60)
+        self.assertIn(ran.returncode, (0, 77), ran.stderr)  # a container may forbid io_uring
+        if ran.returncode == 77:
+            self.assertIn("--api posix", ran.stderr)
+
+    def test_a_stonewall_stops_writing(self):
+        results, _, _ = self.io("--test", "data", "-b", "512M", "-t", "4K", "-D", 0.01, "-i", 1,
+                                "--cache", "keep")
+        write, read = (result["metrics"]["moved_bytes"] for result in results)
+        self.assertLess(write, 512 * MIB)
+        self.assertGreater(write, 0)
+        self.assertLessEqual(read, write)  # nobody reads what was not written
+
+    def test_refusals(self):
+        for code, words, arguments in [
+                (2, "multiple of the transfer", ["-b", "10K", "-t", "4K"]),
+                (2, "multiple of 8", ["-t", 12]),
+                (2, "files of this size do not exist", ["-b", "512T", "-s", "4096"]),
+                (2, "needs -F", ["-a", "hdf5"]),
+                (2, "4 KiB", ["--cache", "bypass", "-t", "1000", "-b", "1000"]),
+                (2, "--segments", ["-s", 0]),
+                (2, "--stonewall", ["-D", "nan"]),
+                (66, "is not a folder", ["--dir", self.folder / "none"]),
+                (66, "no folder", ["--ior-csv", self.folder / "none" / "x.csv"]),
+                (74, "is too small", ["-b", "4000T", "-i", 1])]:
+            with self.subTest(arguments):
+                _, _, errors = self.bench("--dir", self.disk, *arguments, code=code) \
+                    if "--dir" not in arguments else self.bench(*arguments, code=code)
+                self.assertIn(words, errors)
+                self.assertEqual(os.listdir(self.disk), [])
+
+    def test_warnings(self):
+        _, _, errors = self.io("--test", "data", "-b", "1M", "-i", 1, "--cache", "keep")
+        self.assertIn("page cache", errors)
+        _, _, errors = self.io("--test", "data", "-b", "1M", "-i", 1, "-e", "-C")
+        self.assertIn("-C does nothing with one rank", errors)
+        ran = harness.run("bench", "io", "--dir", "/dev/shm", "-b", "1M", "-i", 1, "-n", 1,
+                          timeout=60)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("file system in memory", ran.stderr)
+
+
+class Emulation(Storage):
+    def emulate(self, workload, *arguments, ranks=2, code=0):
+        data = [] if "--data-bytes" in arguments else ["--data-bytes", "1M"]
+        return self.bench("--emulate", workload, "--dir", self.disk, *data, *arguments,
+                          ranks=ranks, code=code, question="loader")
+
+    def test_utilization_follows_from_the_steps(self):
+        for workload, scale in [("llm", 0.05), ("unet3d", 0.002), ("resnet50", 0.01),
+                                ("cosmoflow", 0.1)]:
+            with self.subTest(workload):
+                results, text, _ = self.emulate(workload, "--steps", 4, "--scale", scale)
+                params, metrics = results[0]["params"], results[0]["metrics"]
+                by_rank = results[0]["samples"]["step_ms"]["by_rank"]
+                self.assertEqual([len(own) for own in by_rank], [4, 4])
+                slowest = max(sum(own) for own in by_rank)
+                self.assertAlmostEqual(metrics["accelerator_utilization"],
+                                       4 * params["compute_ms"] / slowest, delta=0.01)
+                self.assertLessEqual(metrics["accelerator_utilization"], 1)
+                # The scale changes neither the bytes that are needed per second nor the verdict.
+                needed = 2 * params["batch"] * params["sample_bytes"] / params["compute_ms"] * 1e3
+                self.assertAlmostEqual(metrics["needed_bytes_per_s"] / needed, 1, delta=0.01)
+                passes = metrics["accelerator_utilization"] >= metrics["least_utilization"]
+                self.assertIn("enough" if passes else "too little", text)
+
+    def test_published_figures(self):
+        # From mlcommons/storage, configs/dlio/workload/unet3d_h100.yaml.
+        results, _, _ = self.emulate("unet3d", "--steps", 1, "--scale", 0.001, ranks=1)
+        self.assertEqual(results[0]["params"]["batch"], 7)
+        self.assertAlmostEqual(results[0]["metrics"]["needed_bytes_per_s"],
+                               7 * 146600628 / 0.323, delta=1)
+
+    def test_storage_that_is_too_slow_fails(self):
+        # A step of 35 ns cannot pass on any storage.
+        self.emulate("cosmoflow", "--steps", 3, "--scale", 1e-5, "--must-pass", ranks=1, code=4)
+
+    def test_refusals(self):
+        for code, words, arguments in [
+                (2, "use h100", ["llm", "--accelerator", "a100"]),
+                (2, "--emulate", ["bert"]),
+                (2, "--scale", ["llm", "--scale", 0]),
+                (74, "is too small", ["unet3d", "--data-bytes", "4000T", "--steps", 10**5])]:
+            with self.subTest(arguments):
+                _, _, errors = self.emulate(*arguments, ranks=0, code=code)
+                self.assertIn(words, errors)
+
+
+class ModelCheckpoints(Storage):
+    def checkpoint(self, model, *arguments, ranks=0, code=0):
+        return self.bench("--size", model, "--dir", self.disk, "--rounds", 2, *arguments,
+                          ranks=ranks, code=code, question="ckpt")
+
+    def test_any_number_of_ranks(self):
+        for model, ranks in [("llama3-8b", 3), ("llama3-405b", 2), ("llama3-1t", 1)]:
+            with self.subTest(model, ranks=ranks):
+                results, _, _ = self.checkpoint(model, "--bytes", "3M", ranks=ranks)
+                self.assertEqual([r["name"] for r in results],
+                                 ["ckpt_model_write", "ckpt_model_read"])
+                for result in results:
+                    params, metrics = result["params"], result["metrics"]
+                    self.assertEqual(params["full_bytes"], 14 * params["parameters"])
+                    self.assertAlmostEqual(params["bytes"] / 3 / MIB, 1, delta=0.01)
+                    self.assertEqual(len(result["samples"]["seconds"]["by_rank"]), ranks)
+                    self.assertAlmostEqual(metrics["bytes_per_s"] * metrics["seconds"],
+                                           params["bytes"], delta=1)
+                    self.assertLessEqual(metrics["slowest_rank_bytes_per_s"],
+                                         metrics["bytes_per_s"])
+
+    def test_refusals(self):
+        for code, words, arguments in [
+                (2, "--size", ["llama4"]),
+                (2, "give fewer bytes", ["llama3-8b", "--bytes", "1000T"]),
+                (2, "--memory", ["llama3-8b", "--memory", "/dev/shm"])]:
+            with self.subTest(arguments):
+                _, _, errors = self.checkpoint(*arguments, code=code)
+                self.assertIn(words, errors)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,291 @@
+"""Tests the commands that turn results into answers."""
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import tarfile
+import unittest
+
+import harness
+
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
+
+
+def strict(text):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+    return json.loads(text, parse_constant=refuse)
+
+
+class Compare(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.measured = cls.folder / "measured.json"
+        harness.must(harness.run("bench", "gemm", "--size", 64, "--duration", 0.5, "-J",
+                                 cls.measured))
+
+    def variant(self, name, change):
+        document = json.loads(self.measured.read_text())
+        change(document)
+        path = self.folder / name
+        path.write_text(json.dumps(document))
+        return path
+
+    def slower(self, factor):
+        def change(document):
+            for result in document["results"]:
+                for samples in result["samples"].values():
+                    samples["values"] = [factor * v for v in samples["values"]]
+        return self.variant(f"slower-{factor}.json", change)
+
+    def compare(self, *arguments, code=0):
+        result = harness.run("compare", *arguments, timeout=60)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def test_a_result_and_itself(self):
+        out = self.compare(self.measured, self.measured).stdout
+        self.assertIn("# 0 regressions", out)
+        comparison = strict(self.compare(self.measured, self.measured, "--json").stdout)
+        self.assertEqual((comparison["regressions"], comparison["improvements"]), (0, 0))
+        self.assertTrue(all(row["change"] == 0 for row in comparison["rows"]))
+
+    def test_a_slowdown_ends_with_4(self):
+        slow = self.slower(2.5)
+        out = self.compare(self.measured, slow, code=4).stdout
+        self.assertIn("REGRESSION", out)
+        self.assertIn("improvement", self.compare(slow, self.measured).stdout)
+        self.compare(self.measured, slow, "--threshold", 200)
+        row = strict(self.compare(self.measured, slow, "--json", code=4).stdout)["rows"][0]
+        self.assertAlmostEqual(row["change"], 1.5, delta=0.5)
+        self.assertLessEqual(row["change_low"], row["change"])
+        self.assertEqual((row["better"], row["verdict"]), ("lower", "regression"))
+
+    def test_unlike_results_are_refused(self):
+        def other(document):
+            document["host"]["cores"] = 4096
+            document["environment"]["OMP_NUM_THREADS"] = "<b>'\"\x1b[31m"
+        unlike = self.variant("unlike.json", other)
+        message = self.compare(self.measured, unlike, code=2).stderr
+        self.assertIn("host.cores: ", message)
+        self.assertIn("--allow-unlike", message)
+        self.assertNotIn("\x1b", message)
+        warned = self.compare(self.measured, unlike, "--allow-unlike")
+        self.assertIn("4096", warned.stderr)
+        command = self.variant("command.json", lambda d: d.update(command="mem"))
+        self.assertIn("one measures gemm, the other mem",
+                      self.compare(self.measured, command, "--allow-unlike", code=2).stderr)
+
+    def test_files_that_are_no_results(self):
+        text = self.measured.read_text()
+        for name, damaged in [("half.json", text[:len(text) // 2]), ("empty.json", ""),
+                              ("nan.json", text.replace('"time": ', '"time": NaN, "x": ', 1)),
+                              ("old.json", text.replace('"schema": 2', '"schema": 1', 1))]:
+            with self.subTest(name):
+                path = self.folder / name
+                path.write_text(damaged)
+                self.assertIn(name, self.compare(self.measured, path, code=65).stderr)
+        self.compare(self.measured, self.folder / "missing.json", code=66)
+        self.compare(self.measured, self.folder, code=66)
+
+
+class History(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.file = cls.folder / "history.jsonl"
+        measured = cls.folder / "measured.json"
+        harness.must(harness.run("bench", "gemm", "--size", 64, "--precision", "fp32",
+                                 "--duration", 0.2, "-J", measured))
+        document = json.loads(measured.read_text())
+        for day in range(24):
+            document["time"] = 1.8e9 + 86400 * day
+            level = (100 if day < 14 else 120) * (1 + 0.01 * (day * 7 % 5))
+            document["program"]["commit"] = "old" if day < 14 else "new<b>"
+            document["results"][0]["samples"]["time_us"]["values"] = [level] * 5
+            (cls.folder / f"{day}.json").write_text(json.dumps(document))
+        adds = [word for day in range(24) for word in ("--add", cls.folder / f"{day}.json")]
+        cls.added = harness.must(harness.run("history", cls.file, *adds)).stdout
+
+    def test_finds_the_change(self):
+        self.assertEqual(self.added.count("1 line added"), 24)
+        out = harness.must(harness.run("history", self.file)).stdout
+        self.assertRegex(out, r"2027-01-29 to 2027-02-07 +10 x .* SLOWER, commit old -> new<b>")
+        series = strict(harness.must(harness.run("history", self.file, "--json")).stdout)["series"]
+        self.assertEqual([level["begin"] for level in series[0]["levels"]], [0, 14])
+        self.assertEqual(harness.run("history", self.file, "--check").returncode, 4)
+        self.assertEqual(harness.run("history", self.file, "--check", "--threshold",
+                                     30).returncode, 0)
+
+    def test_a_result_is_added_once(self):
+        again = harness.must(harness.run("history", self.file, "--add", self.folder / "3.json"))
+        self.assertIn("0 lines added", again.stdout)
+        self.assertEqual(len(self.file.read_text().splitlines()), 24)
+
+    def test_damage(self):
+        torn = self.folder / "torn.jsonl"
+        torn.write_text(self.file.read_text()[:-30])
+        result = harness.must(harness.run("history", torn))
+        self.assertIn("ignored 1 line", result.stderr)
+        other = self.folder / "other.jsonl"
+        other.write_text('{"schema": 9}\n')
+        self.assertEqual(harness.run("history", other).returncode, 65)
+        self.assertEqual(harness.run("history", self.folder / "missing.jsonl").returncode, 66)
+        self.assertEqual(harness.run("history", "/dev/full", "--add",
+                                     self.folder / "1.json").returncode, 77)
+
+
+class Archive(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.run_dir = cls.folder / "run"
+        (cls.run_dir / "logs").mkdir(parents=True)
+        (cls.run_dir / "checkpoints").mkdir()
+        (cls.run_dir / "checkpoints/weights.json").write_text("{}")
+        (cls.run_dir / "config.yaml").write_text(
+            "data: {train: /users/mary/corpus}\napi_key: hunter2\n")
+        (cls.run_dir / "logs/rank-00000.jsonl").write_text(
+            '{"host":"gpu07.site.org","message":"peer 10.1.2.3, password=hunter2 \\"<b>"}\n{"half')
+        (cls.run_dir / "metrics.jsonl").write_text('{"step":1,"tokens_per_s":5}\n')
+        (cls.run_dir / "core.json").write_bytes(b"\0\1")
+        (cls.run_dir / "link.json").symlink_to("/etc/passwd")
+        (cls.run_dir / "weights.bin").write_text("x")
+        os.mkfifo(cls.run_dir / "fifo.log")
+
+    def archive(self, *arguments, code=0):
+        result = harness.run("archive", *arguments, timeout=60)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def contents(self, path):
+        with tarfile.open(path) as tar:
+            self.assertTrue(all(m.isfile() and m.uid == 0 and m.uname == "" for m in tar))
+            return {m.name: tar.extractfile(m).read().decode() for m in tar.getmembers()}
+
+    def test_secrets_and_what_stays_here(self):
+        out = self.folder / "a.tar"
+        job = self.folder / "job.out"
+        job.write_text("Bearer hunter2hunter2\n")
+        text = self.archive(self.run_dir, "-o", out, "--with", job).stdout
+        self.assertIn("3 secrets removed", text)
+        files = self.contents(out)
+        self.assertEqual(set(files), {f"run/{name}" for name in (
+            "MANIFEST.json", "config.yaml", "logs/rank-00000.jsonl", "metrics.jsonl",
+            "more/job.out")})
+        self.assertNotIn("hunter2", "".join(files.values()))
+        self.assertIn("gpu07", files["run/logs/rank-00000.jsonl"])
+        manifest = strict(files["run/MANIFEST.json"])
+        for each in manifest["files"]:
+            text = files["run/" + each["name"]].encode()
+            self.assertEqual((each["bytes"], each["sha256"]),
+                             (len(text), hashlib.sha256(text).hexdigest()))
+        self.assertEqual({each["name"] for each in manifest["left_out"]},
+                         {"checkpoints/", "core.json", "fifo.log", "link.json", "weights.bin"})
+
+    def test_names(self):
+        out = self.folder / "b.tar"
+        self.archive(self.run_dir, "-o", out, "--anonymous")
+        files = self.contents(out)
+        everything = "".join(files.values()) + "".join(files)
+        for name in ("gpu07", "site.org", "mary", "10.1.2.3", "hunter2"):
+            self.assertNotIn(name, everything)
+        self.assertIn("/users/user-", files["archive/config.yaml"])
+
+    def test_refusals(self):
+        self.archive(self.folder / "missing", code=66)
+        (self.folder / "empty").mkdir(exist_ok=True)
+        self.archive(self.folder / "empty", code=66)
+        self.archive(self.run_dir, "--with", self.folder / "missing", code=66)
+        self.archive(self.run_dir, "-o", "/dev/full", code=77)
+
+
+class Scale(unittest.TestCase):
+    """Studies with mpirun on this machine; slurm_test.py has one with Slurm jobs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder)
+        cls.config = harness.write_config(cls.folder / "run.yaml", cls.datasets, "small",
+                                          train__steps=99, checkpoint__every=0)
+        cls.study = cls.folder / "study"
+
+    def scale(self, *arguments, nodes="1,2", code=0):
+        result = harness.run("scale", self.config, "--nodes", nodes, "--ranks-per-node", 1,
+                             "--steps", 4, "--dir", self.study, *arguments)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def test_a_study_that_grows_and_is_continued(self):
+        file = self.folder / "strong.json"
+        first = self.scale("--repeat", 1, "-J", file)
+        self.assertEqual(first.stderr.count("scale: run"), 2)
+        self.assertIn("# Amdahl: serial fraction", first.stdout)
+        self.assertIn("# knee: ", first.stdout)
+        self.assertEqual([x for x in first.stdout.splitlines() if len(x) > 80], [])
+        self.assertEqual(validate.problems_of(file.read_text()), [])
+        points = [r for r in json.loads(file.read_text())["results"] if r["name"] == "scale"]
+        for point in points:
+            metrics, steps = point["metrics"], point["samples"]["step_ms"]["values"]
+            self.assertEqual(len(steps), 4)
+            parts = sum(metrics[f"{part}_ms"] for part in (
+                "compute", "communication", "imbalance", "bubble", "input", "optimizer",
+                "checkpoint", "other"))
+            self.assertAlmostEqual(parts, metrics["trace_step_ms"], places=6)
+            self.assertAlmostEqual(metrics["efficiency"] * point["params"]["nodes"],
+                                   metrics["speedup"], places=9)
+        self.assertFalse((self.study / "n0001-r01/checkpoints").exists())
+
+        # A run that was cut short is repeated, and the others are kept.
+        (self.study / "n0002-r01/DONE").unlink()
+        again = self.scale("--repeat", 1)
+        self.assertEqual(again.stderr.count("scale: run"), 1)
+        more = self.scale("--repeat", 2, "--json")
+        self.assertEqual(more.stderr.count("scale: run"), 2)
+        self.assertEqual(validate.problems_of(more.stdout), [])
+
+        # Another study does not fit into the folder.
+        for words, arguments in [("scaling", ["--weak"]), ("arguments", ["train.seed=5"])]:
+            message = self.scale(*arguments, "--repeat", 1, code=2).stderr
+            self.assertIn(f"holds a study with another {words}", message)
+        (self.study / "study.json").write_text('{"schema": 1, "half')
+        self.assertIn("study.json", self.scale("--repeat", 1, code=65).stderr)
+
+    def test_an_interruption_ends_the_ranks(self):
+        study = self.folder / "interrupted"
+        log = self.folder / "interrupted.log"
+        process = harness.start(
+            "scale", self.config, "--nodes", "2", "--ranks-per-node", 1, "--steps", 100_000,
+            "--repeat", 1, "--dir", study, ranks=0, log=log)
+        self.addCleanup(harness.end_group, process)
+        metrics = study / "n0002-r01/metrics.jsonl"
+        harness.until("a step", 90, lambda: metrics.exists() and metrics.stat().st_size > 0)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        self.assertIn("the same command continues the study", log.read_text())
+        harness.until("the ranks' end", 30, lambda: not harness.processes_with(str(study)))
+
+    def test_runs_that_are_unlike_are_refused(self):
+        self.study = self.folder / "unlike"
+        self.scale("--repeat", 1)
+        config = self.study / "n0002-r01/config.yaml"
+        config.write_text(config.read_text().replace("micro_batch: 1 ", "micro_batch: 2 "))
+        message = self.scale("--repeat", 1, code=2).stderr
+        self.assertIn("train.micro_batch: 1 and 2", message)
+
+    def test_impossible_studies(self):
+        self.study = self.folder / "none"
+        self.assertIn("on 3 nodes: ", self.scale(nodes="1,3", code=2).stderr)
+        self.scale(nodes="0", code=2)
+        message = self.scale("--weak", "train.global_batch=3", nodes="2,3", code=2).stderr
+        self.assertIn("gives no whole batch on 3", message)
+        self.assertFalse(self.study.exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,72 @@
+#include "src/report/columns.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trireme {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Columns, HoldTheNumbersOfEachStep) {
+  const RunColumns m = parse_columns(
+      "{\"step\": 1, \"loss\": 2.5, \"tokens\": 10, \"device\": \"cpu\", \"unknown\": [1]}\n"
+      "{\"step\": 5, \"loss\": null, \"tokens\": 50, \"val_loss\": 2}\n");
+  EXPECT_THAT(m.step, ElementsAre(1, 5));
+  EXPECT_THAT(m.of("tokens"), ElementsAre(10, 50));
+  EXPECT_EQ(m.of("loss")[0], 2.5);
+  EXPECT_TRUE(std::isnan(m.of("loss")[1]));
+  EXPECT_EQ(m.last("loss"), 2.5);
+  EXPECT_TRUE(m.has("val_loss"));
+  EXPECT_FALSE(m.has("lr"));
+  EXPECT_EQ(m.of("lr").size(), 2U);
+  EXPECT_EQ(m.device, "cpu");
+  EXPECT_THAT(m.step_counts(), ElementsAre(1, 4));
+  EXPECT_EQ(m.bad_lines, 0);
+}
+
+TEST(Columns, CountLinesThatAreNoSteps) {
+  const RunColumns m = parse_columns(
+      "{\"step\": 1, \"loss\": 1}\n"
+      "\n"
+      "not JSON\n"
+      "[{\"step\": 2}]\n"
+      "{\"step\": \"3\"}\n"
+      "{\"step\": 3.5}\n"
+      "{\"step\": -4}\n"
+      "{\"step\": 1e300}\n"
+      "{\"a\": {\"step\": 7}}\n"
+      "{\"step\": 8, \"loss\": 1e999}\n"
+      "{\"step\": 9, \"loss\": {\"loss\": 3}}\n"
+      "{\"step\": 10, \"lo");
+  EXPECT_THAT(m.step, ElementsAre(1, 9));
+  EXPECT_EQ(m.bad_lines, 10);
+  EXPECT_TRUE(std::isnan(m.of("loss")[1]));
+}
+
+TEST(Columns, StepsMustAscend) {
+  const RunColumns m = parse_columns("{\"step\": 5, \"loss\": 1}\n{\"step\": 4, \"loss\": 2}\n");
+  EXPECT_THAT(m.step, ElementsAre(5));
+  EXPECT_EQ(m.out_of_order, 1);
+}
+
+// A later start writes the evaluation of the step from which it resumed as a line of its own.
+TEST(Columns, ASecondLineOfAStepAddsToTheFirst) {
+  const RunColumns m = parse_columns(
+      "{\"step\": 5, \"loss\": 1, \"step_ms\": 7}\n"
+      "{\"step\": 5, \"loss\": 1, \"step_ms\": null, \"val_loss\": 3}\n");
+  EXPECT_THAT(m.step, ElementsAre(5));
+  EXPECT_EQ(m.of("step_ms")[0], 7);
+  EXPECT_EQ(m.of("val_loss")[0], 3);
+}
+
+TEST(Columns, DeepNestingIsRefused) {
+  const RunColumns m = parse_columns("{\"step\": 1, \"a\": " + std::string(100000, '[') + "\n");
+  EXPECT_TRUE(m.empty());
+  EXPECT_EQ(m.bad_lines, 1);
+}
+
+}  // namespace
+}  // namespace trireme

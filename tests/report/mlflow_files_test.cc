@@ -1,0 +1,79 @@
+#include "src/report/mlflow_files.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class MlflowTest : public testing::Test {
+ protected:
+  MlflowTest() {
+    run_.path = folder_.path() / "run";
+    run_.name = "a \"name\": <b>\n\xff";
+    run_.metrics = parse_columns(
+        "{\"step\": 1, \"loss\": 2.5, \"time\": 1000.5}\n"
+        "{\"step\": 2, \"loss\": null, \"val_loss\": 2, \"time\": 1001}\n");
+    run_.config = "train:\n  steps: 5  # x\noptimizer:\n  betas: [0.9, 0.95]\n";
+    what_.folder = folder_.path() / "store";
+    what_.state = "finished";
+    what_.user = "me";
+  }
+
+  TempFolder folder_;
+  RunFolder run_;
+  MlflowExport what_;
+};
+
+TEST_F(MlflowTest, WritesTheFilesOfTheStore) {
+  const fs::path out = export_to_mlflow(run_, what_);
+  EXPECT_EQ(read_file(out / "metrics/loss"), "1000500 2.5 1\n");
+  EXPECT_EQ(read_file(out / "metrics/val_loss"), "1001000 2 2\n");
+  EXPECT_EQ(read_file(out / "params/train.steps"), "5");
+  EXPECT_EQ(read_file(out / "params/optimizer.betas"), "[0.9, 0.95]");
+  EXPECT_EQ(std::distance(fs::directory_iterator(out / "params"), fs::directory_iterator()), 2);
+  const std::string meta = read_file(out / "meta.yaml");
+  for (const char* const line :
+       {"\nend_time: 1001000\n", "\nstart_time: 1000500\n", "\nstatus: 3\n",
+        "run_name: \"a \\\"name\\\": <b>\\n\\ufffd\"\n"}) {
+    EXPECT_THAT(meta, HasSubstr(line));
+  }
+  EXPECT_THAT(read_file(out.parent_path() / "meta.yaml"), HasSubstr("name: \"trireme\"\n"));
+}
+
+TEST_F(MlflowTest, ASecondExportReplacesTheFirst) {
+  const fs::path out = export_to_mlflow(run_, what_);
+  run_.metrics = parse_columns("{\"step\": 1, \"loss\": 7, \"time\": 1000}\n");
+  what_.state = "running";
+  EXPECT_EQ(export_to_mlflow(run_, what_), out);
+  EXPECT_EQ(read_file(out / "metrics/loss"), "1000000 7 1\n");
+  EXPECT_THAT(read_file(out / "meta.yaml"), HasSubstr("end_time: null\n"));
+}
+
+TEST_F(MlflowTest, ADamagedConfigurationIsSaidInATag) {
+  run_.config = "\"../../up\": 1\n";
+  const fs::path out = export_to_mlflow(run_, what_);
+  EXPECT_THAT(read_file(out / "tags/trireme.params_missing"), HasSubstr("../../up"));
+  EXPECT_TRUE(fs::is_empty(out / "params"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "up"));
+}
+
+TEST_F(MlflowTest, RefusesARunWithoutStepsAndLinksInTheStore) {
+  RunFolder empty;
+  EXPECT_THROW(export_to_mlflow(empty, what_), DataError);
+  fs::create_directory(folder_.path() / "elsewhere");
+  fs::create_symlink(folder_.path() / "elsewhere", what_.folder);
+  EXPECT_THROW(export_to_mlflow(run_, what_), PolicyError);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,168 @@
+#include "src/study/comparison.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/file.h"
+#include "src/base/philox.h"
+#include "tests/study/result_text.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kTries = 50;
+
+MeasuredResult result_of(const std::vector<double>& values, const std::string& name = "time_us") {
+  return parse_bench_result(bench_json(values, name).dump(), "test");
+}
+
+RowComparison compared(const std::vector<double>& a, const std::vector<double>& b,
+                       const std::string& name = "time_us") {
+  const MeasuredResult first = result_of(a, name);
+  const MeasuredResult second = result_of(b, name);
+  RowComparison row = compare_results(first, second, {}).rows.at(0);
+  row.row = nullptr;
+  return row;
+}
+
+// Times that this program has measured on a machine with other load.
+std::vector<double> measured(const char* name) {
+  const std::string path = std::string(TRIREME_SOURCE_DIR) + "/tests/study/measured_samples.json";
+  return nlohmann::json::parse(read_file(path)).at(name).get<std::vector<double>>();
+}
+
+// Divides the values at random into two halves.
+std::pair<std::vector<double>, std::vector<double>> split(std::vector<double> values, int seed) {
+  for (std::size_t i = values.size() - 1; i > 0; --i) {
+    const PhiloxCounter bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0},
+                                      philox_key(static_cast<std::uint64_t>(seed)));
+    std::swap(values[i], values[bits[0] % (i + 1)]);
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  return {{values.begin(), middle}, {middle, values.end()}};
+}
+
+class RealSamples : public testing::TestWithParam<const char*> {};
+
+TEST_P(RealSamples, AgainstThemselvesRaiseTwoFalseAlarmsAtMost) {
+  int alarms = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const auto [a, b] = split(measured(GetParam()), i);
+    alarms += compared(a, b, GetParam()).verdict == ChangeVerdict::regression ? 1 : 0;
+  }
+  EXPECT_LE(alarms, 2);
+}
+
+TEST_P(RealSamples, APlantedSlowdownOfFivePercentIsFound) {
+  int found = 0;
+  for (int i = 0; i < kTries; ++i) {
+    auto [a, b] = split(measured(GetParam()), i);
+    for (double& value : b) {
+      value *= 1.05;
+    }
+    found += compared(a, b, GetParam()).verdict == ChangeVerdict::regression ? 1 : 0;
+  }
+  EXPECT_GE(found, 48);
+}
+
+INSTANTIATE_TEST_SUITE_P(Measured, RealSamples, testing::Values("step_ms", "in_place_us"));
+
+std::vector<double> around(double middle, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) {
+    values.push_back(middle * (1 + 0.001 * ((i * 7) % 11 - 5)));
+  }
+  return values;
+}
+
+TEST(Comparison, DirectionFollowsFromTheUnit) {
+  EXPECT_EQ(compared(around(100, 30), around(110, 30), "time_us").verdict,
+            ChangeVerdict::regression);
+  EXPECT_EQ(compared(around(100, 30), around(90, 30), "time_us").verdict,
+            ChangeVerdict::improvement);
+  EXPECT_EQ(compared(around(100, 30), around(90, 30), "bytes_per_s").verdict,
+            ChangeVerdict::regression);
+  EXPECT_EQ(compared(around(100, 30), around(110, 30), "bytes_per_s").verdict,
+            ChangeVerdict::improvement);
+  const RowComparison odd = compared(around(100, 30), around(110, 30), "apples");
+  EXPECT_EQ(odd.verdict, ChangeVerdict::not_judged);
+  EXPECT_THAT(odd.why, HasSubstr("unit"));
+}
+
+// Every unit in the schema of the benchmarks has a direction.
+TEST(Comparison, KnowsEveryKindOfSamplesInTheSchema) {
+  const std::string path =
+      std::string(TRIREME_SOURCE_DIR) + "/benchmarks/schema/bench-2.schema.json";
+  const auto schema = nlohmann::json::parse(read_file(path));
+  int seen = 0;
+  for (const auto& [name, of_name] : schema.at("$defs").items()) {
+    if (!name.starts_with("result_")) {
+      continue;
+    }
+    for (const auto& [samples, value] :
+         of_name.at("properties").at("samples").at("properties").items()) {
+      EXPECT_NE(better_of(samples), Better::unknown) << name << " " << samples;
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 20);
+}
+
+TEST(Comparison, SmallAndUncertainChangesAreNoRegressions) {
+  EXPECT_EQ(compared(around(100, 30), around(101, 30)).verdict, ChangeVerdict::unchanged);
+  const RowComparison few = compared({100, 101, 99}, {120, 121, 119});
+  EXPECT_EQ(few.verdict, ChangeVerdict::undecided);
+  EXPECT_THAT(few.why, HasSubstr("too few samples"));
+  EXPECT_NEAR(few.change.estimate, 0.2, 0.01);
+  EXPECT_TRUE(std::isinf(few.change.low));
+}
+
+TEST(Comparison, ZeroAndConstantSamples) {
+  EXPECT_EQ(compared({0, 0, 0}, {0, 0, 0}).verdict, ChangeVerdict::not_judged);
+  EXPECT_EQ(compared({5, -1, 3}, {5, 1, 3}).why, "samples are zero or negative");
+  const std::vector<double> constant(20, 5.0);
+  EXPECT_EQ(compared(constant, constant).verdict, ChangeVerdict::unchanged);
+  EXPECT_EQ(compared(constant, std::vector<double>(20, 6.0)).verdict, ChangeVerdict::regression);
+}
+
+TEST(Comparison, RowsAreMatchedByTheirParameters) {
+  auto first = bench_json(around(100, 20));
+  auto second = bench_json(around(100, 25));
+  first["results"].push_back(first["results"][0]);
+  first["results"][1]["params"]["m"] = 192;
+  second["results"].push_back(second["results"][0]);
+  second["results"][1]["params"]["m"] = 384;
+  const MeasuredResult a = parse_bench_result(first.dump(), "a");
+  const MeasuredResult b = parse_bench_result(second.dump(), "b");
+  const Comparison comparison = compare_results(a, b, {});
+  EXPECT_EQ(comparison.rows.size(), 1U);  // although the number of rounds differs
+  EXPECT_THAT(comparison.only_a, ElementsAre("gemm m=192"));
+  EXPECT_THAT(comparison.only_b, ElementsAre("gemm m=384"));
+}
+
+TEST(Comparison, SaysWhyResultsAreUnlike) {
+  const auto document = bench_json(around(100, 20));
+  const MeasuredResult a = parse_bench_result(document.dump(), "a");
+  EXPECT_THAT(differences(a, a), IsEmpty());
+  auto other = document;
+  other["program"]["commit"] = "def";  // what the comparison is made for
+  other["host"]["name"] = "n2";
+  EXPECT_THAT(differences(a, parse_bench_result(other.dump(), "b")), IsEmpty());
+  other["host"]["cores"] = 64;
+  other["environment"]["OMP_NUM_THREADS"] = "1";
+  EXPECT_THAT(differences(a, parse_bench_result(other.dump(), "b")),
+              ElementsAre("environment.OMP_NUM_THREADS: not set and 1", "host.cores: 2 and 64"));
+  other["command"] = "mem";
+  EXPECT_THAT(differences(a, parse_bench_result(other.dump(), "b")),
+              ElementsAre("one measures gemm, the other mem"));
+}
+
+}  // namespace
+}  // namespace trireme

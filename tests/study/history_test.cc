@@ -1,0 +1,113 @@
+#include "src/study/history.h"
+
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/study/result_text.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+
+MeasuredResult result_at(double time, double value, const std::string& host = "n1") {
+  auto document = bench_json({value, value, value});
+  document["time"] = time;
+  document["host"]["name"] = host;
+  return parse_bench_result(document.dump(), "test");
+}
+
+TEST(History, KeepsWhatIsAddedOnce) {
+  const TempFolder folder;
+  const auto path = folder.path() / "history.jsonl";
+  EXPECT_EQ(add_to_history(path, result_at(10, 5)).lines, 1);
+  EXPECT_EQ(add_to_history(path, result_at(20.25, 6)).lines, 1);
+  const Added again = add_to_history(path, result_at(20.25, 6));
+  EXPECT_EQ(again.lines, 0);
+  EXPECT_EQ(again.present, 1);
+  add_to_history(path, result_at(30, 7, "n2\"<b>'"));
+  const History history = read_history(path);
+  ASSERT_EQ(history.series.size(), 2U);
+  EXPECT_EQ(history.series[0].entries.size(), 2U);
+  EXPECT_EQ(history.series[0].entries[1].median, 6);
+  EXPECT_EQ(history.series[1].host, "n2\"<b>'");
+  EXPECT_EQ(history.series[0].params.at("m"), "96");
+}
+
+TEST(History, ATornLineCostsOneResultAlone) {
+  const TempFolder folder;
+  const auto path = folder.path() / "history.jsonl";
+  add_to_history(path, result_at(10, 5));
+  const std::string whole = read_file(path);
+  for (std::size_t length = 1; length < whole.size(); length += 9) {
+    std::ofstream(path) << whole << whole.substr(0, length);  // the machine stops here
+    add_to_history(path, result_at(20, 6));
+    const History history = read_history(path);
+    EXPECT_EQ(history.torn_lines, 1) << length;
+    ASSERT_EQ(history.series.size(), 1U);
+    EXPECT_EQ(history.series[0].entries.size(), 2U);
+  }
+}
+
+TEST(History, SeveralWritersAtOnce) {
+  const TempFolder folder;
+  const auto path = folder.path() / "history.jsonl";
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer) {
+    writers.emplace_back([&path, writer] {
+      for (int i = 0; i < 10; ++i) {
+        add_to_history(path, result_at(1 + writer * 100 + i, 5));
+      }
+    });
+  }
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  EXPECT_EQ(read_history(path).series.at(0).entries.size(), 40U);
+  EXPECT_EQ(read_history(path).torn_lines, 0);
+}
+
+TEST(History, RefusesOtherFiles) {
+  const auto refusal = [](const std::string& text) {
+    return message_of<DataError>([&] { (void)parse_history(text, "h.jsonl"); });
+  };
+  EXPECT_THAT(refusal("{}\n"), HasSubstr("h.jsonl:1: no line of a history"));
+  EXPECT_THAT(refusal("\n[1]\n"), HasSubstr("h.jsonl:2: "));
+  EXPECT_THAT(refusal("{\"schema\": 2}"), HasSubstr("another version"));
+  EXPECT_THAT(refusal("{\"schema\": 1, \"schema\": 1}"), HasSubstr("twice"));
+  const TempFolder folder;
+  const auto path = folder.path() / "h.jsonl";
+  add_to_history(path, result_at(10, 5));
+  std::string line = read_file(path);
+  const std::size_t at = line.find("\"median\":5.0");
+  ASSERT_NE(at, std::string::npos) << line;
+  EXPECT_THAT(refusal(line.replace(at, 12, "\"median\":-5")), HasSubstr("median"));
+  EXPECT_EQ(parse_history("torn {\nNaN\n1e999\n", "h").torn_lines, 3);
+}
+
+TEST(History, LevelsShowChanges) {
+  HistorySeries series;
+  series.samples = "time_us";
+  for (int i = 0; i < 40; ++i) {
+    const double level = i < 20 ? 100 : i < 30 ? 110 : 109.5;
+    series.entries.push_back({1.0 + i, level * (1 + 0.001 * ((i * 7) % 11 - 5)), 0, 0, ""});
+  }
+  const std::vector<Level> levels = levels_of(series, 0.02);
+  ASSERT_EQ(levels.size(), 2U);  // the change of 0.5 % does not count
+  EXPECT_EQ(levels[1].begin, 20U);
+  EXPECT_EQ(levels[1].end, 40U);
+  EXPECT_NEAR(levels[1].change, 0.1, 0.01);
+  EXPECT_TRUE(levels[1].slower);
+  series.samples = "bytes_per_s";
+  EXPECT_FALSE(levels_of(series, 0.02)[1].slower);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,109 @@
+#include "src/study/measured_result.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "tests/study/result_text.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::string& text) {
+  return message_of<DataError>([&] { (void)parse_bench_result(text, "bad.json"); });
+}
+
+TEST(MeasuredResult, ReadsRowsAndSamples) {
+  auto document = bench_json({1, 2, 3});
+  document["results"][0]["samples"]["time_us"]["values"][1] = nullptr;
+  document["results"][0]["samples"]["ceiling_flops_per_s"] = {{"values", {9}}};
+  const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
+  EXPECT_EQ(result.command, "gemm");
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0].key(), "gemm\nm=96\nprecision=fp32");
+  ASSERT_EQ(result.rows[0].samples.size(), 2U);
+  EXPECT_TRUE(result.rows[0].samples[0].reference);
+  EXPECT_THAT(result.rows[0].samples[1].values, ElementsAre(1, 3));
+  EXPECT_EQ(result.rows[0].samples[1].missing, 1);
+}
+
+TEST(MeasuredResult, RefusesHostileDocuments) {
+  const std::string good = bench_json({1, 2, 3}).dump();
+  for (std::size_t length = 0; length < good.size(); length += 7) {  // half-written
+    EXPECT_THAT(refusal(good.substr(0, length)), HasSubstr("bad.json: "));
+  }
+  EXPECT_THAT(refusal("[]"), HasSubstr("not a document"));
+  EXPECT_THAT(refusal(R"({"schema": NaN, "results": []})"), HasSubstr("not JSON"));
+  EXPECT_THAT(refusal(R"({"schema": 2, "schema": 2, "results": []})"), HasSubstr("twice"));
+  EXPECT_THAT(refusal(R"({"schema": 3, "results": []})"), HasSubstr("version 3"));
+  EXPECT_THAT(refusal(R"({"schema": "2", "results": []})"), HasSubstr("version 2 of"));
+  for (const char* huge : {"1e999", "-1e999"}) {
+    EXPECT_THAT(refusal(std::string(R"({"schema": 2, "results": [)") + huge + "]}"),
+                HasSubstr("not JSON"));
+  }
+  for (const char* key : {"command", "host", "ranks", "program", "clock", "time", "environment"}) {
+    auto document = bench_json({1});
+    document[key] = true;
+    EXPECT_THAT(refusal(document.dump()), HasSubstr("bad.json: ")) << key;
+    document.erase(key);
+    EXPECT_THAT(refusal(document.dump()), HasSubstr(key)) << key;
+  }
+  auto document = bench_json({1});
+  document["results"][0]["samples"]["time_us"]["values"][0] = "fast";
+  EXPECT_THAT(refusal(document.dump()), HasSubstr("neither a number nor null"));
+}
+
+TEST(MeasuredResult, TextsStayTexts) {
+  auto document = bench_json({1});
+  document["results"][0]["params"]["\"<b>&'"] = "<script>'\"\x1b[2J";
+  const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
+  EXPECT_EQ(result.rows[0].params.at("\"<b>&'"), "<script>'\"\x1b[2J");
+}
+
+constexpr const char* kMetrics = R"({"step":1,"step_ms":90,"data_wait_ms":5,"time":10}
+{"step":2,"step_ms":30,"data_wait_ms":1,"time":11}
+torn {
+[1]
+{"step":"x","step_ms":7}
+{"step":3,"step_ms":null}
+{"step":4,"step_ms":31,"data_wait_ms":2,"time":12}
+{"step":5,"step_ms":3)";
+
+TEST(RunResult, ReadsStepsAfterTheFirst) {
+  const MeasuredResult run = parse_run_result(kMetrics, "train:\n  global_batch: 8\n  seed: 4\n",
+                                              R"({"event":"start","ranks":2,"host":"n1"}
+{"event":"start","ranks":4,"host":"n1"}
+{"event":7})",
+                                              "runs/a");
+  ASSERT_EQ(run.rows.size(), 1U);
+  EXPECT_THAT(run.rows[0].samples[0].values, ElementsAre(30, 31));
+  EXPECT_THAT(run.rows[0].samples[1].values, ElementsAre(1, 2));
+  EXPECT_FALSE(run.rows[0].samples[0].reference);
+  EXPECT_TRUE(run.rows[0].samples[1].reference);
+  EXPECT_EQ(run.conditions.at("train.global_batch"), "8");
+  EXPECT_EQ(run.conditions.at("start.ranks"), "2, 4");
+  EXPECT_EQ(run.conditions.count("train.seed"), 0U);
+  EXPECT_EQ(run.time, 12);
+}
+
+TEST(RunResult, RefusesRunsWithoutSteps) {
+  const auto parse = [](const char* metrics, const char* config) {
+    return message_of<DataError>([&] { (void)parse_run_result(metrics, config, "", "runs/a"); });
+  };
+  EXPECT_THAT(parse("", ""), HasSubstr("fewer than two logged steps"));
+  EXPECT_THAT(parse("{\"step\":1,\"step_ms\":2}\n", ""), HasSubstr("fewer than two"));
+  EXPECT_THAT(parse(kMetrics, "a: [unclosed"), HasSubstr("runs/a/config.yaml:1"));
+}
+
+TEST(RunResult, NamesAFolderThatIsNoRun) {
+  EXPECT_THROW((void)read_measured_result("/nonexistent.json"), NotFound);
+  EXPECT_THAT(message_of<NotFound>([] { (void)read_measured_result("/proc"); }),
+              HasSubstr("metrics.jsonl"));
+}
+
+}  // namespace
+}  // namespace trireme
