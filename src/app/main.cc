@@ -45,6 +45,7 @@
 #include "src/base/file.h"
 #include "src/base/floating_point.h"
 #include "src/base/log.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/printable.h"
 #include "src/base/shortened.h"
 #include "src/base/thread_error.h"
@@ -156,6 +157,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
 
 int main(int argc, char** argv) {
   trireme::use_one_heap_if_limited();
+  trireme::end_with_words_without_memory();
   trireme::open_standard_streams();
   trireme::use_bundled_mpi();
   trireme::take_hang_up_from_ucx();
