@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,9 +24,15 @@ using Clock = std::chrono::steady_clock;
 using Descriptor = UniqueHandle<FileDescriptorTraits>;
 
 constexpr int kNoSuchCommand = 127;
+constexpr std::size_t kChunk = 4096;
 constexpr std::chrono::milliseconds kBetweenLooks{2};
 // A signal need not wake the thread that waits here.
-constexpr std::chrono::milliseconds kBetweenSignals{100};
+constexpr std::chrono::milliseconds kBetweenLooksAtSignals{100};
+constexpr std::chrono::seconds kBetweenSignals{3};
+
+Clock::duration ticks(std::chrono::duration<double> seconds) {
+  return std::chrono::duration_cast<Clock::duration>(seconds);
+}
 
 // Starts the program in a process group of its own, with the default action for every signal.
 // Returns 0 if it can't be started.
@@ -61,7 +67,7 @@ pid_t spawn(std::vector<std::string>& argv, const Pipe& out, const Pipe& err) {
 // Appends the available bytes to `to`, up to kMostCommandOutput in all. Returns false at the end of
 // the stream.
 bool drain(const Descriptor& from, std::string& to) {
-  std::array<char, 4096> bytes{};
+  std::array<char, kChunk> bytes{};
   const ssize_t n = ::read(from.get(), bytes.data(), bytes.size());
   if (n > 0) {
     const std::size_t room = kMostCommandOutput - std::min(to.size(), kMostCommandOutput);
@@ -100,20 +106,36 @@ void read_some(Streams& from, CommandResult& result, std::chrono::milliseconds p
   }
 }
 
+// Reads what the streams hold when the command has ended. Programs that have outlived it may go on
+// to write, so what comes later is not read.
+void read_rest(Streams& from, CommandResult& result) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    int left = 0;
+    if (from[i] && ::ioctl(from[i].get(), FIONREAD, &left) == 0) {
+      for (; left > 0; left -= static_cast<int>(kChunk)) {
+        (void)drain(from[i], i == 0 ? result.output : result.errors);
+      }
+    }
+  }
+}
+
 bool has_ended(pid_t pid) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
          info.si_pid == pid;
 }
 
-// Ends the process group: a launcher gets SIGTERM first and time to end what it has started in
+// Ends the process group: a launcher gets its signals first and time to end what it has started in
 // other groups and on other nodes.
-void end_group(pid_t pid, Streams& from, CommandResult& result, Clock::duration grace) {
-  const Clock::time_point last = Clock::now() + grace;
-  if (grace > Clock::duration::zero()) {
-    ::kill(-pid, SIGTERM);
-  }
-  while (Clock::now() < last && !interrupted_again() && !has_ended(pid)) {
+void end_group(pid_t pid, Streams& from, CommandResult& result, const CommandEnd& end) {
+  const Clock::time_point begin = Clock::now();
+  const Clock::time_point last = begin + ticks(end.grace);
+  std::size_t sent = 0;
+  for (Clock::time_point now = begin; now < last && !interrupted_again() && !has_ended(pid);
+       now = Clock::now()) {
+    if (sent < end.signals.size() && now >= begin + sent * kBetweenSignals) {
+      ::kill(-pid, end.signals[sent++]);
+    }
     read_some(from, result, kBetweenLooks);
   }
   ::kill(-pid, SIGKILL);
@@ -124,7 +146,7 @@ void end_group(pid_t pid, Streams& from, CommandResult& result, Clock::duration 
 Cause follow(pid_t pid, Streams& from, CommandResult& result, const Limits& limits) {
   Cause cause = Cause::none;
   while ((from[0] || from[1]) && cause == Cause::none) {
-    read_some(from, result, kBetweenSignals);
+    read_some(from, result, kBetweenLooksAtSignals);
     cause = limits.cause_to_end();
   }
   while (cause == Cause::none && !has_ended(pid)) {
@@ -158,11 +180,8 @@ std::string CommandResult::complaint(const std::string& name) const {
 }
 
 CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit,
-                          std::chrono::duration<double> grace) {
-  const auto ticks = [](std::chrono::duration<double> seconds) {
-    return std::chrono::duration_cast<Clock::duration>(seconds);
-  };
-  const Limits limits{Clock::now() + ticks(limit), grace.count() > 0};
+                          const CommandEnd& end) {
+  const Limits limits{Clock::now() + ticks(limit), end.grace.count() > 0};
   if (limits.interruptible) {
     throw_if_interrupted();
   }
@@ -180,10 +199,11 @@ CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<d
   Streams from = {std::move(out.read), std::move(err.read)};
   const Cause cause = follow(pid, from, result, limits);
   if (cause != Cause::none) {
-    end_group(pid, from, result, ticks(grace));
+    end_group(pid, from, result, end);
   }
   result.late = cause == Cause::late;
   result.code = code_of(pid);
+  read_rest(from, result);
   if (cause == Cause::interrupted) {
     throw Interrupted();
   }

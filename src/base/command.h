@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -27,11 +28,18 @@ struct CommandResult {
 
 inline constexpr std::size_t kMostCommandOutput = std::size_t{1} << 20;
 
-// argv[0] is searched in PATH; stdin is empty. Does not throw if the command fails. Without grace,
-// a late command is killed (SIGKILL). Grace is for launchers, which have to end what they have
-// started elsewhere: they get SIGTERM and so many seconds first, and they are also ended if this
-// process is interrupted (interruption.h); then Interrupted is thrown.
+// How a command is ended before its time. Without grace, it is killed (SIGKILL). Grace is for
+// launchers, which have to end what they have started elsewhere: they get the signals, 3 s
+// apart, and so many seconds first, and they are also ended if this process is interrupted
+// (interruption.h).
+struct CommandEnd {
+  std::chrono::duration<double> grace{0};
+  std::vector<int> signals = {SIGTERM};
+};
+
+// argv[0] is searched in PATH; stdin is empty. Does not throw if the command fails, but throws
+// Interrupted if a command with grace is ended by an interruption.
 CommandResult run_command(std::vector<std::string> argv, std::chrono::duration<double> limit,
-                          std::chrono::duration<double> grace = {});
+                          const CommandEnd& end = {});
 
 }  // namespace trireme

@@ -1,14 +1,13 @@
 #include "src/base/interruption.h"
 
-#include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
+
+#include <pthread.h>
+#include <unistd.h>
 
 namespace trireme {
 namespace {
-
-constexpr std::array kInterrupting = {SIGINT, SIGTERM, SIGHUP};
 
 // A signal handler has no arguments of ours, so these must be global variables.
 std::atomic<int> first_signal{0};
@@ -20,35 +19,28 @@ void note_interruption(int number) {
   ++signals_seen;
 }
 
-// While it exists, the interrupting signals only set the flag.
-class NotedSignals {
- public:
-  NotedSignals() {
-    first_signal = 0;
-    signals_seen = 0;
-    struct sigaction action {};
-    action.sa_handler = note_interruption;
-    for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
-      ::sigaction(kInterrupting[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) {
-        ::sigaction(kInterrupting[i], &action, nullptr);
-      }
-    }
-  }
-  ~NotedSignals() {
-    for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
-      ::sigaction(kInterrupting[i], &before_[i], nullptr);
-    }
-    first_signal = 0;
-  }
-  NotedSignals(const NotedSignals&) = delete;
-  NotedSignals& operator=(const NotedSignals&) = delete;
-
- private:
-  std::array<struct sigaction, kInterrupting.size()> before_{};
-};
-
 }  // namespace
+
+NotedSignals::NotedSignals() {
+  first_signal = 0;
+  signals_seen = 0;
+  struct sigaction action {};
+  action.sa_handler = note_interruption;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
+    ::sigaction(kInterrupting[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) {
+      ::sigaction(kInterrupting[i], &action, nullptr);
+    }
+  }
+}
+
+NotedSignals::~NotedSignals() {
+  for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
+    ::sigaction(kInterrupting[i], &before_[i], nullptr);
+  }
+  first_signal = 0;
+}
 
 int interruption() { return first_signal; }
 
@@ -58,6 +50,16 @@ void throw_if_interrupted() {
   if (interruption() != 0) {
     throw Interrupted();
   }
+}
+
+void end_by_signal(int number) {
+  std::signal(number, SIG_DFL);
+  sigset_t own;
+  ::sigemptyset(&own);
+  ::sigaddset(&own, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+  std::raise(number);
+  ::_exit(128 + number);  // only if a debugger has taken the signal away
 }
 
 void run_interruptibly(const std::function<void()>& work,
@@ -74,8 +76,7 @@ void run_interruptibly(const std::function<void()>& work,
     }
   }
   std::fflush(nullptr);
-  std::signal(number, SIG_DFL);
-  std::raise(number);
+  end_by_signal(number);
 }
 
 }  // namespace trireme

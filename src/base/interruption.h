@@ -1,9 +1,11 @@
 // Lets a command that starts other programs end them before it ends itself. While
-// run_interruptibly() works, SIGINT, SIGTERM and SIGHUP only set a flag; run_command() reads it
-// while it runs a launcher, ends the launcher, and throws Interrupted. All functions are safe on
-// any thread.
+// run_interruptibly() works, SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 only set a flag;
+// run_command() reads it while it runs a launcher, ends the launcher, and throws Interrupted. All
+// functions are safe on any thread.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <exception>
 #include <functional>
 
@@ -20,10 +22,28 @@ bool interrupted_again();
 // Throws Interrupted if a signal has come.
 void throw_if_interrupted();
 
+inline constexpr std::array kInterrupting = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+// While it exists, the interrupting signals only set the flag that interruption() reads. Signals
+// that the process ignores (nohup) stay ignored. Only one may exist in a process.
+class NotedSignals {
+ public:
+  NotedSignals();
+  // Restores the actions of before, and clears the flag.
+  ~NotedSignals();
+  NotedSignals(const NotedSignals&) = delete;
+  NotedSignals& operator=(const NotedSignals&) = delete;
+
+ private:
+  std::array<struct sigaction, kInterrupting.size()> before_{};
+};
+
+// Ends the process by the signal, so that whoever waits for it sees which one.
+[[noreturn]] void end_by_signal(int number);
+
 // Runs `work`. If it throws Interrupted, this function calls `on_interrupt`, which may tell the
-// user what is left to do, restores the signals' actions, and ends the process by the signal that
-// came, so that a shell or a job script sees it. Signals that the process ignores (nohup) stay
-// ignored. Only one call may be active in a process.
+// user what is left to do, and ends the process by the signal that came. Only one call may be
+// active in a process.
 void run_interruptibly(const std::function<void()>& work,
                        const std::function<void()>& on_interrupt);
 

@@ -18,6 +18,7 @@ namespace trireme {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(Command, OutputErrorsAndCode) {
@@ -91,24 +92,44 @@ constexpr const char* kLauncher =
 
 TEST(Command, ALauncherGetsTimeToEndWhatItStarted) {
   const CommandResult result =
-      run_command({"sh", "-c", kLauncher}, std::chrono::milliseconds(300), seconds(20));
+      run_command({"sh", "-c", kLauncher}, std::chrono::milliseconds(300), {.grace = seconds(20)});
   EXPECT_TRUE(result.late);
   EXPECT_EQ(result.code, 9);
   EXPECT_THAT(result.output, HasSubstr("ended"));
   EXPECT_TRUE(ends_soon(result.output.substr(0, result.output.find('\n'))));
 }
 
+// It writes more at once than is read between two looks at whether it has ended.
+TEST(Command, TheLastLinesOfALauncherAreKept) {
+  const CommandResult result = run_command({"sh", "-c",
+                                            "lines=$(yes | head -n 15000);"
+                                            "trap 'echo \"$lines\"; echo last words >&2; kill -9 "
+                                            "$$' TERM; while :; do sleep 0.01; done"},
+                                           std::chrono::milliseconds(300), {.grace = seconds(20)});
+  EXPECT_TRUE(result.late);
+  EXPECT_EQ(result.output.size(), 30000U);
+  EXPECT_THAT(result.errors, EndsWith("last words\n"));
+}
+
+TEST(Command, ALauncherGetsAllSignals) {
+  const CommandResult result = run_command(
+      {"sh", "-c", "trap 'n=7' USR1; trap 'exit $n' TERM; while :; do sleep 0.01; done"},
+      std::chrono::milliseconds(300), {.grace = seconds(20), .signals = {SIGUSR1, SIGTERM}});
+  EXPECT_TRUE(result.late);
+  EXPECT_EQ(result.code, 7);
+}
+
 TEST(Command, ALauncherThatIgnoresTheSignalIsKilled) {
   const CommandResult result =
       run_command({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"},
-                  std::chrono::milliseconds(100), std::chrono::milliseconds(300));
+                  std::chrono::milliseconds(100), {.grace = std::chrono::milliseconds(300)});
   EXPECT_TRUE(result.late);
   EXPECT_EQ(result.code, 137);
 }
 
 std::string outcome(std::vector<std::string> argv, std::chrono::duration<double> grace) {
   try {
-    return run_command(std::move(argv), seconds(20), grace).good() ? "good" : "bad";
+    return run_command(std::move(argv), seconds(20), {.grace = grace}).good() ? "good" : "bad";
   } catch (const Interrupted&) {
     return "interrupted";
   }
@@ -144,7 +165,7 @@ void interrupt_from_outside() {
         (void)run_command({"sh", "-c",
                            "trap 'echo launcher ended >&9; exit' TERM;"
                            "while :; do sleep 0.01; done"},
-                          seconds(60), seconds(20));
+                          seconds(60), {.grace = seconds(20)});
       },
       [] {});
 }

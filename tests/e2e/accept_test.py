@@ -113,18 +113,20 @@ class OnSlurm(unittest.TestCase):
 
     def test_an_interruption_ends_the_steps(self):
         folder = self.folder / "interrupted"
-        folder.mkdir()
+        disk = folder / "disk"
+        disk.mkdir(parents=True)
         profile = folder / "accept.yaml"
         profile.write_text(
             f"nodes: n[1-2]\nprogram: {PROGRAM}\n"
             "node: {start: [srun, --nodes=1, --ntasks=1, '--nodelist={node}'], "
-            "measures: ['gemm --size 64 --precision fp32 --duration 300']}\n")
+            f"measures: ['io --dir {disk} -F -b 1M -n 1 --duration 300']}}\n")
 
         def steps():
             return self.cluster.command("squeue", "--steps", "--noheader").stdout.splitlines()
         interrupt(self, signal.SIGTERM, [PROGRAM, "accept", profile, "--dir", folder / "accept"],
-                  folder, lambda: len(steps()) == 2 and len(harness.processes_with(
-                      f"{PROGRAM} bench gemm")) >= 2, self.cluster.environment)
+                  folder, lambda: len(steps()) == 2 and len(os.listdir(disk)) == 2,
+                  self.cluster.environment)
+        self.assertEqual(os.listdir(disk), [])
         harness.until("the jobs' end", 30, lambda: not steps() and not self.cluster.queue())
 
 

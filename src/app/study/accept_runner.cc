@@ -10,6 +10,7 @@
 #include "benchmarks/p2p/tournament.h"
 #include "src/app/study/launcher.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/interruption.h"
 #include "src/base/printable.h"
 #include "src/base/stopwatch.h"
@@ -85,6 +86,7 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
                       : fmt::format("exit code {}{}{}", result.code, why.empty() ? "" : ": ", why));
     }
     if (is_health) {
+      write_file_durably(file, result.output);
       add_health(result.output, subject);
     } else {
       add_result(read_measured_result(file), subject);

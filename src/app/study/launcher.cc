@@ -1,5 +1,7 @@
 #include "src/app/study/launcher.h"
 
+#include <filesystem>
+
 namespace trireme {
 namespace {
 
@@ -9,8 +11,14 @@ constexpr std::chrono::seconds kGrace{10};
 }  // namespace
 
 CommandResult run_launcher(std::vector<std::string> argv, std::chrono::duration<double> limit) {
+  CommandEnd end{.grace = kGrace};
+  if (std::filesystem::path(argv.front()).filename() == "srun") {
+    // At SIGTERM and SIGINT, srun kills its tasks, which cannot remove their files then. It passes
+    // SIGUSR1 on.
+    end.signals = {SIGUSR1, SIGTERM};
+  }
   argv.insert(argv.begin(), {"setpriv", "--pdeathsig", "TERM"});
-  return run_command(std::move(argv), limit, kGrace);
+  return run_command(std::move(argv), limit, end);
 }
 
 }  // namespace trireme
