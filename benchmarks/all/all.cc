@@ -12,6 +12,8 @@
 #include "benchmarks/all/budget.h"
 #include "benchmarks/all/questions.h"
 #include "benchmarks/all/time_guard.h"
+#include "benchmarks/io/io_folder.h"
+#include "benchmarks/scratch_folders.h"
 #include "src/base/error.h"
 #include "src/base/say.h"
 #include "src/base/stopwatch.h"
@@ -26,6 +28,7 @@ constexpr double kMeasuredPart = 0.6;
 // Of all the time, the questions get this part; the rest is for what takes longer than planned.
 constexpr double kPlannedPart = 0.9;
 constexpr double kReportSeconds = 2;  // before the deadline, for writing what there is
+constexpr std::chrono::seconds kRemovalPatience{1};  // of them, for removing scratch folders
 
 // MutedOutput keeps the process from writing to standard output while it exists.
 class MutedOutput {
@@ -69,6 +72,7 @@ class AllBench {
             muted_->restore();
           }
           const int code = at_deadline(all);
+          ScratchFolders::remove_before_exit(kRemovalPatience);
           std::fflush(nullptr);
           ::_exit(code);
         }) {}
@@ -129,8 +133,18 @@ Answer AllBench::ask(const Question& question, double seconds) {
     answer.results = question.ask(kMeasuredPart * seconds);
   } catch (const DeviceError&) {
     throw;  // wrong results: the machine must not be used
+  } catch (const DiskTooSmall& error) {
+    answer.trouble = error.what();
+    answer.error = std::current_exception();
+  } catch (const IoError& error) {
+    if (world_.size() > 1) {
+      throw;  // the other ranks would wait for this one
+    }
+    answer.trouble = error.what();
+    answer.error = std::current_exception();
   } catch (const Error& error) {
     answer.trouble = error.what();
+    answer.error = std::current_exception();
   }
   answer.seconds = watch.seconds();
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 #include "benchmarks/all/all_command.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/core.h>
@@ -31,6 +32,30 @@ Json joined(const std::vector<Answer>& answers) {
   return all;
 }
 
+// Throws the error of the first question that failed, if any has.
+void rethrow_first(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    if (answer.error != nullptr) {
+      std::rethrow_exception(answer.error);
+    }
+  }
+}
+
+bool is_io_error(const Answer& answer) {
+  try {
+    rethrow_first({answer});
+    return false;
+  } catch (const IoError&) {
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool has_failed_disk(const std::vector<Answer>& answers) {
+  return std::any_of(answers.begin(), answers.end(), is_io_error);
+}
+
 void run_all(const AllArguments& arguments, AppContext& context) {
   if (arguments.output.duration > 0) {
     throw ConfigError("bench all takes --minutes instead of --duration");
@@ -51,13 +76,19 @@ void run_all(const AllArguments& arguments, AppContext& context) {
     answers = bench_all(arguments.rest, context, at_deadline);
     const Json results = joined(answers);
     if (results.empty()) {
+      rethrow_first(answers);
       throw ConfigError("no benchmark had time to measure anything: give more --minutes");
     }
     return results;
   };
   const auto print = [&](const Json&) { fmt::print("{}", picture_text(answers)); };
-  run_bench({.command = "all", .measure = measure, .print = print, .finish = {}}, arguments.output,
-            context);
+  const auto finish = [&] {
+    if (has_failed_disk(answers)) {
+      context.exit_code = static_cast<int>(ExitCode::io);
+    }
+  };
+  run_bench({.command = "all", .measure = measure, .print = print, .finish = finish},
+            arguments.output, context);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // where there is something. Pure functions.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Answer {
   double seconds = 0;              // that it took
   nlohmann::ordered_json results;  // empty if it was left out or failed
   std::string trouble;             // why there are no results, or ""
+  std::exception_ptr error = {};   // if the question failed
 };
 
 std::string picture_text(const std::vector<Answer>& answers);

@@ -5,12 +5,12 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "benchmarks/ckpt/dd.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
 #include "benchmarks/sampling.h"
+#include "benchmarks/scratch_folders.h"
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/memory/memory_target.h"
@@ -36,30 +36,6 @@ double seconds_of(const std::function<void()>& work) {
   work();
   return watch.seconds();
 }
-
-// BenchFolder is a temporary folder for the checkpoints, which its destructor removes.
-class BenchFolder {
- public:
-  explicit BenchFolder(const fs::path& within)
-      : path_(within / fmt::format("bench-ckpt-{}", ::getpid())) {
-    // A mistyped path could be on another disk than the one to measure, so `within` must exist.
-    if (!fs::is_directory(within)) {
-      throw NotFound(fmt::format(
-          "{} is not a folder: name a folder on the disk that is to be measured", within.string()));
-    }
-    make_directories(path_);
-  }
-  ~BenchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  BenchFolder(const BenchFolder&) = delete;
-  BenchFolder& operator=(const BenchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // State is the state of training as a checkpoint sees it: parameters and two moments, each a flat
 // buffer of tensors in the sizes of a transformer with 768 channels.
@@ -171,11 +147,11 @@ class MemoryBench {
 
 class CkptBench {
  public:
-  CkptBench(const BenchCkptOptions& options, const fs::path& folder)
+  // memory: a folder on a tmpfs, or "".
+  CkptBench(const BenchCkptOptions& options, const fs::path& folder, const fs::path& memory)
       : options_(options), folder_(folder), state_(make_state(options.bytes)) {
-    if (!options.memory.empty()) {
-      memory_folder_.emplace(options.memory);
-      memory_.emplace(comm_, memory_folder_->path(), state_, options.threads);
+    if (!memory.empty()) {
+      memory_.emplace(comm_, memory, state_, options.threads);
     }
   }
 
@@ -253,7 +229,6 @@ class CkptBench {
   State state_;
   SelfCommunicator comm_;
   std::int64_t step_ = 0;
-  std::optional<BenchFolder> memory_folder_;
   std::optional<MemoryBench> memory_;
 };
 
@@ -275,15 +250,22 @@ nlohmann::ordered_json entry(const std::string& name, const nlohmann::ordered_js
       {"samples", {{"seconds", samples_json(ours)}, {"ceiling_seconds", samples_json(ceiling)}}}};
 }
 
-// Throws ConfigError unless there is memory for two copies of the state and space for one.
+// Throws ConfigError unless there is memory for two copies of the state, and IoError unless the
+// disk has space for one.
 void check_room(const BenchCkptOptions& options, const std::filesystem::path& folder) {
   const std::int64_t memory = available_memory().bytes;
+  if (options.bytes > memory / 2) {
+    throw ConfigError(
+        fmt::format("--bytes {}: this needs twice as much memory, of which {} are available: give "
+                    "fewer bytes",
+                    options.bytes, format_bytes(memory)));
+  }
   const std::int64_t disk = free_bytes(folder);
-  if (options.bytes > memory / 2 || options.bytes > disk) {
-    throw ConfigError(fmt::format(
-        "--bytes {}: this needs twice as much memory, of which {} are available, and as much space "
-        "in {}, where {} are free: give fewer bytes",
-        options.bytes, format_bytes(memory), folder.string(), format_bytes(disk)));
+  if (options.bytes > disk) {
+    throw IoError(fmt::format(
+        "the disk of {} is too small: the state has {}, and {} are free. Make it smaller "
+        "with --bytes, or name another disk with --dir",
+        options.folder.string(), format_bytes(options.bytes), format_bytes(disk)));
   }
 }
 
@@ -294,9 +276,11 @@ nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
   BenchCkptOptions options = given;
   options.threads = given.threads > 0 ? given.threads : available_processors();
   options.bytes = std::max<std::int64_t>(options.bytes / 4096 * 4096, 1 << 20);
-  const BenchFolder folder(options.folder);
-  check_room(options, folder.path());
-  CkptBench bench(options, folder.path());
+  ScratchFolders scratch;
+  const fs::path folder = scratch.make(options.folder);
+  check_room(options, folder);
+  CkptBench bench(options, folder,
+                  options.memory.empty() ? fs::path() : scratch.make(options.memory));
   const CkptTimings timings = bench.run();
   const auto bytes = static_cast<double>(bench.bytes());
   const nlohmann::ordered_json params = {{"bytes", bench.bytes()},

@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
+#include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
@@ -48,54 +47,30 @@ std::string type_of(const fs::path& path) {
   return fmt::format("0x{:x}", magic);
 }
 
-// Returns the new folder's path, or what went wrong after a "!", so that all ranks can throw it.
-std::string make_folder(const fs::path& within) {
-  if (!fs::is_directory(within)) {
-    return fmt::format("!{} is not a folder: name a folder on the disk that is to be measured",
-                       within.string());
-  }
-  std::string path = (fs::absolute(within) / "trireme-bench-XXXXXX").lexically_normal();
-  if (::mkdtemp(path.data()) == nullptr) {
-    return fmt::format("!cannot create a folder in {}: {}", within.string(),
-                       std::error_code(errno, std::generic_category()).message());
-  }
-  return path;
-}
-
 }  // namespace
 
 IoFolder::IoFolder(const fs::path& within, MpiSession& session) {
   Communicator& world = session.world();
-  const std::string made =
-      broadcast_text(world, world.rank() == 0 ? make_folder(within) : std::string(), 0);
-  if (made.starts_with('!')) {
-    if (made.find("cannot create") != std::string::npos) {
-      throw PolicyError(made.substr(1));
-    }
-    throw NotFound(made.substr(1));
+  path_ = run_on_root(world, [&] { return scratch_.make(within).string(); });
+  if (world.rank() != 0) {
+    scratch_.await(path_);
   }
-  path_ = made;
-  owner_ = world.rank() == 0;
   std::error_code none;
   const bool missing = !fs::is_directory(path_, none);
   world.barrier().wait();  // all have looked before a node without the folder makes its own
   std::int64_t failed = 0;
   if (missing && session.place().local_rank == 0) {
-    owner_ = ::mkdir(path_.c_str(), 0700) == 0;
-    failed = owner_ ? 0 : 1;
+    if (::mkdir(path_.c_str(), 0700) == 0) {
+      scratch_.adopt(path_);
+    } else {
+      failed = 1;
+    }
   }
   shared_ = all_reduce_value(world, std::int64_t{missing ? 1 : 0}, ReduceOp::sum) == 0;
   if (all_reduce_value(world, failed, ReduceOp::sum) > 0) {
     throw NotFound(fmt::format("there is no folder {} on some nodes", within.string()));
   }
   file_system_ = type_of(path_);
-}
-
-IoFolder::~IoFolder() {
-  if (owner_) {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
 }
 
 void IoFolder::check_room(std::int64_t bytes, MpiSession& session) const {
@@ -106,7 +81,7 @@ void IoFolder::check_room(std::int64_t bytes, MpiSession& session) const {
   }
   const bool fits = bytes <= room / users;
   if (all_reduce_value(session.world(), std::int64_t{fits ? 0 : 1}, ReduceOp::sum) > 0) {
-    throw IoError(
+    throw DiskTooSmall(
         fmt::format("the disk of {} is too small: the files of {} have {}, and {} has {} free. "
                     "Make the working "
                     "set smaller, or name another disk with --dir",

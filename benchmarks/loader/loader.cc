@@ -1,18 +1,14 @@
 #include "benchmarks/loader/loader.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <memory>
-#include <optional>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "benchmarks/loader/synthetic_dataset.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
 #include "benchmarks/sampling.h"
+#include "benchmarks/scratch_folders.h"
 #include "io/data/loader.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -29,33 +25,6 @@ constexpr std::int64_t kMicros = 4;
 StopRule loader_stop(const BenchLoaderOptions& options) {
   return StopRule::count_or_duration(options.rounds, options.duration);
 }
-
-// SyntheticDataset is a dataset of random bytes, which its destructor removes.
-class SyntheticDataset {
- public:
-  explicit SyntheticDataset(std::int64_t bytes) : folder_(make_folder()) {
-    write_random_tokens(folder_, 2, bytes);
-  }
-  ~SyntheticDataset() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  SyntheticDataset(const SyntheticDataset&) = delete;
-  SyntheticDataset& operator=(const SyntheticDataset&) = delete;
-  const fs::path& folder() const { return folder_; }
-
- private:
-  // The name is unpredictable, so that another user cannot create it first.
-  static fs::path make_folder() {
-    std::string path = temporary_folder() / "trireme-bench-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      throw_errno(errno, "create", path);
-    }
-    return path;
-  }
-
-  fs::path folder_;
-};
 
 // Does the same work twice: with the loader, and as a list of ranges to read.
 class Bench {
@@ -170,11 +139,13 @@ class Bench {
 
 BenchLoaderResult bench_loader(const BenchLoaderOptions& options) {
   check_alone();
-  std::optional<SyntheticDataset> synthetic;
-  if (options.data.empty()) {
-    synthetic.emplace(options.synthetic_bytes);
+  if (!options.data.empty()) {
+    return Bench(options, options.data).run();
   }
-  return Bench(options, synthetic ? synthetic->folder() : fs::path(options.data)).run();
+  ScratchFolders scratch;
+  const fs::path folder = scratch.make(temporary_folder());
+  write_random_tokens(folder, 2, options.synthetic_bytes);
+  return Bench(options, folder).run();
 }
 
 nlohmann::ordered_json bench_loader_json(const BenchLoaderOptions& options,

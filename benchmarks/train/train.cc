@@ -57,12 +57,15 @@ class TrainBench {
     }
     ConfigSources sources{.file = options.config, .arguments = options.arguments};
     sources.environment = environ;
+    // The learning rate changes as in the whole run, which may warm up for longer than this.
+    const std::int64_t schedule = load_run_config(sources).config.optimizer.schedule.steps;
     // The last of several values counts.
     for (const std::string& own :
          {fmt::format("run.dir={}", (folder_.path() / "run").string()),
           fmt::format("checkpoint.dir={}", (folder_.path() / "checkpoints").string()),
           fmt::format("train.steps={}", options.steps + options.warmup),
-          std::string("train.log_every=1"), std::string("checkpoint.resume=never")}) {
+          fmt::format("optimizer.schedule.steps={}", schedule), std::string("train.log_every=1"),
+          std::string("checkpoint.resume=never")}) {
       sources.arguments.push_back(own);
     }
     LoadedConfig loaded = load_run_config(sources);
@@ -82,6 +85,9 @@ class TrainBench {
   BenchTrainOptions options_;
   AppContext& context_;
   MpiSession& session_;
+  // Keeps signals away from computing threads, and comes before what removes the folder at a
+  // signal.
+  StopFlag stop_;
   IoFolder folder_;
   RunConfig config_;
   std::optional<Layout> layout_;
@@ -132,7 +138,6 @@ Json TrainBench::run() {
     log_settings();
   }
   make_directories(config_.run_dir);
-  const StopFlag stop;
   Log log({.rank = session_.world().rank(),
            .ranks = session_.world().size(),
            .host = session_.place().host,
@@ -147,7 +152,7 @@ Json TrainBench::run() {
                       .places = session_.places(),
                       .recorder = session_.recorder(),
                       .log = log,
-                      .stop = stop,
+                      .stop = stop_,
                       .status = context_.status};
     host.links = ranks.links.get();
     host.observe = [this](const StepMetrics& metrics) { observe(metrics); };

@@ -5,6 +5,8 @@ import csv
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -204,6 +206,73 @@ class ModelCheckpoints(Storage):
             with self.subTest(arguments):
                 _, _, errors = self.checkpoint(*arguments, code=code)
                 self.assertIn(words, errors)
+
+
+class Ends(Storage):
+    """Benchmarks that a signal or a full disk ends. None leaves files behind."""
+
+    ENDLESS = {
+        "io": ["--test", "both", "-b", "4M", "-n", 20, "-F"],
+        "ckpt": ["--bytes", "4M"],
+        "ckpt of a model": ["--size", "llama3-8b", "--bytes", "4M"],
+        "loader": ["--emulate", "unet3d", "--scale", 0.001, "--data-bytes", "1M"],
+        "all": ["--minutes", 5, "--only", "io,ckpt"],
+    }
+
+    def test_signals(self):
+        for name, ranks, number in [("io", 0, signal.SIGINT), ("io", 3, signal.SIGINT),
+                                    ("ckpt", 0, signal.SIGTERM), ("loader", 2, signal.SIGTERM),
+                                    ("ckpt of a model", 2, signal.SIGTERM),
+                                    ("all", 0, signal.SIGHUP), ("all", 2, signal.SIGINT)]:
+            with self.subTest(name, ranks=ranks):
+                log = self.folder / f"{name}-{ranks}.log"
+                disk = self.folder / f"disk of {name}-{ranks}"
+                disk.mkdir()
+                duration = [] if name == "all" else ["--duration", 300]
+                process = harness.start("bench", name.split()[0], "--dir", disk,
+                                        *self.ENDLESS[name], *duration, ranks=ranks, log=log)
+                self.addCleanup(harness.end_group, process)
+                harness.until(f"files: {log.read_text()}", 60,
+                              lambda: [p for p in disk.rglob("*") if not p.is_dir()])
+                process.send_signal(number)
+                code = process.wait(timeout=60)
+                if ranks == 0:
+                    self.assertEqual(code, -number, log.read_text())
+                harness.until("the ranks' end", 30,
+                              lambda: not harness.processes_with(str(disk)))
+                self.assertEqual(os.listdir(disk), [], "files are left behind")
+                self.assertNotIn("No such file", log.read_text())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs to mount a file system: run as root")
+    def test_full_disks(self):
+        disk = self.folder / "small"
+        disk.mkdir()
+        for name, ranks, words, options, arguments in [
+                ("io", 0, "is too small", "size=1m", ["-b", "4M"]),
+                ("io", 2, "No space left", "size=9m,nr_inodes=30", ["--test", "metadata"]),
+                ("ckpt", 0, "is too small", "size=1m", ["--bytes", "4M"]),
+                ("ckpt", 0, "space", "size=6m", ["--bytes", "4M", "--memory", disk]),
+                ("ckpt", 2, "is too small", "size=1m", ["--size", "llama3-8b", "--bytes", "4M"]),
+                ("loader", 0, "space", "size=1m", []),
+                ("loader", 2, "is too small", "size=2m", self.ENDLESS["loader"]),
+                ("all", 0, "is too small", "size=1m", ["--only", "io", "--minutes", 0.5]),
+                ("all", 2, "io: the disk", "size=1m", ["--only", "io,p2p", "--minutes", 0.3])]:
+            with self.subTest(name, ranks=ranks):
+                if "--emulate" in arguments or name != "loader":
+                    arguments = ["--dir", disk, *arguments]
+                command = " ".join(f"'{w}'" for w in harness.command(["bench", name, *arguments],
+                                                                     ranks))
+                # The mount is in the command's own namespace and disappears with it.
+                script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o {options} none "
+                          f"{disk} && {command}; code=$?; ls -A {disk}; exit $code")
+                ran = subprocess.run(
+                    ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script],
+                    env={**harness.ENVIRONMENT, "TMPDIR": str(disk)} if arguments == []
+                    else harness.ENVIRONMENT, capture_output=True, text=True, timeout=120,
+                    check=False)
+                self.assertEqual(ran.returncode, 74, ran.stdout + ran.stderr)
+                self.assertIn(words, ran.stdout + ran.stderr)
+                self.assertNotIn("trireme-bench-", ran.stdout)
 
 
 if __name__ == "__main__":

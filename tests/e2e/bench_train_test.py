@@ -4,6 +4,7 @@ MLPerf Training, by the rules of its compliance checker that can be told without
 import json
 import os
 import re
+import signal
 import sys
 import unittest
 
@@ -65,6 +66,14 @@ class Train(unittest.TestCase):
                 self.assertAlmostEqual(metrics["tokens_per_s"] * seconds / (6 * 8 * 48), 1,
                                        delta=1e-3)
 
+    def test_a_warmup_that_is_longer(self):
+        """The schedule keeps the shape that it has in the whole run."""
+        whole = ["train.steps=100", "optimizer.schedule.kind=cosine",
+                 "optimizer.schedule.warmup=50"]
+        self.bench(*whole, "--steps", 3, ranks=0)
+        too_long = whole + ["optimizer.schedule.warmup=101"]
+        self.assertIn("exceeds", self.bench(*too_long, "--steps", 3, ranks=0, code=2)[1])
+
     def test_log_of_mlperf(self):
         file = self.folder / "mllog.txt"
         self.bench("--steps", 5, "--mllog", file, "--mllog-benchmark", "llama31_8b", "--mllog-org",
@@ -94,6 +103,23 @@ class Train(unittest.TestCase):
         self.assertEqual(by_key["submission_division"]["value"], "open")
         self.assertEqual(by_key["run_stop"]["metadata"]["status"], "success")
         self.assertEqual(by_key["run_stop"]["metadata"]["samples_count"], 7 * 8)
+
+    def test_signals_remove_the_folder(self):
+        for ranks, number in [(0, signal.SIGINT), (2, signal.SIGTERM)]:
+            with self.subTest(ranks=ranks):
+                log = self.folder / f"signal-{ranks}.log"
+                process = harness.start("bench", "train", self.config, "--steps", 100_000, "--dir",
+                                        self.disk, ranks=ranks, log=log)
+                self.addCleanup(harness.end_group, process)
+                harness.until("a step", 60, lambda: [p for p in self.disk.rglob("metrics.jsonl")
+                                                     if p.stat().st_size > 0])
+                process.send_signal(number)
+                code = process.wait(timeout=60)
+                if ranks == 0:
+                    self.assertEqual(code, -number, log.read_text())
+                harness.until("the ranks' end", 30,
+                              lambda: not harness.processes_with(str(self.disk)))
+                self.assertEqual(os.listdir(self.disk), [], log.read_text())
 
     def test_refusals(self):
         for code, words, arguments in [

@@ -5,6 +5,8 @@ launch_slurm_test.py has the tests of `trireme launch`."""
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -121,6 +123,24 @@ class OnSlurm(unittest.TestCase):
             first = self.run_here(*train)
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assert_same_as_reference(config)
+
+    def test_benchmarks_that_slurm_ends_leave_no_files(self):
+        for name, end in [("srun", lambda process: process.send_signal(signal.SIGUSR1)),
+                          ("scancel", lambda _: self.cluster.command("scancel", "--name=bench-io"))]:
+            with self.subTest(name):
+                disk = self.folder / f"disk-{name}"
+                disk.mkdir()
+                process = subprocess.Popen(
+                    ["srun", "--mpi=pmix", "-N2", "-n2", "--job-name=bench-io", PROGRAM, "bench",
+                     "io", "--dir", disk, "-F", "-b", "4M", "--duration", "300"],
+                    env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    stdin=subprocess.DEVNULL, start_new_session=True)
+                self.addCleanup(harness.end_group, process)
+                harness.until("files", 90, lambda: [p for p in disk.rglob("*") if p.is_file()])
+                end(process)
+                process.wait(timeout=90)
+                harness.until("the ranks' end", 60, lambda: not harness.processes_with(str(disk)))
+                self.assertEqual(os.listdir(disk), [])
 
     def test_mpirun_in_a_batch_script(self):
         config = self.make_config("mpirun")

@@ -256,6 +256,13 @@ class Scale(unittest.TestCase):
         (self.study / "study.json").write_text('{"schema": 1, "half')
         self.assertIn("study.json", self.scale("--repeat", 1, code=65).stderr)
 
+    def test_a_warmup_that_is_longer(self):
+        self.study = self.folder / "warmup"
+        self.scale("--repeat", 1, "optimizer.schedule.kind=cosine", "optimizer.schedule.warmup=50",
+                   nodes="1")
+        text = (self.study / "n0001-r01/config.yaml").read_text()
+        self.assertRegex(text, r"(?s)schedule:.*warmup: 50.*steps: 99")
+
     def test_an_interruption_ends_the_ranks(self):
         study = self.folder / "interrupted"
         log = self.folder / "interrupted.log"

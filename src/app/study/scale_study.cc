@@ -54,6 +54,7 @@ ScaleStudy::ScaleStudy(ScaleOptions options) : options_(std::move(options)) {
                        options_.nodes.end());
   const RunConfig config = load(options_, options_.arguments);
   base_batch_ = config.train.global_batch;
+  schedule_steps_ = config.optimizer.schedule.steps;
   model_ = std::filesystem::path(options_.config).stem();
   runs_ = interleaved(options_);
   check_runs();
@@ -69,6 +70,7 @@ std::vector<std::string> ScaleStudy::arguments_of(const ScaleRun& run) const {
   for (const std::string& each :
        {fmt::format("run.dir={}", run.folder.string()),
         fmt::format("train.steps={}", kScaleWarmup + options_.steps),
+        fmt::format("optimizer.schedule.steps={}", schedule_steps_),
         fmt::format("train.global_batch={}", global_batch(run.nodes)),
         fmt::format("run.trace={}", std::min(options_.steps, kMostTraced)),
         std::string("train.log_every=1"), std::string("train.eval_every=0"),

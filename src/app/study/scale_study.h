@@ -65,6 +65,9 @@ class ScaleStudy {
 
   ScaleOptions options_;
   std::int64_t base_batch_ = 0;
+  // Length of the schedule as configured: the rate changes as in the whole run, which may warm up
+  // for longer than a run of the study takes.
+  std::int64_t schedule_steps_ = 0;
   std::string model_;
   std::vector<ScaleRun> runs_;
 };

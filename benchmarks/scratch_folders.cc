@@ -1,0 +1,139 @@
+#include "benchmarks/scratch_folders.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/thread_error.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+// Ranks that the signal has not reached yet may go on to write for a moment.
+constexpr std::chrono::milliseconds kAfterglow{100};
+constexpr int kMostTries = 20;
+
+// The object that exists in this process, for remove_before_exit().
+std::mutex present_mutex;
+ScratchFolders* present = nullptr;
+std::atomic<bool> removed{false};
+
+fs::path aside(const fs::path& folder) { return folder.string() + ".removed"; }
+
+bool is_gone(const fs::path& folder) {
+  std::error_code ignored;
+  return !fs::exists(folder, ignored) && !fs::exists(aside(folder), ignored);
+}
+
+}  // namespace
+
+ScratchFolders::ScratchFolders() {
+  try {
+    thread_ = std::thread([this] { wait_for_signal(); });
+  } catch (const std::system_error& error) {
+    throw ResourceError(no_thread("to receive signals", error));
+  }
+  const std::lock_guard lock(present_mutex);
+  present = this;
+}
+
+ScratchFolders::~ScratchFolders() {
+  {
+    const std::lock_guard lock(present_mutex);
+    present = nullptr;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  // If a signal has come, this waits until it ends the process: what threads report about files
+  // that are gone is of no use to anybody.
+  thread_.join();
+  (void)remove_all();
+  if (interruption() != 0) {  // after the thread's last look
+    end_by_signal(interruption());
+  }
+}
+
+std::filesystem::path ScratchFolders::make(const fs::path& within) {
+  if (!fs::is_directory(within)) {
+    throw NotFound(fmt::format(
+        "{} is not a folder: name a folder on the disk that is to be measured", within.string()));
+  }
+  std::string path = (fs::absolute(within) / "trireme-bench-XXXXXX").lexically_normal();
+  const std::lock_guard lock(mutex_);
+  if (::mkdtemp(path.data()) == nullptr) {
+    throw_errno(errno, "create a folder in", within);
+  }
+  return folders_.emplace_back(path);
+}
+
+void ScratchFolders::adopt(const fs::path& folder) {
+  const std::lock_guard lock(mutex_);
+  folders_.push_back(folder);
+}
+
+void ScratchFolders::await(const fs::path& folder) {
+  const std::lock_guard lock(mutex_);
+  awaited_ = folder;
+}
+
+bool ScratchFolders::remove_all() {
+  const std::lock_guard lock(mutex_);
+  bool gone = true;
+  for (const fs::path& folder : folders_) {
+    // Threads that still write would fill the folder as fast as it is emptied. Under another name,
+    // they do not find it.
+    std::error_code ignored;
+    fs::rename(folder, aside(folder), ignored);
+    fs::remove_all(aside(folder), ignored);
+    fs::remove_all(folder, ignored);
+    gone = gone && is_gone(folder);
+  }
+  return gone && (awaited_.empty() || is_gone(awaited_));
+}
+
+void ScratchFolders::wait_for_signal() {
+  {
+    std::unique_lock lock(mutex_);
+    while (!is_over_ && interruption() == 0) {
+      changed_.wait_for(lock, kBetweenLooks);
+    }
+  }
+  const int number = interruption();
+  if (number == 0) {
+    return;
+  }
+  for (int i = 0; i < kMostTries && (!remove_all() || i == 0); ++i) {
+    std::this_thread::sleep_for(kAfterglow);
+  }
+  (void)remove_all();
+  end_by_signal(number);
+}
+
+void ScratchFolders::remove_before_exit(std::chrono::duration<double> patience) {
+  present_mutex.lock();  // for ever, so that the object outlives the thread
+  if (present != nullptr) {
+    std::thread([folders = present] {
+      (void)folders->remove_all();
+      removed = true;
+    }).detach();
+    const auto last = std::chrono::steady_clock::now() + patience;
+    while (!removed && std::chrono::steady_clock::now() < last) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,52 @@
+// ScratchFolders are the folders in which a benchmark writes what it measures with. They are
+// removed when this object is destroyed, and also when a signal (interruption.h) ends the process:
+// a thread waits for the signal, removes the folders, and ends the process by it. Only one object
+// may exist in a process.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "src/base/interruption.h"
+
+namespace trireme {
+
+class ScratchFolders {
+ public:
+  // Throws ResourceError if no thread can be started.
+  ScratchFolders();
+  ~ScratchFolders();
+  ScratchFolders(const ScratchFolders&) = delete;
+  ScratchFolders& operator=(const ScratchFolders&) = delete;
+
+  // Makes a new folder. A mistyped path could be on another disk than the one to measure, so
+  // `within` must exist. Throws NotFound, PolicyError or IoError.
+  std::filesystem::path make(const std::filesystem::path& within);
+  // Takes a folder over that this process has made.
+  void adopt(const std::filesystem::path& folder);
+  // Names a folder that another rank removes. A signal ends this process after that, because mpirun
+  // kills all ranks as soon as it has sent a signal and one of them has ended.
+  void await(const std::filesystem::path& folder);
+  // Removes the folders of this process, or gives up after so many seconds, as a file system may
+  // hang. Can be called once, on any thread, which has to end the process then.
+  static void remove_before_exit(std::chrono::duration<double> patience);
+
+ private:
+  void wait_for_signal();
+  // Returns whether all folders are gone, also that of another rank.
+  bool remove_all();
+
+  NotedSignals noted_;
+  std::mutex mutex_;  // guards the next two
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::vector<std::filesystem::path> folders_;
+  std::filesystem::path awaited_;
+  std::thread thread_;
+};
+
+}  // namespace trireme
