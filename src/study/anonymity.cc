@@ -3,16 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <vector>
 
 #include <fmt/core.h>
+
+#include "slurm/job/host_list.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
 
-constexpr std::array<std::string_view, 9> kHostKeys = {
-    "\"host\":", "\"hostname\":", "\"node\":", "\"nodes\":",     "\"hosts\":",
-    "\"name\":", "\"members\":",  "\"from\":", "\"batch_host\":"};
-constexpr std::array<std::string_view, 3> kUserKeys = {"\"user\":", "\"owner\":", "\"account\":"};
+// Keys, options and variables that name hosts and users, in lower case.
+constexpr std::array<std::string_view, 14> kHostKeys = {
+    "host",    "hosts",   "hostname", "node", "nodes",   "nodelist", "nodename",
+    "suspect", "partner", "members",  "from", "exclude", "hostlist", "nodes_with_bad_links"};
+constexpr std::array<std::string_view, 6> kUserKeys = {"user",     "owner",   "account",
+                                                       "username", "logname", "uname"};
+// The next word is a list of hosts.
+constexpr std::array<std::string_view, 6> kHostOptions = {"-H", "--host",    "-host",
+                                                          "-w", "--exclude", "--nodelist"};
 
 bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool is_name(char c) { return is_letter(c) || c == '_' || c == '-'; }
@@ -37,7 +46,8 @@ bool is_ipv4(std::string_view word) {
 // Also hardware addresses, such as 02:42:ac:11:00:02. A time of day has two colons.
 bool is_ipv6(std::string_view word) {
   const auto colons = std::count(word.begin(), word.end(), ':');
-  return colons >= 3 &&
+  return (colons >= 3 || (colons == 2 && word.find("::") != std::string_view::npos)) &&
+         word.find_first_not_of(':') != std::string_view::npos &&
          std::all_of(word.begin(), word.end(), [](char c) { return c == ':' || is_hex(c); });
 }
 
@@ -47,25 +57,148 @@ bool is_mail(std::string_view word) {
          word.find(':') == std::string_view::npos;
 }
 
-// Calls use() with each text in quotes behind a key: one, or all of a list.
-template <class Use>
-void for_each_value(std::string_view text, std::string_view key, const Use& use) {
-  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at)) {
-    at += key.size();
-    const bool list = text.substr(at).starts_with("[") || text.substr(at).starts_with(" [");
-    do {
-      const std::size_t open = text.find_first_not_of(" [,\n\t", at);
-      if (open == std::string_view::npos || text[open] != '"') {
-        break;
-      }
-      const std::size_t close = text.find('"', open + 1);
-      if (close == std::string_view::npos) {
-        break;
-      }
-      use(std::string(text.substr(open + 1, close - open - 1)));
-      at = close + 1;
-    } while (list && at < text.size() && text[at] != ']');
+std::string lower(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
+  return result;
+}
+
+// Returns whether a key or variable is one of the names, or ends in one, as SLURM_JOB_USER does.
+template <std::size_t N>
+bool is_key(std::string_view key, const std::array<std::string_view, N>& names) {
+  const std::string own = lower(key.substr(std::min(key.find_first_not_of('-'), key.size())));
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return own.ends_with(name) && (own.size() == name.size() || own.starts_with("slurm") ||
+                                   own[own.size() - name.size() - 1] == '_');
+  });
+}
+
+bool is_white(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+// Words reads the names in a text one by one, and the values behind them.
+class Words {
+ public:
+  explicit Words(std::string_view text) : text_(text) {}
+
+  // Moves to the next name. Returns false at the end.
+  bool next() {
+    before_[2] = before_[1];
+    before_[1] = before_[0];
+    before_[0] = word();
+    begin_ = end_;
+    while (begin_ < text_.size() && !is_part(text_[begin_])) {
+      ++begin_;
+    }
+    end_ = begin_;
+    while (end_ < text_.size() && is_part(text_[end_])) {
+      ++end_;
+    }
+    return begin_ < text_.size();
+  }
+  std::string_view word() const { return text_.substr(begin_, end_ - begin_); }
+  // Returns the name that many names before; 1 for the previous one.
+  std::string_view before(std::size_t back) const { return before_[back - 1]; }
+  std::string_view rest() const { return text_.substr(end_); }
+  char char_before() const { return begin_ == 0 ? '\n' : text_[begin_ - 1]; }
+
+  // Returns the values behind the name if it is a key or a variable: one, or all of a list.
+  std::vector<std::string> values() const {
+    std::size_t at = end_;
+    while (at < text_.size() && (text_[at] == '\\' || text_[at] == '"' || text_[at] == '\'')) {
+      ++at;
+    }
+    const bool quoted = at > end_;
+    at = text_.find_first_not_of(" \t", at);
+    if (at == std::string_view::npos || (text_[at] != ':' && text_[at] != '=')) {
+      return {};
+    }
+    // "host: unknown error" in a log is no assignment.
+    const bool sure = quoted || text_[at] == '=';
+    const bool entry = begins_entry();
+    at = text_.find_first_not_of(" \t", at + 1);
+    std::vector<std::string> found;
+    if (at == std::string_view::npos) {
+      return found;
+    }
+    const bool list = text_[at] == '[';
+    for (at += list ? 1 : 0; at < text_.size();) {
+      at = std::min(text_.find_first_not_of(list ? " \t\n,\\" : "\\", at), text_.size());
+      if (at < text_.size() && text_[at] != ']') {
+        found.push_back(value(at, list));
+      }
+      if (!list || at >= text_.size() || text_[at] == ']' || found.back().empty()) {
+        break;
+      }
+    }
+    const bool good = sure || list || (entry && ends_entry(at));
+    return good ? found : std::vector<std::string>();
+  }
+  // Returns the text behind the name up to the next blank, as an option's value.
+  std::string option_value() const {
+    std::size_t at = std::min(text_.find_first_not_of(" =", end_), text_.size());
+    return value(at, false);
+  }
+
+ private:
+  static bool is_part(char c) { return is_name(c) || c == '.'; }
+
+  bool begins_entry() const {
+    std::size_t at = begin_;
+    while (at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t' || text_[at - 1] == '-')) {
+      --at;
+    }
+    return at == 0 || std::string_view("\n{,").find(text_[at - 1]) != std::string_view::npos;
+  }
+
+  bool ends_entry(std::size_t at) const {
+    at = text_.find_first_not_of(" \t\r", at);
+    return at == std::string_view::npos ||
+           std::string_view("\n,}#").find(text_[at]) != std::string_view::npos;
+  }
+
+  std::string value(std::size_t& at, bool in_list) const {
+    if (at < text_.size() && (text_[at] == '"' || text_[at] == '\'')) {
+      const std::size_t close = text_.find_first_of("\"'\n", at + 1);
+      const std::size_t end = std::min(close, text_.size());
+      std::string result(text_.substr(at + 1, end - at - 1));
+      at = std::min(end + 1, text_.size());
+      result.erase(std::min(result.find_last_not_of('\\') + 1, result.size()));
+      return result;
+    }
+    std::size_t end = at;
+    int depth = 0;
+    while (end < text_.size() && !is_white(text_[end]) &&
+           (is_part(text_[end]) || text_[end] == '[' || (text_[end] == ']' && depth > 0) ||
+            text_[end] == ':' || (text_[end] == ',' && (!in_list || depth > 0)))) {
+      depth += text_[end] == '[' ? 1 : text_[end] == ']' ? -1 : 0;
+      ++end;
+    }
+    std::string result(text_.substr(at, end - at));
+    at = end;
+    result.erase(std::min(result.find_last_not_of(",:") + 1, result.size()));
+    return result;
+  }
+
+  std::string_view text_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::array<std::string_view, 3> before_;
+};
+
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Returns whether a line of a log names a host here: "rank 3 on n7", "rank 3 (n7)", "ON n7
+// CANCELLED", "error: n7: task 3".
+bool is_host_in_log(const Words& words) {
+  const bool of_rank = is_number(words.before(1)) && lower(words.before(2)) == "rank";
+  const bool on_rank =
+      words.before(1) == "on" && is_number(words.before(2)) && lower(words.before(3)) == "rank";
+  return on_rank || (of_rank && words.char_before() == '(') || words.before(1) == "ON" ||
+         words.rest().starts_with(": task ");
 }
 
 // A name of a host has no blank or slash. Names of benchmarks and other single words are kept.
@@ -109,28 +242,65 @@ void Anonymity::add_user(const std::string& name) {
   }
 }
 
-void Anonymity::learn(std::string_view text) {
-  for (const std::string_view key : kHostKeys) {
-    if (key == "\"name\":") {  // only that of the object "host"
-      for (std::size_t at = text.find("\"host\":"); at != std::string_view::npos;
-           at = text.find("\"host\":", at + 1)) {
-        const std::size_t open = text.find_first_not_of(" \n\t", at + 7);
-        if (open != std::string_view::npos && text[open] == '{') {
-          bool first = true;
-          for_each_value(text.substr(open, 200), key, [&](const std::string& name) {
-            if (first) {
-              add_host(name);
-            }
-            first = false;
-          });
-        }
-      }
-      continue;
+// Adds the hosts of a list such as n[1-4],login or n1:2.
+void Anonymity::add_hosts(const std::string& list) {
+  constexpr std::size_t kLongestList = 100'000;
+  std::vector<std::string> names;
+  try {
+    if (list.size() <= kLongestList && list.find('[') != std::string::npos) {
+      names = expand_host_list(list);
     }
-    for_each_value(text, key, [&](const std::string& name) { add_host(name); });
+  } catch (const ConfigError&) {  // no list of hosts
   }
-  for (const std::string_view key : kUserKeys) {
-    for_each_value(text, key, [&](const std::string& name) { add_user(name); });
+  std::string name;
+  for (const char c : names.empty() ? list + "," : std::string()) {
+    if (c == ',' || c == ' ') {
+      names.push_back(name.substr(0, name.find(':')));
+      name.clear();
+    } else {
+      name += c;
+    }
+  }
+  for (const std::string& each : names) {
+    add_host(each);
+  }
+}
+
+void Anonymity::learn(std::string_view text) {
+  constexpr std::string_view kStepDaemon = "slurmstepd-";
+  for (Words words(text); words.next();) {
+    const std::string_view word = words.word();
+    if (is_key(word, kHostKeys)) {
+      for (const std::string& value : words.values()) {
+        add_hosts(value);
+      }
+    } else if (is_key(word, kUserKeys)) {
+      for (const std::string& value : words.values()) {
+        add_user(value);
+      }
+    } else if (word == "name" && words.before(1) == "host" && words.char_before() == '"') {
+      for (const std::string& value : words.values()) {
+        add_host(value);
+      }
+    }
+    if (std::find(kHostOptions.begin(), kHostOptions.end(), word) != kHostOptions.end()) {
+      add_hosts(words.option_value());
+    } else if (word.starts_with(kStepDaemon)) {
+      add_host(std::string(word.substr(kStepDaemon.size())));
+    } else if (is_host_in_log(words) || in_known_domain(word)) {
+      add_host(std::string(word));
+    }
+    // As in `ssh jane@n1`; mail addresses are replaced as a whole.
+    if (words.rest().starts_with("@") && !is_number(word)) {
+      const std::string_view behind = words.rest().substr(1);
+      const std::string_view host = behind.substr(
+          0, std::min(behind.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"),
+                      behind.size()));
+      if (!host.empty() && (behind.size() == host.size() || behind[host.size()] != '.')) {
+        add_user(std::string(word));
+        add_host(std::string(host));
+      }
+    }
   }
   for (const std::string_view home : {"/home/", "/users/", "/Users/"}) {
     for (std::size_t at = text.find(home); at != std::string_view::npos;
@@ -143,6 +313,17 @@ void Anonymity::learn(std::string_view text) {
       add_user(std::string(text.substr(begin, end - begin)));
     }
   }
+}
+
+bool Anonymity::in_known_domain(std::string_view word) const {
+  for (std::size_t dot = word.find('.'); dot != std::string_view::npos;
+       dot = word.find('.', dot + 1)) {
+    const auto known = aliases_.find(std::string(word.substr(dot + 1)));
+    if (known != aliases_.end() && known->second.starts_with("domain-")) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Replaces known names within a word such as "n1.cluster:4000" or "job-jane".

@@ -13,8 +13,10 @@ class Anonymity {
   // Makes a name known. A host's name may have a domain, which is replaced by itself.
   void add_host(const std::string& name);
   void add_user(const std::string& name);
-  // Learns the hosts and users that a text names: values of host, hostname, node, nodes, user and
-  // the like in JSON, and folders below /home.
+  // Learns the hosts and users that a text names: values of host, nodes, user and the like in JSON,
+  // YAML and the environment, lists of hosts behind options, the hosts of ranks and job steps in
+  // logs, hosts of a known domain, jane@n1, and folders below /home. Read all texts twice: one may
+  // tell what another means.
   void learn(std::string_view text);
   // Replaces all known names where they are whole words, host lists such as n[1-4] of known hosts,
   // IPv4, IPv6 and hardware addresses, and mail addresses.
@@ -23,6 +25,8 @@ class Anonymity {
 
  private:
   void add(const std::string& name, const char* kind);
+  void add_hosts(const std::string& list);
+  bool in_known_domain(std::string_view word) const;
   std::string alias(const std::string& name, const char* kind);
   std::string word_in_its_place(std::string_view word);
 

@@ -4,45 +4,35 @@
 #include <array>
 #include <cctype>
 
+#include "src/study/secret_names.h"
+
 namespace trireme {
 namespace {
 
-constexpr std::array<std::string_view, 14> kSecretEnds = {
-    "password",   "passwd",      "passphrase",    "secret",     "secret_key",
-    "api_key",    "apikey",      "access_key",    "privatekey", "private_key",
-    "credential", "credentials", "authorization", "cookie"};
-// Tokens of text, and rates per token.
-constexpr std::array<std::string_view, 8> kHarmlessTokens = {"bos_token",  "eos_token", "unk_token",
-                                                             "pad_token",  "cls_token", "sep_token",
-                                                             "mask_token", "per_token"};
+// Whoever knows the path behind these can post.
+constexpr std::array<std::string_view, 3> kSecretPaths = {
+    "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/"};
 
 struct Form {
   std::string_view begin;
   std::size_t least;  // characters behind it
 };
-constexpr std::array kForms = {Form{"hf_", 20},   Form{"ghp_", 20},   Form{"gho_", 20},
-                               Form{"ghs_", 20},  Form{"glpat-", 16}, Form{"github_pat_", 20},
-                               Form{"xoxb-", 16}, Form{"xoxp-", 16},  Form{"sk-", 20},
-                               Form{"AKIA", 16},  Form{"eyJ", 40}};
+constexpr std::array kForms = {
+    Form{"hf_", 20},    Form{"ghp_", 20},     Form{"gho_", 20},      Form{"ghs_", 20},
+    Form{"ghu_", 20},   Form{"ghr_", 20},     Form{"glpat-", 16},    Form{"github_pat_", 20},
+    Form{"xoxb-", 16},  Form{"xoxp-", 16},    Form{"xoxa-", 16},     Form{"xapp-", 16},
+    Form{"sk-", 20},    Form{"sk_live_", 16}, Form{"rk_live_", 16},  Form{"AKIA", 16},
+    Form{"ASIA", 16},   Form{"AIza", 30},     Form{"ya29.", 20},     Form{"eyJ", 40},
+    Form{"npm_", 30},   Form{"pypi-", 16},    Form{"dckr_pat_", 16}, Form{"hvs.", 20},
+    Form{"nvapi-", 20}, Form{"gsk_", 20},     Form{"SG.", 30},       Form{"AGE-SECRET-KEY-", 20}};
 constexpr std::string_view kPemBegin = "-----BEGIN ";
-constexpr std::string_view kPemKind = "PRIVATE KEY-----";
+constexpr std::string_view kPemKind = "PRIVATE KEY";
 
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-bool is_secret_name(std::string_view name) {
-  std::string lower;
-  for (const char c : name.substr(name.rfind('.') + 1)) {
-    lower += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  const auto ends = [&](std::string_view end) { return lower.ends_with(end); };
-  const bool token = (lower == "token" || ends("_token")) &&
-                     std::none_of(kHarmlessTokens.begin(), kHarmlessTokens.end(), ends);
-  return token || std::any_of(kSecretEnds.begin(), kSecretEnds.end(), ends);
-}
 
 // Scans a text from its begin to its end, and copies it without the secrets.
 class Scan {
@@ -51,7 +41,7 @@ class Scan {
 
   Redacted run() {
     while (at_ < text_.size()) {
-      if (!private_key() && !user_in_url() && !word()) {
+      if (!private_key() && !user_in_url() && !secret_path() && !word()) {
         result_.text += text_[at_++];
       }
     }
@@ -75,6 +65,21 @@ class Scan {
     at_ = end;
   }
 
+  // Returns whether the text before `at` on its line consists of blanks and dashes of a list.
+  bool begins_line(std::size_t at) const {
+    while (at > 0 && (is_blank(text_[at - 1]) || text_[at - 1] == '-')) {
+      --at;
+    }
+    return at == 0 || text_[at - 1] == '\n';
+  }
+  std::size_t end_of_line(std::size_t at) const {
+    return std::min(text_.find('\n', at), text_.size());
+  }
+  // Returns the first of the characters, or the end of the text.
+  std::size_t first_of(std::string_view characters, std::size_t at) const {
+    return std::min(text_.find_first_of(characters, at), text_.size());
+  }
+
   bool private_key() {
     if (!here(kPemBegin)) {
       return false;
@@ -85,20 +90,40 @@ class Scan {
     }
     const std::size_t last = text_.find("-----END ", kind);
     const std::size_t end = last == std::string_view::npos ? last : text_.find(kPemKind, last);
-    replace_to(end == std::string_view::npos ? text_.size() : end + kPemKind.size());
+    const std::size_t dashes = end == std::string_view::npos ? end : text_.find("-----", end);
+    replace_to(dashes == std::string_view::npos ? text_.size() : dashes + 5);
     return true;
   }
 
+  // Handles the user and password of a URL. A password may hold any character that should have been
+  // encoded, so the last @ counts. A port does not begin a password.
   bool user_in_url() {
     if (!here("://")) {
       return false;
     }
-    const std::size_t begin = at_ + 3;
-    const std::size_t end = text_.find_first_of("/@ \t\n\"'<>", begin);
-    copy_to(begin);
-    if (end != std::string_view::npos && text_[end] == '@') {
-      replace_to(end);
+    copy_to(at_ + 3);
+    const std::string_view url = text_.substr(at_, first_of(" \t\n\"'<>\\,", at_) - at_);
+    const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
+    std::size_t end = authority.rfind('@');
+    const std::size_t colon = authority.find(':');
+    if (end == std::string_view::npos && colon != std::string_view::npos &&
+        authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) {
+      end = url.rfind('@');
     }
+    if (end != std::string_view::npos) {
+      replace_to(at_ + end);
+    }
+    return true;
+  }
+
+  bool secret_path() {
+    const auto path = std::find_if(kSecretPaths.begin(), kSecretPaths.end(),
+                                   [&](std::string_view each) { return here(each); });
+    if (path == kSecretPaths.end()) {
+      return false;
+    }
+    copy_to(at_ + path->size());
+    replace_to(first_of(" \t\n\"'<>\\", at_));
     return true;
   }
 
@@ -107,6 +132,7 @@ class Scan {
     if (!is_word(text_[at_])) {
       return false;
     }
+    const std::size_t begin = at_;
     std::size_t end = at_;
     while (end < text_.size() && is_word(text_[end])) {
       ++end;
@@ -117,14 +143,17 @@ class Scan {
     });
     if (key) {
       replace_to(end);
-      return true;
+    } else {
+      copy_to(end);
+      if (name == "Bearer" || name == "bearer") {
+        bearer();
+      } else if (name == "-u" || name == "--user" || name == "--proxy-user") {
+        user_and_password();
+      } else {
+        value_of(name, begin);
+      }
     }
-    copy_to(end);
-    if (name == "Bearer") {
-      bearer();
-    } else if (is_secret_name(name)) {
-      value_of(name);
-    }
+    previous_ = name;
     return true;
   }
 
@@ -133,9 +162,22 @@ class Scan {
     while (begin < text_.size() && is_blank(text_[begin])) {
       ++begin;
     }
-    const std::size_t end = std::min(text_.find_first_of(" \t\n\"',;\\", begin), text_.size());
+    const std::size_t end = first_of(" \t\n\"',;\\", begin);
     if (begin > at_ && end >= begin + 8) {
       copy_to(begin);
+      replace_to(end);
+    }
+  }
+
+  // Handles `curl -u jane:secret`, but not `docker run -u 1000:1000`.
+  void user_and_password() {
+    const std::size_t begin = skip_blanks(at_ < text_.size() && text_[at_] == '=' ? at_ + 1 : at_);
+    const std::size_t open = begin + quote_at(begin).size();
+    const std::size_t end = first_of(" \t\n\"'", open);
+    const std::string_view value = text_.substr(open, end - open);
+    if (begin > at_ && value.find(':') != std::string_view::npos &&
+        value.find_first_not_of("0123456789:") != std::string_view::npos) {
+      copy_to(open);
       replace_to(end);
     }
   }
@@ -157,39 +199,136 @@ class Scan {
     return at;
   }
 
-  // Replaces the value behind a secret name, if there is one.
-  void value_of(std::string_view name) {
-    std::size_t at = skip_blanks(at_ + quote_at(at_).size());
-    const bool assigned = at < text_.size() && (text_[at] == ':' || text_[at] == '=');
-    const bool option = name.starts_with("--") && at > at_;
+  // Replaces the value behind a secret name, if there is one. begin: of the name.
+  void value_of(std::string_view name, std::size_t begin) {
+    const char before = begin == 0 ? '\n' : text_[begin - 1];
+    const bool parameter = before == '?' || before == '&';
+    const std::string_view quote_behind = quote_at(at_);
+    std::size_t at = skip_blanks(at_ + quote_behind.size());
+    const char next = at < text_.size() ? text_[at] : '\n';
+    const bool tag = before == '<' && next == '>';
+    const bool pair =
+        !quote_behind.empty() && next == ',' && !quote_at(skip_blanks(at + 1)).empty();
+    const bool assigned = next == ':' || next == '=' || tag || pair;
+    if (!assigned && at == at_) {
+      return;
+    }
+    const bool quoted_auth = name == "auth" && !quote_behind.empty() && next == ':';
+    if (!quoted_auth && !is_secret_name(name) && !(parameter && is_secret_parameter(name))) {
+      return;
+    }
+    // Also in csh and in ~/.netrc.
+    const bool option =
+        (name.starts_with("--") || previous_ == "setenv" || netrc(begin)) && at > at_;
     if (!assigned && !option) {
       return;
     }
     at = skip_blanks(assigned ? at + 1 : at);
-    const std::string_view quote = quote_at(at);
-    const std::size_t begin = at + quote.size();
-    const std::size_t end = end_of_value(begin, quote, name);
-    if (end > begin) {
-      copy_to(begin);
+    if (next == ':' && quote_behind.empty() && is_block(at)) {
+      replace_block(begin);
+      return;
+    }
+    const std::string_view quote = tag ? std::string_view() : quote_at(at);
+    const std::size_t open = at + quote.size();
+    const std::size_t end =
+        tag ? first_of("<", open) : end_of_value(open, quote, name, next, begin);
+    if (end > open) {
+      copy_to(open);
       replace_to(end);
     }
   }
 
-  std::size_t end_of_value(std::size_t begin, std::string_view quote, std::string_view name) const {
-    const std::size_t line = std::min(text_.find('\n', begin), text_.size());
+  bool netrc(std::size_t begin) const {
+    const std::size_t line = text_.rfind('\n', begin);
+    const std::size_t first = line == std::string_view::npos ? 0 : line + 1;
+    const std::string_view before = text_.substr(first, begin - first);
+    return before.find("machine ") != std::string_view::npos ||
+           before.find("login ") != std::string_view::npos;
+  }
+
+  // Returns whether a value in YAML begins on the next line.
+  bool is_block(std::size_t at) const {
+    const std::string_view rest = text_.substr(at, end_of_line(at) - at);
+    return rest.find_first_not_of("|>+-0123456789 \t\r") == std::string_view::npos &&
+           end_of_line(at) < text_.size() && (rest.empty() || rest[0] == '|' || rest[0] == '>');
+  }
+
+  // Replaces the lines that are indented deeper than the key, and lists that are not.
+  void replace_block(std::size_t begin) {
+    const std::size_t line = text_.rfind('\n', begin);
+    const std::size_t indent = begin - (line == std::string_view::npos ? 0 : line + 1);
+    copy_to(std::min(end_of_line(at_) + 1, text_.size()));
+    std::size_t end = at_;
+    while (end < text_.size()) {
+      const std::size_t first = text_.find_first_not_of(" \t", end);
+      const std::size_t deep = first == std::string_view::npos ? 0 : first - end;
+      const bool list = first != std::string_view::npos && text_.substr(first).starts_with("- ");
+      if (first == std::string_view::npos ||
+          !(deep > indent || (deep == indent && list) || text_[first] == '\n')) {
+        break;
+      }
+      end = std::min(end_of_line(first) + 1, text_.size());
+    }
+    if (end > at_) {
+      const bool newline = text_[end - 1] == '\n';
+      replace_to(newline ? end - 1 : end);
+    }
+  }
+
+  // Returns the place behind the bracket that closes the one at `begin`, or the end of the line.
+  std::size_t end_of_brackets(std::size_t begin) const {
+    int depth = 0;
+    for (std::size_t at = begin; at < text_.size(); ++at) {
+      depth += text_[at] == '[' || text_[at] == '{' ? 1 : 0;
+      depth -= text_[at] == ']' || text_[at] == '}' ? 1 : 0;
+      if (depth == 0) {
+        return at + 1;
+      }
+    }
+    return end_of_line(begin);
+  }
+
+  // Returns the place of the quote that ends a text: one with as many backslashes as that at its
+  // begin.
+  std::size_t end_of_quote(std::size_t begin, std::string_view quote) const {
+    std::size_t slashes = 0;
+    for (std::size_t at = begin; at < text_.size() && text_[at] != '\n'; ++at) {
+      if (text_[at] == '\\') {
+        ++slashes;
+      } else if (text_[at] == quote.back() && slashes + 1 == quote.size()) {
+        return at - slashes;
+      } else {
+        slashes = 0;
+      }
+    }
+    return end_of_line(begin);
+  }
+
+  std::size_t end_of_value(std::size_t begin, std::string_view quote, std::string_view name,
+                           char assignment, std::size_t name_begin) const {
     if (!quote.empty()) {
-      return std::min(text_.find(quote, begin), line);
+      return end_of_quote(begin, quote);
     }
-    // A header such as "Authorization: Basic dXNlcjp..." and a list have blanks.
-    const bool whole_line = name.ends_with("uthorization") || name.ends_with("ookie");
-    if (whole_line || (begin < text_.size() && (text_[begin] == '[' || text_[begin] == '{'))) {
-      return line;
+    if (begin < text_.size() && (text_[begin] == '[' || text_[begin] == '{')) {
+      return end_of_brackets(begin);
     }
-    return std::min(text_.find_first_of(" \t\n,;&}]\"'", begin), text_.size());
+    // Headers such as "Authorization: Basic dXNlcjp..." have blanks.
+    if (name.ends_with("ookie")) {
+      return end_of_line(begin);
+    }
+    if (name.ends_with("uthorization")) {
+      return first_of("\n\"'", begin);
+    }
+    // So have values in YAML, and in listings of the environment.
+    if ((assignment == ':' || assignment == '=') && begins_line(name_begin)) {
+      return end_of_line(begin);
+    }
+    return first_of(assignment == ':' ? "\t\n,;&}]\"'\\" : " \t\n,;&}]\"'\\", begin);
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::string_view previous_;  // word
   Redacted result_;
 };
 

@@ -126,7 +126,8 @@ class OnSlurm(unittest.TestCase):
 
     def test_benchmarks_that_slurm_ends_leave_no_files(self):
         for name, end in [("srun", lambda process: process.send_signal(signal.SIGUSR1)),
-                          ("scancel", lambda _: self.cluster.command("scancel", "--name=bench-io"))]:
+                          ("scancel",
+                           lambda _: self.cluster.command("scancel", "--name=bench-io"))]:
             with self.subTest(name):
                 disk = self.folder / f"disk-{name}"
                 disk.mkdir()

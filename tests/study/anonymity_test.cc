@@ -26,6 +26,51 @@ TEST(Anonymity, LearnsFromTexts) {
   EXPECT_EQ(anonymity.apply("joe mary"), "user-1 user-2");
 }
 
+// Each text names jane, or the host bad7.
+TEST(Anonymity, WithstandsAttacks) {
+  for (const char* text : {"SLURMD_NODENAME=bad7\n",
+                           "SLURM_JOB_NODELIST=bad[6-7]\nbad7",
+                           "SLURM_SUBMIT_HOST=bad7",
+                           "HOSTNAME=bad7",
+                           "USER=jane",
+                           "SLURM_JOB_USER=jane",
+                           "SLURM_JOB_ACCOUNT=jane",
+                           "srun: error: bad7: task 3: Killed",
+                           "slurmstepd-bad7: error: *** STEP 1.0 ON bad7 CANCELLED ***",
+                           "ssh jane@bad7 hostname",
+                           "mpirun -H a1,bad7 x",
+                           "mpirun --host bad7:2 x",
+                           "srun -w bad[7-8] x\nbad7",
+                           "srun --nodelist=bad7 x",
+                           "trireme: rank 0 on bad7: out of memory",
+                           "rank 3 (bad7): cannot open",
+                           "nodes: bad[1-9]\n# bad7",
+                           "host: bad7\n",
+                           "launch: {hosts: [a1, bad7]}",
+                           "hosts:\t['bad7']",
+                           R"({"suspect":"a1","partner":"bad7"})",
+                           R"("{\"host\":\"bad7\"}")",
+                           R"("nodes_with_bad_links":["bad7"])",
+                           R"({"host":"a1.site.org"} bad7.site.org and bad7)"}) {
+    Anonymity anonymity;
+    anonymity.learn(text);
+    anonymity.learn(text);
+    const std::string result = anonymity.apply(text);
+    EXPECT_EQ(result.find("bad7"), std::string::npos) << text << "\n" << result;
+    EXPECT_EQ(result.find("jane"), std::string::npos) << text << "\n" << result;
+  }
+}
+
+TEST(Anonymity, OrdinaryWordsStay) {
+  Anonymity anonymity;
+  for (const char* text : {"host: connection refused", "nodes: 4\n", "on all nodes: slow",
+                           "error: file: missing", "step 3 on 4 ranks", "rank 3 on step 7 of 9"}) {
+    anonymity.learn(text);
+  }
+  EXPECT_EQ(anonymity.apply("connection slow file ranks missing all 4"),
+            "connection slow file ranks missing all 4");
+}
+
 TEST(Anonymity, ReplacesAddresses) {
   Anonymity anonymity;
   EXPECT_EQ(anonymity.apply("10.1.2.3:4000, 127.0.0.1, fe80::1:2:3 02:42:ac:11:00:02 a.b@c.org."),

@@ -1,5 +1,7 @@
 #include "src/study/redaction.h"
 
+#include <iterator>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,10 +30,54 @@ TEST(Redaction, RemovesValuesOfSecretNames) {
   }
 }
 
+// Each line holds one secret, "hunter2".
+constexpr const char* kAttacks[] = {
+    // Listings of the environment
+    "AWS_SECRET_ACCESS_KEY=hunter2/def+x==\n", "MYSQL_PWD=hunter2x\n", "PGPASSWORD=hunter2x y\n",
+    "DB_PASS=hunter2x\n", "SLURM_JWT=hunter2x\n", "GITHUB_PAT=hunter2x\n",
+    "AZURE_STORAGE_KEY=hunter2x\n", "SECRET_KEY_BASE=hunter2x\n", "OPENAI_KEY=hunter2x\n",
+    "LDAP_BINDPW=hunter2x\n", "A=AccountName=x;AccountKey=hunter2==;B=y\n",
+    "environ({'WANDB_API_KEY': 'hunter2x', 'X': 'y'})", "(\"WANDB_API_KEY\", \"hunter2x\")",
+    "setenv WANDB_API_KEY hunter2x\n",
+    // URLs
+    "https://h/x?sig=hunter2x%3D&se=2025", "https://h/x?X-Amz-Signature=hunter2x&a=1",
+    "https://h/x?key=hunter2x", "https://jane:hun@hunter2x@host/path",
+    "https://jane:a/hunter2x@host/path", "https://hooks.slack.com/services/T0/B0/hunter2x",
+    "postgres://joe:hunter2x@db/x",
+    // Configurations
+    "encryption_key: hunter2x\n", "wandbApiKey: hunter2x\n", "\"accessToken\": \"hunter2x\"",
+    "\"auth\": \"hunter2x\"", "password: \"a\\\" hunter2x\"\n", "password: a hunter2x\n",
+    "password: |\n  a\n  hunter2x\nb: 1\n", "password:\n- a\n- hunter2x\nb: 1\n",
+    "  secret:\n    value: hunter2x\n  b: 1\n", "{\"password\": [\n\"a\",\n\"hunter2x\"]}",
+    "{a: 1, password: x hunter2x}", "<password>hunter2x</password>",
+    "machine site.org login joe password hunter2x\n",
+    // Lines of logs
+    "curl -u joe:hunter2x https://x", "authorization: bearer hunter2xyz",
+    "-----BEGIN PGP "
+    "PRIVATE KEY BLOCK-----\nhunter2\n-----END PGP PRIVATE KEY BLOCK-----\n",
+    R"({"message":"with Authorization: Basic hunter2x== it failed","step":5})"};
+
+TEST(Redaction, WithstandsAttacks) {
+  for (const char* text : kAttacks) {
+    const Redacted result = redact(text);
+    EXPECT_THAT(result.text, Not(HasSubstr("hunter2"))) << text;
+    EXPECT_GE(result.secrets, 1) << text;
+    EXPECT_EQ(redact(result.text).text, result.text) << text;
+  }
+  EXPECT_THAT(redact("password:\n- a\nb: 1\n").text, HasSubstr("b: 1"));
+  EXPECT_THAT(redact(kAttacks[std::size(kAttacks) - 1]).text, HasSubstr("\"step\":5"));
+}
+
 TEST(Redaction, RemovesKnownForms) {
   for (const std::string key : {"hf_abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwx",
                                 "AKIA"
                                 "ABCDEFGHIJKLMNOP",
+                                "ASIA"
+                                "ABCDEFGHIJKLMNOP",
+                                "AIza"
+                                "SyabcdefghijklmnopqrstuvwxyzABCDEFG",
+                                "npm_abcdefghijklmnopqrstuvwxyz0123456789",
+                                "dckr_pat_abcdefghijklmnop", "nvapi-abcdefghijklmnopqrst",
                                 "sk-abcdefghijklmnopqrstuvwx", "glpat-abcdefghijklmnopqrst"}) {
     EXPECT_EQ(redact("x " + key + ", y").text, "x REDACTED, y");
   }
@@ -40,7 +86,9 @@ TEST(Redaction, RemovesKnownForms) {
 TEST(Redaction, KeepsWhatIsNoSecret) {
   for (const char* text :
        {R"({"tokens":384,"tokens_per_s":11067.7,"gpu_joules_per_token":null})", "eos_token: 50256",
-        "tokenizer: bytes",
+        "tokenizer: bytes", "PWD=/work", "gpu_joules_per_token: 3", "forward_pass: 5 ms",
+        "public_key: abc", "key: layer.weight", "docker run -u 1000:1000 x",
+        "http://site:80/path@v1", "http://site/@jane",
         "sha256:7786aab7ba0e926462a7c0e9f10f2474b702e92a7d4a6ccbf8e79d566830e96f",
         "the secret of the launch", "password", "http://site:80/path", "task-0003-1f00ba",
         "-----BEGIN CERTIFICATE-----\nabc"}) {

@@ -166,8 +166,11 @@ void Bundle::make_anonymous(const fs::path& folder) {
     const char* value = std::getenv(variable);
     anonymity.add_user(value == nullptr ? "" : value);
   }
-  for (const Collected& file : files_) {
-    anonymity.learn(file.text);
+  for (const int pass : {1, 2}) {
+    (void)pass;
+    for (const Collected& file : files_) {
+      anonymity.learn(file.text);
+    }
   }
   for (Collected& file : files_) {
     file.text = anonymity.apply(file.text);
