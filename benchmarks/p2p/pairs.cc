@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/p2p/point_to_point.h"
-#include "benchmarks/p2p/tournament.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
 #include "benchmarks/sampling.h"
+#include "benchmarks/tournament.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"

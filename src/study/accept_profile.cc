@@ -59,6 +59,10 @@ AcceptProfile load_accept_profile(const std::filesystem::path& file) {
   b.text("nodes", profile.nodes, "host list; empty: the nodes of the Slurm job");
   b.text("program", profile.program, "path of the program on the nodes; empty: this one's");
   b.integer("rounds", profile.rounds, "measurements of each node").at_least(1).at_most(1000);
+  b.integer("link_rounds", profile.link_rounds,
+            "rounds of pairs of nodes; 0: all pairs of up to 32 nodes, and few of more")
+      .at_least(0)
+      .at_most(100'000);
   b.real("burn_in_minutes", profile.burn_in_minutes, "how long rounds are repeated").at_least(0);
   b.integer("at_once", profile.at_once, "nodes or pairs measured at the same time; 0: all")
       .at_least(0);

@@ -26,6 +26,7 @@ struct AcceptProfile {
   std::string program;
   int rounds = 3;              // of measurements of each node
   double burn_in_minutes = 0;  // further rounds until so much time has passed
+  int link_rounds = 0;         // of pairs of nodes; 0 for as many as link_rounds.h says
   int at_once = 0;             // nodes or pairs measured at the same time; 0 for all
   double seconds = 120;        // limit for one measurement
   Demands node, link;

@@ -152,20 +152,25 @@ std::vector<std::pair<std::string, std::string>> partner_tests(
       known_good.push_back(node);
     }
   }
-  std::stable_sort(known_good.begin(), known_good.end(),
-                   [&](const auto& a, const auto& b) { return bad_links[a] < bad_links[b]; });
+  std::map<std::string, int> uses;  // as a partner, so that tests can run at the same time
   std::vector<std::pair<std::string, std::string>> tests;
   for (const std::string& suspect : suspects) {
-    std::size_t count = 0;
+    std::vector<std::string> fitting;
     for (const std::string& partner : known_good) {
       // The other end of a bad link cannot clear the suspect, unless it has fewer bad links.
       const bool fits = bad_links[partner] < bad_links[suspect] ||
                         (bad_links[partner] == bad_links[suspect] &&
                          !bad_pairs.contains(std::minmax(suspect, partner)));
-      if (partner != suspect && count < kPartners && fits) {
-        tests.emplace_back(suspect, partner);
-        ++count;
+      if (partner != suspect && fits) {
+        fitting.push_back(partner);
       }
+    }
+    std::stable_sort(fitting.begin(), fitting.end(), [&](const auto& x, const auto& y) {
+      return std::pair(bad_links[x], uses[x]) < std::pair(bad_links[y], uses[y]);
+    });
+    for (std::size_t i = 0; i < std::min(kPartners, fitting.size()); ++i) {
+      tests.emplace_back(suspect, fitting[i]);
+      ++uses[fitting[i]];
     }
   }
   return tests;

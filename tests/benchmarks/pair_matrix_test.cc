@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "benchmarks/p2p/tournament.h"
+#include "benchmarks/tournament.h"
 #include "src/base/error.h"
 
 namespace trireme {

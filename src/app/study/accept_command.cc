@@ -27,7 +27,6 @@ namespace trireme {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::chrono::seconds kScontrolPatience{60};
 
@@ -43,6 +42,7 @@ struct Acceptance {
   std::set<std::string> guilty;  // nodes whose links are bad with known-good partners, too
   std::vector<std::pair<std::string, std::string>> partner_pairs;
   int rounds = 0;
+  std::size_t link_rounds = 0;
   double seconds = 0;
 
   bool accepted() const {
@@ -103,17 +103,20 @@ Acceptance accept(const AcceptProfile& profile, const std::filesystem::path& fol
   AcceptRunner runner(profile, folder);
   acceptance.nodes = judge(runner.measure_nodes(acceptance.names), profile.node);
   acceptance.rounds = runner.rounds_done();
-  const std::vector<AcceptSubject> links = runner.measure_links(all_pairs(acceptance.names));
+  const NodePairRounds pairs = link_rounds(acceptance.names, profile.link_rounds);
+  acceptance.link_rounds = pairs.size();
+  const std::vector<AcceptSubject> links = runner.measure_links(pairs, "l");
   acceptance.links = judge(links, profile.link);
-  acceptance.partner_pairs = partner_tests(acceptance.links, bad_nodes(acceptance.nodes));
-  std::vector<Pairs> tests;  // one after the other, so that they do not disturb each other
-  for (const auto& pair : acceptance.partner_pairs) {
-    tests.push_back({pair});
+  const NodePairRounds tests =
+      disjoint_rounds(partner_tests(acceptance.links, bad_nodes(acceptance.nodes)));
+  for (const auto& round : tests) {
+    acceptance.partner_pairs.insert(acceptance.partner_pairs.end(), round.begin(), round.end());
   }
   if (!tests.empty()) {
     fmt::print(stderr, "accept: bad links, their ends with known-good partners\n");
-    acceptance.guilty = guilty_ends(
-        acceptance.partner_pairs, judge_partners(links, runner.measure_links(tests), profile.link));
+    acceptance.guilty =
+        guilty_ends(acceptance.partner_pairs,
+                    judge_partners(links, runner.measure_links(tests, "p"), profile.link));
   }
   acceptance.seconds = watch.seconds();
   return acceptance;
@@ -168,6 +171,18 @@ std::string machine_text(const Acceptance& acceptance) {
       format_seconds(acceptance.seconds));
 }
 
+// Says how many pairs were not measured, or "".
+std::string omission_text(const Acceptance& acceptance) {
+  const std::size_t count = acceptance.names.size();
+  const std::size_t all = count * (count - 1) / 2;
+  if (acceptance.links.size() >= all) {
+    return "";
+  }
+  return fmt::format(
+      "{} of all {} pairs were measured: {} of each node. link_rounds in the profile sets how many",
+      acceptance.links.size(), all, acceptance.link_rounds);
+}
+
 std::string short_verdict(const AcceptVerdict& verdict) {
   if (verdict.good()) {
     return "good";
@@ -187,6 +202,9 @@ void print_acceptance(const Acceptance& acceptance, bool drained) {
     }
   }
   fmt::print("# {}\n", machine_text(acceptance));
+  if (const std::string omission = omission_text(acceptance); !omission.empty()) {
+    fmt::print("# {}\n", omission);
+  }
   if (acceptance.accepted()) {
     return;
   }
@@ -250,6 +268,7 @@ Json to_json(const Acceptance& acceptance) {
           {"accepted", acceptance.accepted()},
           {"seconds", acceptance.seconds},
           {"rounds", acceptance.rounds},
+          {"link_rounds", acceptance.link_rounds},
           {"nodes", nodes},
           {"links", links},
           {"partner_tests", tests},

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "benchmarks/p2p/tournament.h"
 #include "src/app/study/launcher.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -139,8 +138,8 @@ std::vector<AcceptSubject> AcceptRunner::measure_nodes(const std::vector<std::st
   return subjects;
 }
 
-std::vector<AcceptSubject> AcceptRunner::measure_links(
-    const std::vector<std::vector<std::pair<std::string, std::string>>>& rounds) {
+std::vector<AcceptSubject> AcceptRunner::measure_links(const NodePairRounds& rounds,
+                                                       const std::string& tag) {
   std::vector<AcceptSubject> subjects;
   for (std::size_t round = 0; round < rounds.size(); ++round) {
     fmt::print(stderr, "accept: links, round {} of {}\n", round + 1, rounds.size());
@@ -152,23 +151,10 @@ std::vector<AcceptSubject> AcceptRunner::measure_links(
     for (AcceptSubject& subject : now) {
       all.push_back(&subject);
     }
-    measure_all(profile_.link, all, fmt::format("l{:02}", round + 1));
+    measure_all(profile_.link, all, fmt::format("{}{:02}", tag, round + 1));
     std::move(now.begin(), now.end(), std::back_inserter(subjects));
   }
   return subjects;
-}
-
-std::vector<std::vector<std::pair<std::string, std::string>>> all_pairs(
-    const std::vector<std::string>& nodes) {
-  std::vector<std::vector<std::pair<std::string, std::string>>> rounds;
-  for (const auto& round : tournament(static_cast<int>(nodes.size()))) {
-    rounds.emplace_back();
-    for (const auto& [a, b] : round) {
-      rounds.back().emplace_back(nodes[static_cast<std::size_t>(a)],
-                                 nodes[static_cast<std::size_t>(b)]);
-    }
-  }
-  return rounds;
 }
 
 }  // namespace trireme

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/study/acceptance.h"
+#include "src/study/link_rounds.h"
 
 namespace trireme {
 
@@ -19,9 +19,9 @@ class AcceptRunner {
   // Measures all nodes, in as many rounds as the profile says. A measurement that fails becomes a
   // complaint about its node.
   std::vector<AcceptSubject> measure_nodes(const std::vector<std::string>& nodes);
-  // Measures the pairs once, pairs without a common node at the same time.
-  std::vector<AcceptSubject> measure_links(
-      const std::vector<std::vector<std::pair<std::string, std::string>>>& rounds);
+  // Measures the pairs once, those of a round at the same time, and returns them in their order.
+  // tag: part of the files' names.
+  std::vector<AcceptSubject> measure_links(const NodePairRounds& rounds, const std::string& tag);
   int rounds_done() const { return rounds_; }
 
  private:
@@ -35,9 +35,5 @@ class AcceptRunner {
   std::string program_;
   int rounds_ = 0;
 };
-
-// Returns the rounds in which every pair of nodes meets once.
-std::vector<std::vector<std::pair<std::string, std::string>>> all_pairs(
-    const std::vector<std::string>& nodes);
 
 }  // namespace trireme

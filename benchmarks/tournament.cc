@@ -1,4 +1,4 @@
-#include "benchmarks/p2p/tournament.h"
+#include "benchmarks/tournament.h"
 
 #include <algorithm>
 
