@@ -304,7 +304,11 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   }
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
-  check_same_build(world(), version_json(), config.reproducibility, log);
+  nlohmann::json build = version_json();
+  check_same_build(world(), build, config.reproducibility, log);
+  build.update(nlohmann::json(build.at("built_with")));
+  build.erase("built_with");
+  log.event("build", build);
   const World ranks = connect(config, session, log);
   note_devices(context_, ranks.devices);
   log_devices(ranks, log);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -132,6 +134,25 @@ class Figure {
     return some;
   }
 
+  // On a logarithmic axis, a few values such as numbers of nodes are labelled themselves.
+  std::vector<double> x_ticks() const {
+    constexpr std::size_t kMostValues = 10;
+    constexpr double kLeastGap = 0.06;  // of the axis, for the label
+    std::set<double> values;
+    for (const PlotSeries& series : plot_.series) {
+      values.insert(series.x.begin(), series.x.end());
+    }
+    if (!plot_.log_x || values.size() < 3 || values.size() > kMostValues || *values.begin() <= 0) {
+      return ticks(x_, plot_.log_x, 8);
+    }
+    for (auto next = std::next(values.begin()); next != values.end(); ++next) {
+      if (x_of(*next) - x_of(*std::prev(next)) < kLeastGap * (x_.high - x_.low)) {
+        return ticks(x_, plot_.log_x, 8);
+      }
+    }
+    return {values.begin(), values.end()};
+  }
+
   void draw_axes() {
     svg_->begin_group("class=\"y-ticks\"");
     for (const double tick : ticks(y_, plot_.log_y, 6)) {
@@ -140,7 +161,7 @@ class Figure {
     }
     svg_->end_group();
     svg_->begin_group("class=\"x-ticks\"");
-    for (const double tick : ticks(x_, plot_.log_x, 8)) {
+    for (const double tick : x_ticks()) {
       svg_->line(across(tick), kBottom, across(tick), kBottom + 5,
                  "class=\"axis\" stroke=\"#888\"");
       svg_->text(across(tick), kBottom + 19, "middle", tick_text(tick));

@@ -89,6 +89,12 @@ DocSection acceptance_section(std::string_view text, const std::string& name) {
                   counted(std::ssize(array_field(document, "nodes")), "node"),
                   counted(std::ssize(array_field(document, "links")), "link"),
                   seconds.is_number() ? format_seconds(seconds.get<double>()) : "an unknown time"));
+  if (const auto program = document.find("program");
+      program != document.end() && program->is_object()) {
+    section.paragraphs.push_back(fmt::format("Measured with trireme {} ({}).",
+                                             program->value("version", std::string("?")),
+                                             program->value("commit", std::string("?"))));
+  }
   add_verdicts(section, "Nodes, the bad ones first", array_field(document, "nodes"));
   add_verdicts(section, "Links, the bad ones first", array_field(document, "links"));
   for (const nlohmann::json& command : array_field(document, "drain_commands")) {

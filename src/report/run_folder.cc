@@ -172,7 +172,8 @@ class FolderReader {
       restarts_.insert(step);
     } else if (name == "memory_measured") {
       take_memory(event);
-    } else if (name == "start" || name == "rank" || name == "layout" || name == "device") {
+    } else if (name == "build" || name == "start" || name == "rank" || name == "layout" ||
+               name == "device") {
       take_facts(event);
     } else if ((name == "straggler" || name == "stands_out") &&
                run_.warnings.size() < kMostWarnings) {

@@ -57,6 +57,28 @@ std::map<std::string, std::map<double, ScalePoint>> points_of(
   return studies;
 }
 
+// Returns a sentence about the last number of nodes that is efficient enough, or "" if the results
+// name none.
+std::string knee_words(const std::map<double, ScalePoint>& points) {
+  for (auto knee = points.begin(); knee != points.end(); ++knee) {
+    if (knee->second.is_knee) {
+      const auto next = std::next(knee);
+      const std::string efficiency = number_text(knee->second.efficiency);
+      return next == points.end()
+                 ? fmt::format(
+                       " The knee was not reached: {:.0f} nodes, the most that were measured, "
+                       "have an efficiency of {}.",
+                       knee->first, efficiency)
+                 : fmt::format(
+                       " The knee is at {:.0f} {}, with an efficiency of {}: {:.0f} nodes "
+                       "have {}.",
+                       knee->first, knee->first == 1 ? "node" : "nodes", efficiency, next->first,
+                       number_text(next->second.efficiency));
+    }
+  }
+  return "";
+}
+
 void add_speedup(DocSection& section, const std::string& study,
                  const std::map<double, ScalePoint>& points) {
   PlotSeries measured{"measured", {}, {}};
@@ -84,9 +106,9 @@ void add_speedup(DocSection& section, const std::string& study,
   section.figures.push_back(
       {fmt::format("Speedup, {} scaling", study),
        fmt::format("Speedup over {:.0f} to {:.0f} nodes, both logarithmic: {} at last, {} of the "
-                   "ideal. Dashed: perfect scaling; bars: intervals of the efficiency.",
+                   "ideal.{} Dashed: perfect scaling; bars: intervals of the efficiency.",
                    measured.x.front(), measured.x.back(), number_text(measured.y.back()),
-                   number_text(points.rbegin()->second.efficiency)),
+                   number_text(points.rbegin()->second.efficiency), knee_words(points)),
        to_svg(plot), "", std::move(table)});
 }
 

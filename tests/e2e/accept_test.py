@@ -220,6 +220,7 @@ class Profiles(unittest.TestCase):
         self.assertEqual([v["complaints"] for v in found["nodes"]],
                          [["health has failed: exit code 1"]] * 3)
         self.assertEqual(len(found["drain_commands"]), 3)
+        self.assertIn("version", found["program"])
 
 
 if __name__ == "__main__":

@@ -125,6 +125,9 @@ class RealRun(unittest.TestCase):
         for words in ("Run real", "Timeline of attempts", "process_death",
                       "Time of a step, by rank", "Peak memory, by rank"):
             self.assertIn(words, page)
+        version = json.loads(harness.must(harness.run("--version", "--json")).stdout)
+        for fact in (version["version"], version["commit"], version["built_with"]["mpi"]):
+            self.assertIn(fact, page.split("Provenance")[1])
         if last["cpu_joules_per_step"] is None:
             self.assertIn("No energy was measured", page)
             self.assertIn("energy is not counted", "".join(

@@ -114,6 +114,17 @@ TEST(LinePlot, LogarithmicAxesHaveRoundNumbers) {
   EXPECT_THAT(to_svg(plot), Not(HasSubstr("nan")));
 }
 
+TEST(LinePlot, FewValuesOnALogarithmicAxisAreLabelled) {
+  LinePlot plot{"", "nodes", "y", {{"s", {1, 2, 3, 8, 64}, {1, 2, 3, 4, 5}}}, {}, {}, true, false};
+  std::string svg = to_svg(plot);
+  for (const char* const tick : {">1<", ">2<", ">3<", ">8<", ">64<"}) {
+    EXPECT_THAT(svg, HasSubstr(tick)) << tick;
+  }
+  EXPECT_THAT(svg, Not(HasSubstr(">50<")));
+  plot.series[0].x = {1, 2, 3, 63, 64};  // too close for labels
+  EXPECT_THAT(to_svg(plot), HasSubstr(">50<"));
+}
+
 TEST(LinePlot, IntervalsAreBarsAndTheIdealLineIsDashed) {
   LinePlot plot{"", "x", "y", {{"s", {1, 2}, {5, 6}, {4, NAN}, {6, 7}}, {"i", {1, 2}, {5, 7}}}};
   plot.series[1].is_ideal = true;

@@ -58,7 +58,8 @@ TEST(BenchSection, DrawsScalingWithTheIdealLineAndIntervals) {
 }
 
 TEST(BenchSection, DrawsAScalingStudy) {
-  const auto scale = [](int nodes, double speedup, double efficiency) -> Json {
+  int knee = 4;
+  const auto scale = [&](int nodes, double speedup, double efficiency) -> Json {
     return {{"name", "scale"},
             {"params", {{"scaling", "strong"}, {"nodes", nodes}}},
             {"metrics",
@@ -68,14 +69,18 @@ TEST(BenchSection, DrawsAScalingStudy) {
               {"efficiency_high", efficiency * 1.1},
               {"compute_ms", 80 / nodes},
               {"communication_ms", 5},
-              {"knee", nodes == 4}}}};
+              {"knee", nodes == knee}}}};
   };
   const std::string text = page({scale(4, 3, 0.75), scale(1, 1, 1), scale(2, 1.8, 0.9)});
   for (const char* const words :
        {"Speedup, strong scaling", "over 1 to 4 nodes", "3 at last, 0.75 of the ideal", ">knee<",
-        "Where the time of a step goes, strong scaling", ">communication<", ">ideal<"}) {
+        "The knee was not reached: 4 nodes", "Where the time of a step goes, strong scaling",
+        ">communication<", ">ideal<"}) {
     EXPECT_THAT(text, HasSubstr(words)) << words;
   }
+  knee = 2;
+  EXPECT_THAT(page({scale(4, 3, 0.75), scale(1, 1, 1), scale(2, 1.8, 0.9)}),
+              HasSubstr("The knee is at 2 nodes, with an efficiency of 0.9: 4 nodes have 0.75."));
   (void)page(Json::array({{{"name", "scale"},
                            {"params", {{"scaling", 7}, {"nodes", "x"}}},
                            {"metrics", {{"speedup", nullptr}, {"knee", 3}}}}}));

@@ -13,6 +13,7 @@
 #include "slurm/job/host_list.h"
 #include "slurm/render/shell_words.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/command/version.h"
 #include "src/app/study/accept_runner.h"
 #include "src/base/command.h"
 #include "src/base/error.h"
@@ -266,6 +267,7 @@ Json to_json(const Acceptance& acceptance) {
   }
   return {{"schema", 1},
           {"accepted", acceptance.accepted()},
+          {"program", version_json()},
           {"seconds", acceptance.seconds},
           {"rounds", acceptance.rounds},
           {"link_rounds", acceptance.link_rounds},
