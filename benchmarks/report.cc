@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -61,6 +62,19 @@ void check_alone() {
           fmt::format("this benchmark measures one process, but the launcher started {}: run it "
                       "without mpirun or srun, or with -n 1",
                       size));
+    }
+  }
+}
+
+void check_one_per_node() {
+  const char* const local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const char* const tasks = std::getenv("SLURM_STEP_TASKS_PER_NODE");  // such as "1(x3),2"
+  std::istringstream counts(local != nullptr ? local : tasks != nullptr ? tasks : "");
+  for (std::string count; std::getline(counts, count, ',');) {
+    if (count != "1" && !count.starts_with("1(")) {
+      throw ConfigError(
+          "this command measures a whole node, but the launcher started several processes on one: "
+          "start one on each node, as with srun --ntasks-per-node=1");
     }
   }
 }

@@ -16,6 +16,8 @@ namespace trireme {
 
 // Throws ConfigError if a launcher has started several ranks, as they would disturb each other.
 void check_alone();
+// Throws ConfigError if a launcher has started several ranks on this node. One on each is allowed.
+void check_one_per_node();
 // Throws ConfigError in a program on the simulated CUDA device, which has no speed to measure.
 void check_can_measure();
 

@@ -143,6 +143,14 @@ class OnSlurm(unittest.TestCase):
                 harness.until("the ranks' end", 60, lambda: not harness.processes_with(str(disk)))
                 self.assertEqual(os.listdir(disk), [])
 
+    def test_health_of_each_node(self):
+        """They share two cores, so a limit of 1 s makes every node fail at once, by name."""
+        health = [PROGRAM, "health", "--seconds", "1"]
+        result = self.run_here("srun", "-N4", "--ntasks-per-node=1", *health, code=4)
+        self.assertEqual((result.stdout + result.stderr).count("health FAILED on "), 4)
+        result = self.run_here("srun", "-N2", "-n4", *health, code=2)
+        self.assertIn("--ntasks-per-node=1", result.stderr)
+
     def test_mpirun_in_a_batch_script(self):
         config = self.make_config("mpirun")
         script = self.folder / "mpirun.sh"

@@ -151,7 +151,7 @@ nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
 }
 
 void health(const HealthOptions& options, int& exit_code) {
-  check_alone();
+  check_one_per_node();
   const Stopwatch watch;
   std::optional<Measures> baseline;
   if (!options.baseline.empty()) {
