@@ -155,6 +155,7 @@ class Archive(unittest.TestCase):
         (cls.run_dir / "core.json").write_bytes(b"\0\1")
         (cls.run_dir / "link.json").symlink_to("/etc/passwd")
         (cls.run_dir / "weights.bin").write_text("x")
+        (cls.run_dir / "password=hunter2.bin").write_text("x")
         os.mkfifo(cls.run_dir / "fifo.log")
 
     def archive(self, *arguments, code=0):
@@ -185,7 +186,8 @@ class Archive(unittest.TestCase):
             self.assertEqual((each["bytes"], each["sha256"]),
                              (len(text), hashlib.sha256(text).hexdigest()))
         self.assertEqual({each["name"] for each in manifest["left_out"]},
-                         {"checkpoints/", "core.json", "fifo.log", "link.json", "weights.bin"})
+                         {"checkpoints/", "core.json", "fifo.log", "link.json", "weights.bin",
+                          "password=REDACTED"})
 
     def test_names(self):
         out = self.folder / "b.tar"

@@ -147,6 +147,9 @@ void Bundle::redact_all() {
     file.secrets = redacted.secrets;
     file.name = redact(file.name).text;
   }
+  for (LeftOut& each : left_out_) {
+    each = {redact(each.name).text, redact(each.why).text};
+  }
 }
 
 void Bundle::make_anonymous(const fs::path& folder) {
@@ -166,8 +169,7 @@ void Bundle::make_anonymous(const fs::path& folder) {
     const char* value = std::getenv(variable);
     anonymity.add_user(value == nullptr ? "" : value);
   }
-  for (const int pass : {1, 2}) {
-    (void)pass;
+  for (int pass = 0; pass < 2; ++pass) {
     for (const Collected& file : files_) {
       anonymity.learn(file.text);
     }
