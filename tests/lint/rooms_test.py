@@ -32,6 +32,7 @@ LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/jou
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
+    "src/evidence": ["src/base"],
     "src/figures": ["src/base"],
     "src/trace": DEVICE,
     "src/device": ["src/base"],
@@ -83,14 +84,14 @@ ROOMS = {
     "src/train/parts": PARTS,
     "src/train/recovery": PARTS + ["src/train/parts"],
     "src/train": PARTS + ["src/train/parts", "src/train/recovery"],
-    "src/app/command": RUN + ["src/train/run"],
+    "src/app/command": RUN + ["src/evidence", "src/train/run"],
     "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
-    "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command", "benchmarks",
-                                     "src/study", "src/report"],
+    "src/app": TRAIN + SITE + ["mpi/nccl", "src/evidence", "src/train", "src/app/command",
+                               "benchmarks", "src/study", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "src/kernels/mirrored", "src/report",
+                                         "src/evidence", "src/kernels/mirrored", "src/report",
                                          "src/train", "src/app", "src/app/command", "benchmarks",
                                          "src/study"],
 }
@@ -108,6 +109,7 @@ FOREIGN = {
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
+    r"openssl/.*": r"src/(base|evidence)/.*|slurm/wire/.*",
     r"CLI/.*": r"src/app/command/command_line\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

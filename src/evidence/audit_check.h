@@ -1,0 +1,39 @@
+// Checks the chain of an audit log and the signatures of its heads. Pure functions, except for
+// check_audit_log().
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/evidence/audit_line.h"
+
+namespace trireme {
+
+struct AuditFault {
+  std::int64_t line = 0;  // from 1
+  std::string what;       // "was changed after line 5 was written"
+};
+
+struct AuditCheck {
+  std::int64_t lines = 0;
+  AuditHead head;                 // of the last line
+  std::int64_t signed_lines = 0;  // lines up to the last head that a trusted key has signed
+  std::string signer;             // of that head
+  std::vector<AuditFault> faults;
+  std::vector<std::string> notes;  // such as a clock that went back
+};
+
+struct AuditDemands {
+  std::vector<TrustedKey> trusted = {};  // if empty, signatures are not checked
+  std::vector<AuditHead> heads = {};     // known from elsewhere: lines that the log must contain
+};
+
+AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);
+// Waits for a writer that is just appending.
+AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands& demands);
+
+}  // namespace trireme

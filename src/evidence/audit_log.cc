@@ -1,0 +1,143 @@
+#include "src/evidence/audit_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+#include <openssl/rand.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "src/base/check.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+
+namespace trireme {
+namespace {
+
+// Holds the end of a log: its last whole line, and what a crash has left after it.
+struct Tail {
+  AuditHead last;
+  std::int64_t bytes = 0;  // of all whole lines
+  std::string torn;
+};
+
+// Waits for other writers, which keep the lock for milliseconds. A process that was stopped while
+// it had the lock must not stop this one, too.
+void lock(const File& file) {
+  constexpr std::chrono::seconds kLongestWait{10};
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  while (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() > deadline) {
+      throw IoError(
+          fmt::format("another process has locked {} for {} s: find it with lslocks, and end it",
+                      file.path().string(), kLongestWait.count()));
+    }
+    if (errno != EINTR && errno != EWOULDBLOCK) {
+      throw IoError(fmt::format(
+          "cannot lock {}: {}; an audit log needs a file system with locks, so that two writers "
+          "cannot fork it",
+          file.path().string(), std::generic_category().message(errno)));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+std::int64_t number_of(const std::string& line, const std::filesystem::path& path) {
+  try {
+    return count_field(parse_json(line), "seq");
+  } catch (const DataError& error) {
+    throw DataError(fmt::format(
+        "{}: the last line of the audit log is damaged ({}): examine it with trireme audit verify, "
+        "keep the file, and name a new one in audit.log",
+        path.string(), error.what()));
+  }
+}
+
+Tail read_tail(const std::filesystem::path& path) {
+  const File file = File::open_to_read(path);
+  const std::int64_t size = file.size();
+  // The last whole line and a torn one after it.
+  const std::int64_t begin = std::max<std::int64_t>(0, size - 2 * (kMostAuditLineBytes + 2));
+  std::string text(static_cast<std::size_t>(size - begin), '\0');
+  file.read_exactly_at(begin, text.data(), size - begin);
+  Tail tail;
+  const std::size_t end = text.rfind('\n');
+  const std::size_t whole = end == std::string::npos ? 0 : end + 1;
+  tail.torn = text.substr(whole);
+  tail.bytes = begin + static_cast<std::int64_t>(whole);
+  if (whole > 0) {
+    const std::size_t before = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
+    const std::size_t first = before == std::string::npos ? 0 : before + 1;
+    const std::string line = text.substr(first, end - first);
+    tail.last = {number_of(line, path), sha256_hex(line)};
+  } else if (begin > 0) {
+    (void)number_of("", path);
+  }
+  return tail;
+}
+
+std::string random_id() {
+  std::array<unsigned char, 16> bytes{};
+  check(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1,
+        "OpenSSL has a source of random bytes");
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    id += fmt::format("{:02x}", byte);
+  }
+  return id;
+}
+
+// Writes all lines, or leaves the log as it was.
+void write_lines(File& file, const std::string& lines, std::int64_t old_bytes) {
+  try {
+    file.write(lines.data(), std::ssize(lines));
+    file.sync();
+  } catch (const Error&) {
+    (void)!::ftruncate(file.fd(), old_bytes);
+    throw;
+  }
+}
+
+}  // namespace
+
+AuditLog::AuditLog(std::filesystem::path path, std::optional<SigningKey> key)
+    : path_(std::move(path)), key_(std::move(key)) {}
+
+AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json& details) {
+  File file = File::open_to_append_unlinked(path_);
+  lock(file);
+  const Tail tail = read_tail(path_);
+  AuditHead head = tail.last;
+  std::string lines;
+  const auto add = [&](const std::string& line) {
+    lines += line + "\n";
+    head = head_after(head, line);
+  };
+  if (!tail.torn.empty() && ::ftruncate(file.fd(), tail.bytes) != 0) {
+    throw_errno(errno, "remove the incomplete last line of", path_);
+  }
+  if (head.seq < 0) {
+    add(event_line(head, "log.created",
+                   {{"format", "trireme-audit"}, {"version", 1}, {"id", random_id()}}));
+  }
+  if (!tail.torn.empty()) {
+    add(event_line(head, "log.torn",
+                   {{"bytes", tail.torn.size()}, {"sha256", sha256_hex(tail.torn)}}));
+  }
+  add(event_line(head, event, details));
+  if (key_) {
+    add(head_line(head, *key_));
+  }
+  write_lines(file, lines, tail.bytes);
+  if (tail.bytes == 0) {
+    sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");
+  }
+  return head;
+}
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+// AuditLog appends events to the audit log of a site (audit_line.h). Several processes on several
+// hosts may append to one log: each opens the file anew for an event, takes a lock (flock) and
+// continues the last line. With a key, each event is followed by a signed head. Events are synced
+// to the disk before append() returns. One thread at a time.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "src/evidence/audit_line.h"
+
+namespace trireme {
+
+class AuditLog {
+ public:
+  explicit AuditLog(std::filesystem::path path, std::optional<SigningKey> key = std::nullopt);
+
+  // Returns the new head of the log. Creates the log if there is none. A last line that a crash has
+  // torn is removed, which an event `log.torn` records. Throws DataError if the last line is
+  // damaged, and IoError, NotFound or PolicyError if the event cannot be written or the file system
+  // has no locks; then the log is as before.
+  AuditHead append(std::string_view event, const nlohmann::ordered_json& details);
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::optional<SigningKey>& key() const { return key_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<SigningKey> key_;
+};
+
+}  // namespace trireme

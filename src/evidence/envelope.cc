@@ -1,0 +1,98 @@
+#include "src/evidence/envelope.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/evidence/base64.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostSignatures = 64;
+
+std::string title_of(const TrustedKey& key) {
+  const std::string id = short_id(key.key.id());
+  return key.name.empty() ? "key " + id : fmt::format("{} (key {})", key.name, id);
+}
+
+std::string decoded(const nlohmann::json& object, const char* name) {
+  try {
+    return from_base64(text_field(object, name));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("field '{}': {}", name, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string pae(std::string_view payload_type, std::string_view body) {
+  return fmt::format("DSSEv1 {} {} {} {}", payload_type.size(), payload_type, body.size(), body);
+}
+
+Envelope make_envelope(std::string payload_type, std::string payload, const SigningKey* key) {
+  Envelope envelope{std::move(payload_type), std::move(payload), {}};
+  if (key != nullptr) {
+    envelope.signatures.push_back(
+        {key->public_key().id(), key->sign(pae(envelope.payload_type, envelope.payload))});
+  }
+  return envelope;
+}
+
+nlohmann::ordered_json to_json(const Envelope& envelope) {
+  nlohmann::ordered_json signatures = nlohmann::ordered_json::array();
+  for (const EnvelopeSignature& signature : envelope.signatures) {
+    signatures.push_back({{"keyid", signature.key_id}, {"sig", to_base64(signature.bytes)}});
+  }
+  return {{"payloadType", envelope.payload_type},
+          {"payload", to_base64(envelope.payload)},
+          {"signatures", std::move(signatures)}};
+}
+
+std::string to_text(const Envelope& envelope) { return to_json(envelope).dump() + "\n"; }
+
+Envelope envelope_of(const nlohmann::json& object) {
+  Envelope envelope{text_field(object, "payloadType"), decoded(object, "payload"), {}};
+  const nlohmann::json& signatures = array_field(object, "signatures");
+  if (signatures.size() > kMostSignatures) {
+    throw DataError(
+        fmt::format("{} signatures, at most {} are allowed", signatures.size(), kMostSignatures));
+  }
+  for (const nlohmann::json& each : signatures) {
+    const std::string key_id =
+        each.is_object() && each.contains("keyid") ? text_field(each, "keyid") : std::string();
+    envelope.signatures.push_back({key_id, decoded(each, "sig")});
+  }
+  return envelope;
+}
+
+Envelope parse_envelope(std::string_view text, const std::string& origin) {
+  try {
+    return envelope_of(parse_json(text));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: not a signed envelope (DSSE): {}", origin, error.what()));
+  }
+}
+
+SignatureFinding find_signature(const Envelope& envelope, const std::vector<TrustedKey>& trusted) {
+  const std::string message = pae(envelope.payload_type, envelope.payload);
+  SignatureFinding finding;
+  for (const EnvelopeSignature& signature : envelope.signatures) {
+    for (const TrustedKey& key : trusted) {
+      if (key.key.verifies(message, signature.bytes)) {
+        return {SignatureState::trusted, title_of(key), key.key.id()};
+      }
+      if (signature.key_id == key.key.id()) {
+        finding = {SignatureState::forged, title_of(key), ""};
+      }
+    }
+    if (finding.state == SignatureState::none) {
+      finding = {SignatureState::untrusted, "key " + short_id(signature.key_id), ""};
+    }
+  }
+  return finding;
+}
+
+}  // namespace trireme

@@ -1,0 +1,57 @@
+// Envelopes hold a payload and signatures over it, in the form of DSSE v1.0.2
+// (https://github.com/secure-systems-lab/dsse/blob/master/envelope.md):
+//
+//   {"payloadType": "application/vnd.trireme.audit-head+json", "payload": "<base64>",
+//    "signatures": [{"keyid": "<64 digits>", "sig": "<base64 of 64 bytes>"}]}
+//
+// A signature covers pae(payloadType, payload). `keyid` is a hint: only the signature counts. Pure
+// functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "src/evidence/keys.h"
+
+namespace trireme {
+
+struct EnvelopeSignature {
+  std::string key_id;
+  std::string bytes;
+};
+
+struct Envelope {
+  std::string payload_type;
+  std::string payload;
+  std::vector<EnvelopeSignature> signatures;
+};
+
+// The pre-authentication encoding: "DSSEv1 LEN(type) type LEN(body) body".
+std::string pae(std::string_view payload_type, std::string_view body);
+
+// Signs with the key, unless it is null.
+Envelope make_envelope(std::string payload_type, std::string payload, const SigningKey* key);
+nlohmann::ordered_json to_json(const Envelope& envelope);
+std::string to_text(const Envelope& envelope);
+// Both throw DataError; the message of the second one names `origin`.
+Envelope envelope_of(const nlohmann::json& object);
+Envelope parse_envelope(std::string_view text, const std::string& origin);
+
+enum class SignatureState {
+  trusted,    // a trusted key has signed this payload
+  untrusted,  // only other keys have signed it
+  none,       // there is no signature
+  forged,     // a signature names a trusted key, but that key did not sign this payload
+};
+
+struct SignatureFinding {
+  SignatureState state = SignatureState::none;
+  std::string signer;  // the name of the key and the beginning of its identity
+  std::string key_id;  // the identity of the trusted key that has signed, else ""
+};
+SignatureFinding find_signature(const Envelope& envelope, const std::vector<TrustedKey>& trusted);
+
+}  // namespace trireme

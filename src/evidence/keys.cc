@@ -1,0 +1,297 @@
+#include "src/evidence/keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/check.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/printable.h"
+#include "src/base/unique_handle.h"
+#include "src/evidence/base64.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kSignatureBytes = 64;
+constexpr std::int64_t kMostKeyFileBytes = 1 << 20;
+constexpr std::string_view kPrivateLabel = "PRIVATE KEY";
+constexpr std::string_view kPublicLabel = "PUBLIC KEY";
+// The bytes of DER before those of the key: RFC 8410, sections 4 and 7, for id-Ed25519.
+constexpr std::string_view kPublicPrefix("\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12);
+constexpr std::string_view kPrivatePrefix(
+    "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20", 16);
+
+struct KeyTraits {
+  using Handle = EVP_PKEY*;
+  static Handle none() { return nullptr; }
+  static void close(Handle key) { EVP_PKEY_free(key); }
+};
+struct ContextTraits {
+  using Handle = EVP_MD_CTX*;
+  static Handle none() { return nullptr; }
+  static void close(Handle context) { EVP_MD_CTX_free(context); }
+};
+using EvpKey = UniqueHandle<KeyTraits>;
+using EvpContext = UniqueHandle<ContextTraits>;
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+EvpKey private_key(const SigningKey::Seed& seed) {
+  EvpKey key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
+  check(static_cast<bool>(key), "OpenSSL accepts the seed of an Ed25519 key");
+  return key;
+}
+
+PublicKey public_key_of(const SigningKey::Seed& seed) {
+  PublicKey::Bytes bytes{};
+  std::size_t length = bytes.size();
+  check(EVP_PKEY_get_raw_public_key(private_key(seed).get(), bytes.data(), &length) == 1 &&
+            length == bytes.size(),
+        "OpenSSL derives an Ed25519 public key");
+  return PublicKey(bytes);
+}
+
+std::string der(std::string_view prefix, const unsigned char* key, std::size_t bytes) {
+  return std::string(prefix) + std::string(reinterpret_cast<const char*>(key), bytes);
+}
+
+// 44 and 48 bytes take 60 and 64 digits, which is one line of PEM.
+std::string pem(std::string_view label, const std::string& contents) {
+  return fmt::format("-----BEGIN {}-----\n{}\n-----END {}-----\n", label, to_base64(contents),
+                     label);
+}
+
+// Reads text with PEM line by line.
+class PemReader {
+ public:
+  PemReader(std::string_view text, const std::string& origin)
+      : lines_(std::string(text)), origin_(origin) {}
+
+  // Returns the next line without blanks at its end, or nothing at the end of the text.
+  std::optional<std::string> line() {
+    std::string text;
+    if (!std::getline(lines_, text)) {
+      return std::nullopt;
+    }
+    ++number_;
+    text.erase(text.find_last_not_of(" \t\r") + 1);
+    return text;
+  }
+
+  // Returns the `bytes` bytes after `prefix` in the block whose first line was just read.
+  std::string contents(std::string_view label, std::string_view prefix, std::size_t bytes) {
+    const int begin = number_;
+    std::string digits;
+    for (std::optional<std::string> next = line();; next = line()) {
+      if (!next || digits.size() > 100000) {
+        refuse(fmt::format("the block that begins at line {} has no end", begin));
+      }
+      if (*next == fmt::format("-----END {}-----", label)) {
+        break;
+      }
+      digits += *next;
+    }
+    std::string decoded;
+    try {
+      decoded = from_base64(digits);
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+    if (decoded.size() != prefix.size() + bytes || !decoded.starts_with(prefix)) {
+      refuse("not an Ed25519 key; make one with trireme audit keygen");
+    }
+    return decoded.substr(prefix.size());
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw DataError(fmt::format("{}:{}: {}", origin_, number_, what));
+  }
+
+ private:
+  std::istringstream lines_;
+  const std::string& origin_;
+  int number_ = 0;
+};
+
+std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN {}-----", label); }
+
+[[noreturn]] void refuse_private(const PemReader& reader) {
+  reader.refuse(
+      "this is a private key, which belongs in no trust file: name the public key, and consider "
+      "the private one disclosed if others could read this file");
+}
+
+void check_owner_only(const File& file) {
+  struct stat status {};
+  if (::fstat(file.fd(), &status) != 0) {
+    throw_errno(errno, "stat", file.path());
+  }
+  if ((status.st_mode & 077U) != 0) {
+    throw PolicyError(fmt::format(
+        "{} is a private key that others can use (mode {:04o}): chmod 600 it, and replace the key "
+        "if they may have read it",
+        file.path().string(), status.st_mode & 07777U));
+  }
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    throw PolicyError(
+        fmt::format("{} is a private key of user {}, and this is user {}: use a key "
+                    "of this user or of root",
+                    file.path().string(), status.st_uid, ::geteuid()));
+  }
+}
+
+}  // namespace
+
+PublicKey::PublicKey(const Bytes& bytes)
+    : bytes_(bytes), id_(sha256_hex(der(kPublicPrefix, bytes.data(), bytes.size()))) {}
+
+bool PublicKey::verifies(std::string_view message, std::string_view signature) const {
+  const EvpKey key(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_.data(), bytes_.size()));
+  const EvpContext context(EVP_MD_CTX_new());
+  return key && context && signature.size() == kSignatureBytes &&
+         EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+         EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(message),
+                          message.size()) == 1;
+}
+
+std::string PublicKey::to_pem() const {
+  return pem(kPublicLabel, der(kPublicPrefix, bytes_.data(), bytes_.size()));
+}
+
+SigningKey::SigningKey(const Seed& seed) : seed_(seed), public_key_(public_key_of(seed)) {}
+
+SigningKey::SigningKey(SigningKey&& other) noexcept
+    : seed_(other.seed_), public_key_(other.public_key_) {
+  OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
+}
+
+SigningKey& SigningKey::operator=(SigningKey&& other) noexcept {
+  if (this != &other) {
+    seed_ = other.seed_;
+    public_key_ = other.public_key_;
+    OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
+  }
+  return *this;
+}
+
+SigningKey::~SigningKey() { OPENSSL_cleanse(seed_.data(), seed_.size()); }
+
+SigningKey SigningKey::generate() {
+  Seed seed{};
+  check(RAND_priv_bytes(seed.data(), static_cast<int>(seed.size())) == 1,
+        "OpenSSL has a source of random bytes");
+  SigningKey key(seed);
+  OPENSSL_cleanse(seed.data(), seed.size());
+  return key;
+}
+
+SigningKey SigningKey::load(const std::filesystem::path& path) {
+  check_owner_only(File::open_to_read(path));
+  std::string text = read_file(path, kMostKeyFileBytes);
+  const std::string origin = path.string();
+  PemReader reader(text, origin);
+  std::optional<std::string> line = reader.line();
+  while (line && (line->empty() || line->starts_with('#'))) {
+    line = reader.line();
+  }
+  if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
+    reader.refuse("the key is encrypted with a passphrase, which this program does not read");
+  }
+  if (line != begin_line(kPrivateLabel)) {
+    reader.refuse("expected a private key in PEM; make one with trireme audit keygen");
+  }
+  std::string raw = reader.contents(kPrivateLabel, kPrivatePrefix, Seed{}.size());
+  Seed seed{};
+  std::copy(raw.begin(), raw.end(), seed.begin());
+  SigningKey key(seed);
+  OPENSSL_cleanse(seed.data(), seed.size());
+  OPENSSL_cleanse(raw.data(), raw.size());
+  OPENSSL_cleanse(text.data(), text.size());
+  return key;
+}
+
+void SigningKey::save(const std::filesystem::path& path) const {
+  std::string contents = der(kPrivatePrefix, seed_.data(), seed_.size());
+  std::string text = pem(kPrivateLabel, contents);
+  const UniqueHandle<FileDescriptorTraits> fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) {
+    if (errno == EEXIST) {
+      throw PolicyError(
+          fmt::format("{} exists: a key is never overwritten; choose another name", path.string()));
+    }
+    throw_errno(errno, "create", path);
+  }
+  const ssize_t put = ::write(fd.get(), text.data(), text.size());
+  const int code = put < 0 ? errno : ENOSPC;
+  const bool is_written = put == std::ssize(text) && ::fsync(fd.get()) == 0;
+  OPENSSL_cleanse(text.data(), text.size());
+  OPENSSL_cleanse(contents.data(), contents.size());
+  if (!is_written) {
+    ::unlink(path.c_str());
+    throw_errno(code, "write", path);
+  }
+}
+
+std::string SigningKey::sign(std::string_view message) const {
+  const EvpKey key = private_key(seed_);
+  const EvpContext context(EVP_MD_CTX_new());
+  std::string signature(kSignatureBytes, '\0');
+  std::size_t length = signature.size();
+  check(context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+            EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()),
+                           &length, bytes_of(message), message.size()) == 1 &&
+            length == kSignatureBytes,
+        "OpenSSL signs with an Ed25519 key");
+  return signature;
+}
+
+std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin) {
+  std::vector<TrustedKey> keys;
+  PemReader reader(text, origin);
+  std::string name;
+  for (std::optional<std::string> line = reader.line(); line; line = reader.line()) {
+    if (line->empty() || line->starts_with('#')) {
+      const std::size_t word = line->find_first_not_of("# \t");
+      name = word == std::string::npos ? "" : printable(line->substr(word));
+      continue;
+    }
+    if (line == begin_line(kPrivateLabel) || line == begin_line("ENCRYPTED PRIVATE KEY")) {
+      refuse_private(reader);
+    }
+    if (line != begin_line(kPublicLabel)) {
+      reader.refuse("expected '-----BEGIN PUBLIC KEY-----', or a comment that begins with '#'");
+    }
+    const std::string raw = reader.contents(kPublicLabel, kPublicPrefix, PublicKey::kBytes);
+    PublicKey::Bytes bytes{};
+    std::copy(raw.begin(), raw.end(), bytes.begin());
+    keys.push_back({PublicKey(bytes), std::exchange(name, "")});
+  }
+  if (keys.empty()) {
+    throw DataError(fmt::format("{}: no public key is in this file", origin));
+  }
+  return keys;
+}
+
+std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path) {
+  return parse_trusted_keys(read_file(path, kMostKeyFileBytes), path.string());
+}
+
+std::string short_id(const std::string& key_id) { return printable(key_id.substr(0, 16)); }
+
+}  // namespace trireme

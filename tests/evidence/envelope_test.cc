@@ -1,0 +1,96 @@
+#include "src/evidence/envelope.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+// https://github.com/secure-systems-lab/dsse/blob/master/protocol.md, "Test vectors".
+constexpr const char* kType = "http://example.com/HelloWorld";
+
+TEST(Envelope, EncodesAsTheSpecificationSays) {
+  EXPECT_EQ(pae(kType, "hello world"), "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+  EXPECT_EQ(pae("", ""), "DSSEv1 0  0 ");
+  const auto json = to_json(make_envelope(kType, "hello world", nullptr));
+  EXPECT_EQ(json["payload"], "aGVsbG8gd29ybGQ=");
+  EXPECT_EQ(json["payloadType"], kType);
+}
+
+TEST(Envelope, TellsWhoHasSigned) {
+  const SigningKey ours = SigningKey::generate();
+  const SigningKey theirs = SigningKey::generate();
+  const std::vector<TrustedKey> trusted = {{ours.public_key(), "ours"}};
+  const auto state = [&](const Envelope& envelope) {
+    return find_signature(envelope, trusted).state;
+  };
+  const Envelope good = make_envelope(kType, "body", &ours);
+  EXPECT_EQ(state(good), SignatureState::trusted);
+  EXPECT_EQ(find_signature(good, trusted).key_id, ours.public_key().id());
+  EXPECT_EQ(state(make_envelope(kType, "body", nullptr)), SignatureState::none);
+  EXPECT_EQ(state(make_envelope(kType, "body", &theirs)), SignatureState::untrusted);
+  EXPECT_EQ(find_signature(good, {}).state, SignatureState::untrusted);
+  Envelope forged = good;
+  forged.payload = "Body";
+  EXPECT_EQ(state(forged), SignatureState::forged);
+  forged = good;
+  forged.payload_type += "/";
+  EXPECT_EQ(state(forged), SignatureState::forged);
+  forged = make_envelope(kType, "body", &theirs);
+  forged.signatures[0].key_id = ours.public_key().id();
+  EXPECT_EQ(state(forged), SignatureState::forged);
+  Envelope both = make_envelope(kType, "body", &theirs);
+  both.signatures.push_back(good.signatures[0]);
+  EXPECT_EQ(state(both), SignatureState::trusted);
+  Envelope hidden = good;  // the identity is a hint only
+  hidden.signatures[0].key_id = "";
+  EXPECT_EQ(state(hidden), SignatureState::trusted);
+}
+
+TEST(Envelope, IsReadAsItWasWritten) {
+  const SigningKey key = SigningKey::generate();
+  const Envelope written = make_envelope(kType, std::string("\0\xff body", 7), &key);
+  const Envelope read = parse_envelope(to_text(written), "file");
+  EXPECT_EQ(read.payload, written.payload);
+  EXPECT_EQ(to_text(read), to_text(written));
+}
+
+// A changed byte makes the text unreadable, or the signature bad, or changes nothing but the hint.
+TEST(Envelope, EveryChangedByteIsFound) {
+  const SigningKey key = SigningKey::generate();
+  const std::vector<TrustedKey> trusted = {{key.public_key(), ""}};
+  const std::string good = to_text(make_envelope(kType, "body of 16 bytes", &key));
+  for (std::size_t at = 0; at + 1 < good.size(); ++at) {
+    for (const int flip : {1, 2, 32}) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ flip);
+      try {
+        const Envelope read = parse_envelope(bad, "file");
+        if (find_signature(read, trusted).state == SignatureState::trusted) {
+          EXPECT_EQ(read.payload, "body of 16 bytes");
+          EXPECT_EQ(read.payload_type, kType);
+        }
+      } catch (const DataError&) {
+      }
+    }
+  }
+}
+
+TEST(Envelope, RefusesOtherTexts) {
+  for (const char* const text :
+       {"", "{}", "[]", "null", "{\"payload\":\"\",\"payloadType\":\"\"}",
+        "{\"payload\":\"*\",\"payloadType\":\"\",\"signatures\":[]}",
+        "{\"payload\":\"\",\"payloadType\":1,\"signatures\":[]}",
+        "{\"payload\":\"\",\"payload\":\"\",\"payloadType\":\"\",\"signatures\":[]}",
+        "{\"payload\":\"\",\"payloadType\":\"\",\"signatures\":{}}",
+        "{\"payload\":\"\",\"payloadType\":\"\",\"signatures\":[1]}",
+        "{\"payload\":\"\",\"payloadType\":\"\",\"signatures\":[{\"keyid\":1,\"sig\":\"\"}]}",
+        "{\"payload\":\"\",\"payloadType\":\"\",\"signatures\":[{\"keyid\":\"\"}]}"}) {
+    EXPECT_THROW((void)parse_envelope(text, "file"), DataError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,164 @@
+#include "src/evidence/keys.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/evidence/base64.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t at = 0; at < digits.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+SigningKey key_of(const std::string& digits) {
+  const std::string bytes = from_hex(digits);
+  SigningKey::Seed seed{};
+  std::copy(bytes.begin(), bytes.end(), seed.begin());
+  return SigningKey(seed);
+}
+
+// RFC 8032, section 7.1, tests 1 to 3.
+struct Vector {
+  const char* seed;
+  const char* public_key;
+  const char* message;
+  const char* signature;
+};
+const Vector kVectors[] = {
+    {"9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+     "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+     "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+     "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"},
+    {"4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+     "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+     "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"},
+    {"c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+     "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
+     "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+     "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"}};
+
+TEST(Keys, SignAsTheStandardSays) {
+  for (const Vector& vector : kVectors) {
+    const SigningKey key = key_of(vector.seed);
+    const std::string message = from_hex(vector.message);
+    const std::string signature = key.sign(message);
+    EXPECT_EQ(signature, from_hex(vector.signature));
+    const std::string pem = key.public_key().to_pem();
+    EXPECT_THAT(from_base64(pem.substr(27, 60)), testing::EndsWith(from_hex(vector.public_key)));
+    EXPECT_TRUE(key.public_key().verifies(message, signature));
+    EXPECT_FALSE(key.public_key().verifies(message + "x", signature));
+  }
+}
+
+TEST(Keys, RefuseEveryChangedSignature) {
+  const SigningKey key = key_of(kVectors[0].seed);
+  const std::string good = key.sign("message");
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    EXPECT_FALSE(key.public_key().verifies("message", bad)) << at;
+  }
+  EXPECT_FALSE(key.public_key().verifies("message", good.substr(1)));
+  EXPECT_FALSE(key.public_key().verifies("message", ""));
+  EXPECT_FALSE(SigningKey::generate().public_key().verifies("message", good));
+}
+
+TEST(Keys, AreSavedForTheirOwnerOnly) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key";
+  const SigningKey key = SigningKey::generate();
+  key.save(file);
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+  EXPECT_EQ(SigningKey::load(file).public_key().id(), key.public_key().id());
+  EXPECT_THROW(key.save(file), PolicyError);
+  for (const mode_t mode : {0640U, 0604U, 0620U, 0602U, 0610U, 0666U}) {
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+    EXPECT_THAT([&] { (void)SigningKey::load(file); },
+                ThrowsMessage<PolicyError>(HasSubstr("chmod 600")))
+        << mode;
+  }
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(file.c_str(), 1, 1), 0);
+    EXPECT_THROW((void)SigningKey::load(file), PolicyError);
+  }
+}
+
+void write_private(const std::filesystem::path& file, const std::string& text) {
+  write_file_durably(file, text);
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+}
+
+TEST(Keys, RefuseEveryCutOfAPrivateKey) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key";
+  SigningKey::generate().save(file);
+  const std::string good = read_file(file);
+  for (std::size_t bytes = 0; bytes + 1 < good.size(); ++bytes) {
+    write_private(file, good.substr(0, bytes));
+    EXPECT_THROW((void)SigningKey::load(file), DataError) << bytes;
+  }
+  write_private(file, SigningKey::generate().public_key().to_pem());
+  EXPECT_THROW((void)SigningKey::load(file), DataError);
+  write_private(file,
+                "-----BEGIN ENCRYPTED "
+                "PRIVATE KEY-----\nMAAA\n-----END ENCRYPTED");
+  EXPECT_THAT([&] { (void)SigningKey::load(file); },
+              ThrowsMessage<DataError>(HasSubstr("passphrase")));
+  EXPECT_THROW((void)SigningKey::load(folder.path() / "none"), NotFound);
+}
+
+TEST(Keys, ATrustFileNamesItsKeys) {
+  const PublicKey first = key_of(kVectors[0].seed).public_key();
+  const PublicKey second = key_of(kVectors[1].seed).public_key();
+  const auto keys = parse_trusted_keys(
+      "# site A, 2026\n" + first.to_pem() + "\n#\n" + second.to_pem(), "trust.pem");
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].name, "site A, 2026");
+  EXPECT_EQ(keys[0].key.id(), first.id());
+  EXPECT_EQ(keys[1].name, "");
+  EXPECT_EQ(keys[1].key.id(), second.id());
+}
+
+TEST(Keys, ATrustFileHasNothingElse) {
+  const std::string pem = SigningKey::generate().public_key().to_pem();
+  const TempFolder folder;
+  SigningKey::generate().save(folder.path() / "key");
+  const std::string secret = read_file(folder.path() / "key");
+  // SubjectPublicKeyInfo of an X25519 key: the object identifier ends in 6e instead of 70.
+  const std::string other = "-----BEGIN PUBLIC KEY-----\n" +
+                            to_base64(from_hex("302a300506032b656e032100") + std::string(32, 'k')) +
+                            "\n-----END PUBLIC KEY-----\n";
+  for (const std::string& text :
+       {std::string(), std::string("# nothing\n"), "typo\n" + pem, pem + "typo\n",
+        pem.substr(0, pem.size() - 8), pem.substr(0, 60), other, std::string(1 << 20, 'A'),
+        "-----BEGIN PUBLIC KEY-----\n" + std::string(1 << 20, '\n')}) {
+    EXPECT_THROW((void)parse_trusted_keys(text, "trust.pem"), DataError) << text.substr(0, 200);
+  }
+  EXPECT_THAT([&] { (void)parse_trusted_keys(pem + secret, "trust.pem"); },
+              ThrowsMessage<DataError>(HasSubstr("private key")));
+  EXPECT_THAT([&] { (void)parse_trusted_keys(pem + "typo\n", "trust.pem"); },
+              ThrowsMessage<DataError>(HasSubstr("trust.pem:4")));
+}
+
+}  // namespace
+}  // namespace trireme

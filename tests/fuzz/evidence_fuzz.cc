@@ -1,0 +1,29 @@
+// Reads any bytes as an audit log, an envelope, a trust file, base64 and the head of a log.
+#include "src/evidence/audit_check.h"
+#include "src/evidence/base64.h"
+#include "tests/fuzz/fuzz_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  using namespace trireme;
+  const std::string_view text = text_of(data, bytes);
+  static const SigningKey key(SigningKey::Seed{1, 2, 3});
+  const AuditDemands demands = {{{key.public_key(), "fuzz"}}, {AuditHead{1}}};
+  const AuditCheck check = check_audit_text(text, demands);
+  require(check.signed_lines <= check.lines && !check.faults.empty());  // no log has AuditHead{1}
+  refuses_only_with<DataError>([&] {
+    const Envelope envelope = parse_envelope(text, "input");
+    (void)find_signature(envelope, demands.trusted);
+    require(to_text(parse_envelope(to_text(envelope), "text")) == to_text(envelope));
+  });
+  refuses_only_with<DataError>([&] {
+    for (const TrustedKey& trusted : parse_trusted_keys(text, "input")) {
+      require(parse_trusted_keys(trusted.key.to_pem(), "text")[0].key.id() == trusted.key.id());
+    }
+  });
+  refuses_only_with<DataError>([&] {
+    const std::string decoded = from_base64(text);
+    require(from_base64(to_base64(decoded)) == decoded);
+  });
+  refuses_only_with<ConfigError>([&] { require(to_text(parse_audit_head(text)).size() > 64); });
+  return 0;
+}
