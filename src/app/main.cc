@@ -8,11 +8,13 @@
 
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "benchmarks/command/bench_command.h"
 #include "mpi/rank_fault.h"
 #include "mpi/session/bundled_mpi.h"
 #include "mpi/session/hang_up.h"
+#include "src/app/audit_command.h"
 #include "src/app/ckpt_command.h"
 #include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
@@ -82,7 +84,8 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_report_page_command(cli);
   add_export_command(cli);
   add_trace_command(cli);
-  add_launch_command(cli, context.exit_code);
+  add_audit_command(cli, context.exit_code);
+  add_launch_command(cli, context);
   add_status_command(cli);
   add_slurm_command(cli);
   add_doctor_command(cli, context);
@@ -122,12 +125,15 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   // This `try` is within the lifetime of the MPI session, so that an error aborts the job instead
   // of waiting for ranks that never arrive.
   try {
+    context.audit.begin_if_audited(arguments, environ);
     cli.parse(arguments);
     flush_standard_output();
+    context.audit.end(context.exit_code);
     leave_if_stopped(context);
     return context.exit_code;
   } catch (const UsageError& error) {
     std::fputs(fmt::format("{}\n", printable_lines(shortened(error.what()))).c_str(), stderr);
+    context.audit.end(static_cast<int>(error.exit_code()), "usage", error.what());
     return static_cast<int>(error.exit_code());
   } catch (const RankFault& fault) {
     end_with(context, fault.exit_code(), fault.kind(), fault.what(), fault.rank);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -18,6 +17,8 @@
 #include "mpi/session/start_alarm.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
+#include "src/app/start_details.h"
+#include "src/app/stop_message.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -162,26 +163,6 @@ std::optional<FileLock> take_directory(const RunDirectory& run, bool replays, Co
   return lock;
 }
 
-// Returns what stopped the run. A launch sends SIGUSR2 to its ranks, whatever stopped the launch.
-std::string stop_cause(int signal) {
-  if (signal == kTimeLimitSignal) {
-    return "before the end of the job";
-  }
-  if (signal == SIGUSR2 && std::getenv("TRIREME_GENERATION") != nullptr) {
-    return "by the launch";
-  }
-  if (signal == SIGXCPU) {
-    return "at the limit of processor time (SIGXCPU; raise ulimit -St)";
-  }
-  const char* const name = ::sigabbrev_np(signal);
-  return name == nullptr ? "on a signal" : fmt::format("on SIG{}", name);
-}
-
-std::string stop_message(const TrainingOutcome& outcome) {
-  return fmt::format("stopped {}; checkpoint saved at step {}; run the same command to resume",
-                     stop_cause(outcome.stop_signal), outcome.step);
-}
-
 // Runs one start of `trireme train`: from the command line to the outcome, on every rank.
 class TrainStart {
  public:
@@ -193,6 +174,7 @@ class TrainStart {
                    std::string_view key);
   LoadedConfig load_config();
   bool is_finished(const RunConfig& config, const RunDirectory& run);
+  void begin_audit(const LoadedConfig& loaded);
   void start_ranks(const LoadedConfig& loaded, const RunDirectory& run);
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
@@ -284,7 +266,18 @@ void TrainStart::run() {
   });
   const std::optional<FileLock> lock = take_directory(run, replays(), world());
   context_.run = run;
+  begin_audit(loaded);
   start_ranks(loaded, run);
+}
+
+// Records the start in the site's audit log. If that fails, no rank starts.
+void TrainStart::begin_audit(const LoadedConfig& loaded) {
+  run_on_root(world(), [&] {
+    const std::vector<RankPlace>& places = context_.session().places();
+    context_.audit.begin(loaded.config.audit, "train",
+                         start_details(loaded.config, options_.arguments, places));
+    return std::string();
+  });
 }
 
 void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run) {
@@ -327,6 +320,11 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   }
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
+  if (context_.audit.is_active()) {
+    host.audit = [this](std::string_view event, const nlohmann::ordered_json& details) {
+      context_.audit.note(event, details);
+    };
+  }
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
   if (replays()) {

@@ -25,8 +25,9 @@ class ReportCommand : public testing::Test {
   }
   CommandRun report(std::vector<std::string> words = {}) const {
     words.insert(words.begin(), {"launch", "report", folder_.path().string()});
-    return run_command_line(
-        [](CommandLine& app, int& exit_code) { add_launch_command(app, exit_code); }, words);
+    AppContext context;
+    return run_command_line([&](CommandLine& app, int&) { add_launch_command(app, context); },
+                            words);
   }
 
   TempFolder folder_;
@@ -89,8 +90,8 @@ TEST_F(ReportCommand, ARunWithoutALaunchHasNoJournal) {
 
 CommandRun launch(std::vector<std::string> words) {
   words.insert(words.begin(), "launch");
-  return run_command_line(
-      [](CommandLine& app, int& exit_code) { add_launch_command(app, exit_code); }, words);
+  AppContext context;
+  return run_command_line([&](CommandLine& app, int&) { add_launch_command(app, context); }, words);
 }
 
 TEST(LaunchCommand, OptionsOutOfRangeAreRefusedBeforeAnythingStarts) {

@@ -38,7 +38,8 @@ class Commands(unittest.TestCase):
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
                       ["config", "show"], ["plan"], ["trace", "summary"], ["slurm", "render"],
-                      ["slurm", "submit"], ["doctor"], ["health"], ["man"]]:
+                      ["slurm", "submit"], ["doctor"], ["health"], ["man"],
+                      ["audit", "keygen"], ["audit", "show"], ["audit", "verify"]]:
             with self.subTest(words):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)

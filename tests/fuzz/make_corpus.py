@@ -9,6 +9,7 @@ resulting files to tests/fuzz/corpus/<target>/. Sealed files are stored without 
 the targets add them.
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -244,12 +245,35 @@ def reports():
          "nodes_with_bad_links": [], "drain_commands": ["scontrol update NodeName=n1"]}))
 
 
+def evidence(program, folder):
+    """Makes an audit log that is signed by the key which the target trusts."""
+    der = bytes.fromhex("302e020100300506032b657004220420") + bytes([1, 2, 3]) + bytes(29)
+    key = folder / "key"
+    label = "PRIVATE KEY-----"
+    key.write_text(f"-----BEGIN {label}\n{base64.b64encode(der).decode()}\n-----END {label}\n")
+    key.chmod(0o600)
+    log = folder / "audit.jsonl"
+    subprocess.run([program, "generate", "--checkpoint", folder / "none"], check=False,
+                   stderr=subprocess.DEVNULL,
+                   env=dict(os.environ, TRIREME_SITE_DIR=str(SOURCE / "tests/support/no_site"),
+                            TRIREME_AUDIT__LOG=str(log), TRIREME_AUDIT__KEY=str(key)))
+    put("evidence_fuzz", "signed-log", log.read_text())
+    head = next(json.loads(line) for line in log.read_text().splitlines() if '"head"' in line)
+    put("evidence_fuzz", "envelope", json.dumps(head["head"]) + "\n")
+    put("evidence_fuzz", "head", "12:" + head["prev"])
+    subprocess.run([program, "audit", "keygen", "--out", folder / "new", "--name", "a"], check=True,
+                   stdout=subprocess.DEVNULL)
+    put("evidence_fuzz", "trust", (folder / "new.pub").read_text() + "# b\n" +
+        (folder / "new.pub").read_text())
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         train(program, folder)
         from_run(folder)
+        evidence(program, folder)
     texts()
     messages()
     studies()

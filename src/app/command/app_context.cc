@@ -150,6 +150,7 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
                                     context.status.phase,
                                     device == nullptr ? std::nullopt : std::optional(*device)});
   }
+  context.audit.end(static_cast<int>(failure.code), failure.kind, failure.what);
   if (context.has_session()) {
     context.session().abort(failure.code);
   }

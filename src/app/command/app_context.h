@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpi/session/mpi_session.h"
+#include "src/app/command/audit_trail.h"
 #include "src/base/progress_page.h"
 #include "src/device/nvml/gpu_monitor.h"
 #include "src/train/run/rank_device.h"
@@ -31,6 +32,7 @@ class AppContext {
   std::vector<RankDevice> devices;
   // Collects the critical errors of this rank's GPU; null without one, or without a driver.
   std::unique_ptr<GpuMonitor> gpu;
+  AuditTrail audit;  // of this process; records nothing unless a site has a log
 
  private:
   std::unique_ptr<MpiSession> session_;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "src/app/launch/launch_plan.h"
@@ -64,7 +65,7 @@ void add_start_options(CommandLine& command, LaunchOptions& o) {
 
 }  // namespace
 
-void add_launch_command(CommandLine& app, int& exit_code) {
+void add_launch_command(CommandLine& app, AppContext& context) {
   CommandLine& command = app.add_command(
       "launch", "Start the ranks of a run, watch them, and relaunch them after a failure");
   const auto o = std::make_shared<LaunchOptions>();
@@ -81,12 +82,15 @@ void add_launch_command(CommandLine& app, int& exit_code) {
       "'trireme launch report' summarizes what happened.");
   command.usage("[OPTION]... -- train CONFIG [KEY=VALUE]...");
   add_report_command(command);
-  add_agent_command(command, exit_code);
-  add_deputy_command(command, exit_code);
+  add_agent_command(command, context.exit_code);
+  add_deputy_command(command, context.exit_code);
   add_rank_command(command);
-  command.callback([&command, o, &exit_code] {
+  command.callback([&command, o, &context] {
     if (!command.command_given()) {
-      exit_code = supervise(make_launch_plan(*o, environ));
+      const LaunchPlan plan = make_launch_plan(*o, environ);
+      context.audit.begin(audit_config_of(*o, environ), "launch",
+                          {{"run", plan.run_folder.string()}, {"arguments", o->run}});
+      context.exit_code = supervise(plan);
     }
   });
 }

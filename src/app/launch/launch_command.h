@@ -2,10 +2,11 @@
 // faults.
 #pragma once
 
+#include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
 
 namespace trireme {
 
-void add_launch_command(CommandLine& app, int& exit_code);
+void add_launch_command(CommandLine& app, AppContext& context);
 
 }  // namespace trireme

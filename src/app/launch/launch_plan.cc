@@ -272,4 +272,8 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   return plan;
 }
 
+AuditConfig audit_config_of(const LaunchOptions& options, char** environment) {
+  return run_config_of(options.run, environment).audit;
+}
+
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "slurm/launch/supervisor.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 
@@ -27,5 +28,7 @@ struct LaunchOptions {
 
 // environment: decides, among other things, whether the launch is inside a Slurm job.
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment);
+// Returns where the launch records its start and end.
+AuditConfig audit_config_of(const LaunchOptions& options, char** environment);
 
 }  // namespace trireme

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "io/checkpoint/memory/node_memory.h"
 #include "mpi/communicator.h"
@@ -36,6 +39,8 @@ struct TrainingHost {
   TimeLimit limit = {};   // used on rank 0
   ProgressPage* progress = nullptr;  // shows progress to the launcher; null without one
   const LinkBook* links = nullptr;   // how NCCL connects this rank; null if it does not
+  // Records an event in the site's audit log; empty on ranks other than 0, and without a log.
+  std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit = {};
   // Called on every rank after each logged step, with that rank's own times; may be empty.
   std::function<void(const StepMetrics& metrics)> observe = {};
 };

@@ -225,7 +225,7 @@ void TrainingParts::make_checkpoints() {
   put_tokenizer(tokenizer, *fingerprints.extra);
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
-      config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours});
+      config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit});
 }
 
 void TrainingParts::resume() {

@@ -168,6 +168,12 @@ struct EnergyConfig {
   }
 };
 
+// AuditConfig says where commands record what they do (docs/evidence.md).
+struct AuditConfig {
+  std::filesystem::path log;  // if empty, nothing is recorded
+  std::filesystem::path key;  // signs the log; may be empty
+};
+
 // LaunchConfig is read by `trireme launch` only.
 struct LaunchConfig {
   std::string on_event;        // shell command; empty means none
@@ -192,6 +198,7 @@ struct RunConfig {
   MetricsConfig metrics;
   EnergyConfig energy;
   LaunchConfig launch;
+  AuditConfig audit;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
@@ -226,6 +233,10 @@ struct ConfigSources {
 
 // Throws ConfigError that lists all errors.
 LoadedConfig load_run_config(const ConfigSources& sources);
+// Returns what the site's files and the environment say about `audit`, for commands without a run's
+// file.
+AuditConfig site_audit_config(const char* const* environment,
+                              const std::filesystem::path& site = site_folder());
 // Returns every key with its default, meaning and allowed values, in the order of the documents.
 std::vector<ResolvedKey> run_config_keys();
 
@@ -235,7 +246,7 @@ void bind(ConfigBinder& binder, ModelConfig& model);
 void bind(ConfigBinder& binder, TrainConfig& train);
 // Binds the keys of the section `optimizer`.
 void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
-// Binds the keys of the sections `metrics`, `energy` and `launch`.
+// Binds the keys of the sections `metrics`, `energy`, `launch` and `audit`.
 void bind_site_keys(ConfigBinder& binder, RunConfig& config);
 
 }  // namespace trireme

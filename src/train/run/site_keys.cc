@@ -35,6 +35,21 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
          "seconds after which such a command is killed")
       .above(0)
       .at_most(3600);
+  b.path("audit.log", c.audit.log,
+         "file to which commands append what they do, as lines that are chained by digests; empty: "
+         "none (docs/evidence.md)");
+  b.path("audit.key", c.audit.key,
+         "private key, as made by trireme audit keygen, with which the audit log is signed; empty: "
+         "it is not signed");
+}
+
+AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {
+  ConfigBinder b;
+  b.add_site_files(site);
+  if (environment != nullptr) {
+    b.add_environment(environment);
+  }
+  return {b.given_text("audit.log").value_or(""), b.given_text("audit.key").value_or("")};
 }
 
 }  // namespace trireme

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sys/vfs.h>
 
+#include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
+#include "src/base/digest.h"
 #include "src/train/saving/finite_check.h"
 
 namespace trireme {
@@ -105,6 +107,8 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   policy_.start(meta.step, on_disk, resumed->from_memory);
   report_.resumed(*resumed);
+  audit("checkpoint.resumed", resumed->folder,
+        {{"step", meta.step}, {"from_memory", resumed->from_memory}});
   return check_.counters(meta);
 }
 
@@ -291,6 +295,8 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   report_.disk(*outcome, disk_stall_, stats.waits);
   failure_ = outcome->durable ? "" : outcome->message;
   if (outcome->durable) {
+    audit("checkpoint.saved", parts_.config.checkpoint_dir() / step_folder_name(outcome->step),
+          {{"step", outcome->step}, {"bytes", outcome->bytes}});
     durable_step_ = outcome->step;
     longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
     // With copies in memory, a save on disk stalls training hardly at all; its cost is then the
@@ -298,6 +304,23 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
     policy_.learn_disk(memory_ == nullptr ? disk_stall_ : stats.last_write_seconds,
                        outcome->seconds);
   }
+}
+
+// Records an event of a step on disk, with its folder and the digest of its manifest.
+void TrainingCheckpoints::audit(std::string_view event, const std::filesystem::path& step_folder,
+                                nlohmann::ordered_json details) const {
+  if (!parts_.audit) {
+    return;
+  }
+  if (!step_folder.empty()) {
+    details["folder"] = std::filesystem::absolute(step_folder).string();
+    try {
+      details["manifest_sha256"] = sha256_hex(read_file(step_folder / kManifestName));
+    } catch (const Error&) {
+      details["manifest_sha256"] = nullptr;  // retention may have deleted the step by now
+    }
+  }
+  parts_.audit(event, details);
 }
 
 void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome) {

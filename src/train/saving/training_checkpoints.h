@@ -4,10 +4,14 @@
 // marked otherwise, all ranks make each call together, on the main thread, at a step boundary.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/load/resume.h"
@@ -32,6 +36,8 @@ class TrainingCheckpoints {
     Log& log;
     const NodeMemory& node;
     double mtbf_hours;  // observed by the launcher; 0 means unknown
+    // Records an event in the site's audit log; may be empty.
+    std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit;
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -88,6 +94,8 @@ class TrainingCheckpoints {
   bool open_memory();
   void save_in_memory(const CheckpointMeta& meta);
   void save_on_disk(const CheckpointMeta& meta);
+  void audit(std::string_view event, const std::filesystem::path& step_folder,
+             nlohmann::ordered_json details) const;
   void note_disk(const std::optional<SaveOutcome>& outcome);
   void note_memory(const std::optional<SaveOutcome>& outcome);
 

@@ -1,0 +1,42 @@
+// AuditTrail records in the audit log of a site what a command of this process does: its start, its
+// end with the exit code, and events between. It records nothing if the configuration names no log,
+// and nothing on ranks other than 0. Owned by AppContext; used by the main thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "src/evidence/audit_log.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+class AuditTrail {
+ public:
+  // Records COMMAND.start. Throws what AuditLog::append() and
+  // SigningKey::load() throw: a command whose start cannot be recorded must not run.
+  void begin(const AuditConfig& config, const std::string& command,
+             const nlohmann::ordered_json& details);
+  // Does this for the commands without a run's configuration that are recorded, with what the
+  // site's files and the environment say. The text of a prompt is not recorded, only its digest.
+  void begin_if_audited(const std::vector<std::string>& arguments, const char* const* environment);
+  // Records an event, such as checkpoint.saved, between start and end. If that fails, prints a
+  // warning.
+  void note(std::string_view event, const nlohmann::ordered_json& details);
+  // Records COMMAND.refused if the code is 77, else COMMAND.end. Later calls do nothing.
+  void end(int code, std::string_view kind = "", std::string_view what = "");
+  bool is_active() const { return log_ != nullptr; }
+
+ private:
+  std::unique_ptr<AuditLog> log_;
+  std::string command_;
+};
+
+// Returns the arguments as they are recorded: with the digest of a prompt instead of its text.
+std::vector<std::string> recorded_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+#include "src/app/command/audit_trail.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> events_of(const std::filesystem::path& log) {
+  std::vector<std::string> events;
+  const std::string text = read_file(log);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const auto line = nlohmann::json::parse(text.substr(at, end - at));
+    events.push_back(line.at("event").get<std::string>());
+    at = end + 1;
+  }
+  return events;
+}
+
+TEST(AuditTrail, RecordsTheDigestOfAPrompt) {
+  const std::string digest = "sha256:" + sha256_hex("secret");
+  EXPECT_THAT(recorded_arguments({"generate", "--prompt", "secret", "--tokens", "2"}),
+              ElementsAre("generate", "--prompt", digest, "--tokens", "2"));
+  EXPECT_THAT(recorded_arguments({"--prompt=secret", "--prompts", "file"}),
+              ElementsAre("--prompt=" + digest, "--prompts", "file"));
+  EXPECT_THAT(recorded_arguments({"--prompt"}), ElementsAre("--prompt"));
+  EXPECT_THAT(recorded_arguments({"--prompt", "--prompt", "x"}),
+              ElementsAre("--prompt", "sha256:" + sha256_hex("--prompt"), "x"));
+}
+
+TEST(AuditTrail, RecordsAStartAndOneEnd) {
+  const TempFolder folder;
+  const std::filesystem::path log = folder.path() / "log";
+  AuditTrail trail;
+  trail.begin({log, ""}, "data pack", nlohmann::ordered_json::object());
+  EXPECT_TRUE(trail.is_active());
+  trail.end(77, "policy", "no");
+  trail.end(0);
+  EXPECT_THAT(events_of(log), ElementsAre("log.created", "data.pack.start", "data.pack.refused"));
+  EXPECT_THAT(read_file(log), HasSubstr(R"("code":77,"kind":"policy","message":"no")"));
+}
+
+TEST(AuditTrail, RecordsOnlyCommandsThatTouchDataOrModels) {
+  const TempFolder folder;
+  const std::string log = (folder.path() / "log").string();
+  const std::string variable = "TRIREME_AUDIT__LOG=" + log;
+  const char* const environment[] = {variable.c_str(), nullptr};
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{}, {"plan"}, {"data", "ls"}, {"eval", "--help"}, {"data"}}) {
+    AuditTrail trail;
+    trail.begin_if_audited(words, environment);
+    EXPECT_FALSE(trail.is_active());
+  }
+  AuditTrail trail;
+  trail.begin_if_audited({"ckpt", "prune", "x"}, environment);
+  EXPECT_THAT(events_of(log), ElementsAre("log.created", "ckpt.prune.start"));
+}
+
+TEST(AuditTrail, AStartThatCannotBeRecordedThrowsAndALaterEventWarns) {
+  const TempFolder folder;
+  const std::filesystem::path log = folder.path() / "log";
+  AuditTrail refused;
+  EXPECT_THROW(
+      refused.begin({folder.path() / "none/log", ""}, "eval", nlohmann::ordered_json::object()),
+      NotFound);
+  EXPECT_FALSE(refused.is_active());
+  AuditTrail trail;
+  trail.begin({log, ""}, "eval", nlohmann::ordered_json::object());
+  write_file_durably(log, "damaged\n");
+  testing::internal::CaptureStderr();
+  trail.note("checkpoint.saved", nlohmann::ordered_json::object());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("the event checkpoint.saved is missing from the audit log"));
+}
+
+TEST(AuditTrail, RecordsNothingWithoutALog) {
+  AuditTrail trail;
+  trail.begin({"", "/no/such/key"}, "eval", nlohmann::ordered_json::object());
+  EXPECT_FALSE(trail.is_active());
+  testing::internal::CaptureStderr();
+  trail.note("checkpoint.saved", nlohmann::ordered_json::object());
+  trail.end(0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace trireme
