@@ -239,6 +239,10 @@ void add_verify(CommandLine& audit, int& exit_code) {
 void add_audit_command(CommandLine& app, int& exit_code) {
   CommandLine& audit = app.add_command("audit", "Make keys for evidence, and check audit logs");
   audit.require_command();
+  audit.footer(
+      "Examples:\n"
+      "  trireme audit keygen --out /etc/trireme/evidence.key\n"
+      "  trireme audit verify /var/log/trireme/audit.jsonl --trust trust.pem");
   add_keygen(audit);
   add_show(audit);
   add_verify(audit, exit_code);
