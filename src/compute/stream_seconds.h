@@ -4,6 +4,7 @@
 //   { const StreamTimer timer(stream, seconds); pending.wait(stream); }
 #pragma once
 
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -36,12 +37,18 @@ class StreamSeconds {
   std::vector<std::pair<StreamMark, StreamMark>> parts_;
 };
 
-// StreamTimer adds the work that is queued between its construction and its destruction.
+// StreamTimer adds the work that is queued between its construction and its destruction. Its
+// destructor throws DeviceError if the device cannot note the time, and adds nothing while another
+// exception propagates.
 class StreamTimer {
  public:
   // Both arguments outlive it.
   StreamTimer(Stream& stream, StreamSeconds& to) : stream_(stream), to_(to), from_(stream.mark()) {}
-  ~StreamTimer() { to_.add(stream_, from_, stream_.mark()); }
+  ~StreamTimer() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) {
+      to_.add(stream_, from_, stream_.mark());
+    }
+  }
   StreamTimer(const StreamTimer&) = delete;
   StreamTimer& operator=(const StreamTimer&) = delete;
 
@@ -49,6 +56,7 @@ class StreamTimer {
   Stream& stream_;
   StreamSeconds& to_;
   StreamMark from_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace trireme

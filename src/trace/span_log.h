@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -103,7 +104,9 @@ class SpanLog {
   std::function<void()> after_compute_;
 };
 
-// SpanTimer records a span from its construction until end() or its destruction.
+// SpanTimer records a span from its construction until end() or its destruction. Both throw
+// DeviceError if the device cannot note the time. The destructor records nothing while another
+// exception propagates.
 class SpanTimer {
  public:
   SpanTimer(SpanLog* log, SpanKind kind, std::string_view name, SpanDetail detail = {})
@@ -114,7 +117,13 @@ class SpanTimer {
       begin_ = log_->now();
     }
   }
-  ~SpanTimer() { end(); }
+  ~SpanTimer() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) {
+      end();
+    } else if (is_open_) {
+      cuda::pop_range();
+    }
+  }
   SpanTimer(const SpanTimer&) = delete;
   SpanTimer& operator=(const SpanTimer&) = delete;
 
@@ -131,6 +140,7 @@ class SpanTimer {
  private:
   SpanLog* log_;
   bool is_open_ = true;
+  int exceptions_ = std::uncaught_exceptions();
   Span span_;
   SpanPoint begin_;
 };
