@@ -28,6 +28,57 @@ struct AttentionSizes {
 
 AttentionSizes attention_sizes(const AttentionForward& p);
 
+// What the forward kernels take: tensors of kernel_arguments.h, with elements of type T.
+template <class T>
+struct ForwardArguments {
+  AttentionSizes s;
+  const T* q;
+  const T* k;
+  const T* v;
+  T* out;
+  float* lse;  // or null
+};
+
+template <class T>
+ForwardArguments<T> forward_arguments(const AttentionForward& p) {
+  return {.s = attention_sizes(p),
+          .q = device_pointer<T>(p.q),
+          .k = device_pointer<T>(p.k),
+          .v = device_pointer<T>(p.v),
+          .out = device_pointer<T>(p.out),
+          .lse = device_pointer<float>(p.lse)};
+}
+
+// The same of the backward kernels. delta: f32 [batch, heads, time], from sum_deltas().
+template <class T>
+struct BackwardArguments {
+  AttentionSizes s;
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* dout;
+  const float* lse;
+  const float* delta;
+  T* dq;
+  T* dk;
+  T* dv;
+};
+
+template <class T>
+BackwardArguments<T> backward_arguments(const AttentionBackward& p, const float* delta) {
+  const AttentionForward& forward = p.forward;
+  return {.s = attention_sizes(forward),
+          .q = device_pointer<T>(forward.q),
+          .k = device_pointer<T>(forward.k),
+          .v = device_pointer<T>(forward.v),
+          .dout = device_pointer<T>(p.dout),
+          .lse = device_pointer<float>(forward.lse),
+          .delta = delta,
+          .dq = device_pointer<T>(p.dq),
+          .dk = device_pointer<T>(p.dk),
+          .dv = device_pointer<T>(p.dv)};
+}
+
 // Returns dropout's factor for the weight of a key: 0, or 1 / (1 - probability).
 __device__ inline float dropout_factor(std::uint32_t word, float probability, float kept) {
   return uniform_float(word) >= probability ? kept : 0.0F;

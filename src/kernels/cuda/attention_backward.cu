@@ -7,20 +7,6 @@
 namespace trireme::cuda {
 namespace {
 
-template <class T>
-struct Arguments {
-  AttentionSizes s;
-  const T* q;
-  const T* k;
-  const T* v;
-  const T* dout;
-  const float* lse;
-  const float* delta;  // [batch, heads, time]
-  T* dq;
-  T* dk;
-  T* dv;
-};
-
 // Four tiles in shared memory: two of the block's own rows, and two of the rows that it reads in
 // turn, twice each, so that the next ones can be copied while some are in use.
 template <class T, int kD, int kRead>
@@ -98,14 +84,14 @@ __device__ void weigh_keys(float (&x)[kQueries / 8][4], float (&dx)[kQueries / 8
 // heads that read them.
 template <class T, int kD, int kQueries>
 struct KeyTurns {
-  const Arguments<T>& p;
+  const BackwardArguments<T>& p;
   Tiles<T, kD, kQueries> tiles;
   int kv_head;
   int sample;
   int first_tile;
   int per_head;
 
-  __device__ KeyTurns(const Arguments<T>& arguments, int first_key)
+  __device__ KeyTurns(const BackwardArguments<T>& arguments, int first_key)
       : p(arguments),
         tiles(dynamic_shared<T>()),
         kv_head(static_cast<int>(blockIdx.y)),
@@ -140,7 +126,8 @@ struct KeyTurns {
 
 // A block takes 64 keys: each warp 16 of them and kD / kSplit of their channels.
 template <class T, int kD, int kQueries, int kSplit, bool kDropout>
-__global__ void __launch_bounds__(kRowWarps* kSplit* kWarp) keys_kernel(const Arguments<T> p) {
+__global__ void __launch_bounds__(kRowWarps* kSplit* kWarp)
+    keys_kernel(const BackwardArguments<T> p) {
   constexpr int kChannels = kD / kSplit;
   const AttentionSizes& s = p.s;
   const int first = static_cast<int>(blockIdx.x) * kTileRows;
@@ -222,7 +209,7 @@ __device__ void weigh_queries(float (&x)[kKeys / 8][4], const float (&dx)[kKeys 
 
 // A block takes 64 queries, each warp 16 of them.
 template <class T, int kD, int kKeys, bool kDropout>
-__global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Arguments<T> p) {
+__global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const BackwardArguments<T> p) {
   const AttentionSizes& s = p.s;
   const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
   const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
@@ -281,7 +268,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Argumen
 }
 
 template <int kD, bool kDropout, class T>
-void enqueue(cudaStream_t stream, const Arguments<T>& p) {
+void enqueue(cudaStream_t stream, const BackwardArguments<T>& p) {
   constexpr int kRead = kD <= 64 ? 64 : 32;
   constexpr int kSplit = kD <= 128 ? 1 : 2;
   constexpr std::size_t kShared = Tiles<T, kD, kRead>::kBytes;
@@ -303,16 +290,7 @@ void tiled_attention_backward(cudaStream_t stream, const AttentionBackward& p, c
   const AttentionForward& forward = p.forward;
   by_half_type(forward.q.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Arguments<T> arguments{.s = attention_sizes(forward),
-                                 .q = device_pointer<T>(forward.q),
-                                 .k = device_pointer<T>(forward.k),
-                                 .v = device_pointer<T>(forward.v),
-                                 .dout = device_pointer<T>(p.dout),
-                                 .lse = device_pointer<float>(forward.lse),
-                                 .delta = delta,
-                                 .dq = device_pointer<T>(p.dq),
-                                 .dk = device_pointer<T>(p.dk),
-                                 .dv = device_pointer<T>(p.dv)};
+    const auto arguments = backward_arguments<T>(p, delta);
     by_head_dim(forward.head_dim, [&]<int kD>() {
       if (forward.dropout.probability > 0) {
         enqueue<kD, true>(stream, arguments);

@@ -7,16 +7,6 @@ namespace {
 
 constexpr int kThreads = kRowWarps * kWarp;
 
-template <class T>
-struct Arguments {
-  AttentionSizes s;
-  const T* q;
-  const T* k;
-  const T* v;
-  T* out;
-  float* lse;  // or null
-};
-
 // The tiles of a block in shared memory.
 template <class T, int kD, int kKeys>
 struct Tiles {
@@ -100,8 +90,8 @@ __device__ void drop(float (&x)[kKeys / 8][4], const Rows& rows, const Attention
 
 // Stores the warp's rows of the output and their lse.
 template <int kD, class T>
-__device__ void finish(const Arguments<T>& p, const Rows& rows, const float (&out)[kD / 8][4],
-                       T* tile, int first, int head, int sample) {
+__device__ void finish(const ForwardArguments<T>& p, const Rows& rows,
+                       const float (&out)[kD / 8][4], T* tile, int first, int head, int sample) {
   const AttentionSizes& s = p.s;
   float factor[2];
 #pragma unroll
@@ -122,7 +112,7 @@ __device__ void finish(const Arguments<T>& p, const Rows& rows, const float (&ou
 }
 
 template <class T, int kD, int kKeys, bool kDropout>
-__global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments<T> p) {
+__global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArguments<T> p) {
   const AttentionSizes& s = p.s;
   const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
   // Blocks with the most keys start first.
@@ -178,7 +168,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const Arguments<T> p)
 }
 
 template <int kD, bool kDropout, class T>
-void enqueue(cudaStream_t stream, const Arguments<T>& p) {
+void enqueue(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
   constexpr std::size_t kShared = Tiles<T, kD, kKeys>::kElements * sizeof(T);
   const auto kernel = forward_kernel<T, kD, kKeys, kDropout>;
@@ -194,12 +184,7 @@ void enqueue(cudaStream_t stream, const Arguments<T>& p) {
 void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p) {
   by_half_type(p.q.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Arguments<T> arguments{.s = attention_sizes(p),
-                                 .q = device_pointer<T>(p.q),
-                                 .k = device_pointer<T>(p.k),
-                                 .v = device_pointer<T>(p.v),
-                                 .out = device_pointer<T>(p.out),
-                                 .lse = device_pointer<float>(p.lse)};
+    const auto arguments = forward_arguments<T>(p);
     by_head_dim(p.head_dim, [&]<int kD>() {
       if (p.dropout.probability > 0) {
         enqueue<kD, true>(stream, arguments);

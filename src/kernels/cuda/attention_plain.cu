@@ -113,17 +113,7 @@ __device__ float factor_of(const AttentionDropout& dropout, int head, int sample
 }
 
 template <class T>
-struct Forward {
-  AttentionSizes s;
-  const T* q;
-  const T* k;
-  const T* v;
-  T* out;
-  float* lse;  // or null
-};
-
-template <class T>
-__global__ void __launch_bounds__(kThreads) forward_kernel(const Forward<T> p) {
+__global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArguments<T> p) {
   const AttentionSizes& s = p.s;
   const Shared shared = shared_memory(s.head_dim);
   const int head = static_cast<int>(blockIdx.y);
@@ -178,24 +168,10 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const Forward<T> p) {
   }
 }
 
-template <class T>
-struct Backward {
-  AttentionSizes s;
-  const T* q;
-  const T* k;
-  const T* v;
-  const T* dout;
-  const float* lse;
-  const float* delta;  // [batch, heads, time]
-  T* dq;
-  T* dk;
-  T* dv;
-};
-
 // With P = exp(scale q k - lse) and dropout's factor Z: dS = P (Z dout v - delta), and
 // dq = scale sum of dS k (Dao et al., 2022, appendix B).
 template <class T>
-__global__ void __launch_bounds__(kThreads) dq_kernel(const Backward<T> p) {
+__global__ void __launch_bounds__(kThreads) dq_kernel(const BackwardArguments<T> p) {
   const AttentionSizes& s = p.s;
   const Shared shared = shared_memory(s.head_dim);
   const int head = static_cast<int>(blockIdx.y);
@@ -238,7 +214,7 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(const Backward<T> p) {
 // The gradients of a key and a value: sums over the queries of all heads that read them, head by
 // head, in their order. dv = sum of P Z dout, dk = scale sum of dS q.
 template <class T>
-__global__ void __launch_bounds__(kThreads) dkv_kernel(const Backward<T> p) {
+__global__ void __launch_bounds__(kThreads) dkv_kernel(const BackwardArguments<T> p) {
   const AttentionSizes& s = p.s;
   const Shared shared = shared_memory(s.head_dim);
   const int kv_head = static_cast<int>(blockIdx.y);
@@ -371,13 +347,7 @@ void plain_attention_forward(cudaStream_t stream, const AttentionForward& p) {
     using T = decltype(zero);
     permit_shared(forward_kernel<T>, shared);
     launch(forward_kernel<T>, grid_of(sizes.time, sizes.heads, sizes.batch), dim3(kThreads), shared,
-           stream,
-           Forward<T>{.s = sizes,
-                      .q = device_pointer<T>(p.q),
-                      .k = device_pointer<T>(p.k),
-                      .v = device_pointer<T>(p.v),
-                      .out = device_pointer<T>(p.out),
-                      .lse = device_pointer<float>(p.lse)});
+           stream, forward_arguments<T>(p));
   });
 }
 
@@ -387,16 +357,7 @@ void plain_attention_backward(cudaStream_t stream, const AttentionBackward& p, c
   const std::size_t shared = shared_bytes(sizes.head_dim);
   by_type(forward.q.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Backward<T> arguments{.s = sizes,
-                                .q = device_pointer<T>(forward.q),
-                                .k = device_pointer<T>(forward.k),
-                                .v = device_pointer<T>(forward.v),
-                                .dout = device_pointer<T>(p.dout),
-                                .lse = device_pointer<float>(forward.lse),
-                                .delta = delta,
-                                .dq = device_pointer<T>(p.dq),
-                                .dk = device_pointer<T>(p.dk),
-                                .dv = device_pointer<T>(p.dv)};
+    const auto arguments = backward_arguments<T>(p, delta);
     permit_shared(dq_kernel<T>, shared);
     permit_shared(dkv_kernel<T>, shared);
     launch(dq_kernel<T>, grid_of(sizes.time, sizes.heads, sizes.batch), dim3(kThreads), shared,
