@@ -22,7 +22,7 @@ void IoDescriptor::open(const IoOpening& how) {
   } while (fd < 0 && errno == EINTR);
   if (fd < 0 && errno == EINVAL && direct_) {
     throw ConfigError(fmt::format("{}: this file system does not support direct I/O",
-                                  path_.parent_path().string()));
+                                  std::filesystem::path(path_).parent_path().string()));
   }
   if (fd < 0) {
     throw_errno(errno, "open", path_);
@@ -37,13 +37,13 @@ void IoDescriptor::advance(IoTransfer& transfer, std::int64_t result) const {
   if (result == -EINVAL && direct_) {
     throw ConfigError(
         fmt::format("{}: this file system refuses direct I/O in transfers of {} bytes",
-                    path_.string(), transfer.bytes));
+                    path_, transfer.bytes));
   }
   if (result < 0) {
     throw_errno(static_cast<int>(-result), writes_ ? "write" : "read", path_);
   }
   if (result == 0) {
-    throw IoError(fmt::format("{}: the file ends at byte {}, {} bytes too early", path_.string(),
+    throw IoError(fmt::format("{}: the file ends at byte {}, {} bytes too early", path_,
                               transfer.offset, transfer.bytes));
   }
   transfer.offset += result;

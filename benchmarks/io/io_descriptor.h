@@ -20,7 +20,7 @@ class IoDescriptor {
 
  private:
   UniqueHandle<FileDescriptorTraits> handle_;
-  std::filesystem::path path_;
+  std::string path_;
   bool writes_ = false;
   bool direct_ = false;
 };

@@ -89,7 +89,7 @@ std::unique_ptr<IoEngine> make_io_engine(IoApi api, int depth) {
 
 void evict_from_cache(const std::filesystem::path& path) {
   IoDescriptor file;
-  file.open({.path = path});
+  file.open({.path = path.string()});
   file.sync();
   if (const int code = ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED); code != 0) {
     throw_errno(code, "evict", path);

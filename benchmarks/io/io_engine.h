@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace trireme {
@@ -16,7 +17,7 @@ IoApi parse_io_api(std::string_view name);
 std::string_view ior_name_of(IoApi api);
 
 struct IoOpening {
-  std::filesystem::path path;
+  std::string path;
   bool writes = false;     // creates the file if there is none
   bool direct = false;     // with O_DIRECT: places, sizes and buffers are multiples of 4 KiB
   std::int64_t bytes = 0;  // of the whole file, for HDF5

@@ -4,11 +4,9 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,10 +28,10 @@ struct MetadataOperation {
   const char* name;        // in the JSON document
   const char* mdtest;      // in mdtest's table
   bool of_others = false;  // looks at another rank's with -C
-  void (*run)(const char* path, std::int64_t bytes, int rank, std::int64_t i);
+  void (*run)(const std::string& path, std::int64_t bytes, int rank, std::int64_t i);
 };
 
-void demand(int code, const char* what, const char* path) {
+void demand(int code, const char* what, const std::string& path) {
   if (code < 0) {
     throw_errno(errno, what, path);
   }
@@ -49,7 +47,7 @@ std::vector<std::int64_t> contents(std::int64_t bytes, int rank, std::int64_t i)
   return words;
 }
 
-void create_file(const char* path, std::int64_t bytes, int rank, std::int64_t i) {
+void create_file(const std::string& path, std::int64_t bytes, int rank, std::int64_t i) {
   IoDescriptor file;
   file.open({.path = path, .writes = true});
   if (bytes > 0) {
@@ -64,15 +62,15 @@ void create_file(const char* path, std::int64_t bytes, int rank, std::int64_t i)
   file.close();
 }
 
-void stat_file(const char* path, std::int64_t bytes, int /*rank*/, std::int64_t /*i*/) {
+void stat_file(const std::string& path, std::int64_t bytes, int /*rank*/, std::int64_t /*i*/) {
   struct stat about {};
-  demand(::stat(path, &about), "stat", path);
+  demand(::stat(path.c_str(), &about), "stat", path);
   if (about.st_size != bytes) {
     throw IoError(fmt::format("{} has {} bytes, but {} were written", path, about.st_size, bytes));
   }
 }
 
-void read_small_file(const char* path, std::int64_t bytes, int rank, std::int64_t i) {
+void read_small_file(const std::string& path, std::int64_t bytes, int rank, std::int64_t i) {
   IoDescriptor file;
   file.open({.path = path});
   if (bytes > 0) {
@@ -90,21 +88,21 @@ void read_small_file(const char* path, std::int64_t bytes, int rank, std::int64_
   file.close();
 }
 
-void remove_file(const char* path, std::int64_t, int, std::int64_t) {
-  demand(::unlink(path), "remove", path);
+void remove_file(const std::string& path, std::int64_t, int, std::int64_t) {
+  demand(::unlink(path.c_str()), "remove", path);
 }
-void create_folder(const char* path, std::int64_t, int, std::int64_t) {
-  demand(::mkdir(path, 0700), "create", path);
+void create_folder(const std::string& path, std::int64_t, int, std::int64_t) {
+  demand(::mkdir(path.c_str(), 0700), "create", path);
 }
-void stat_folder(const char* path, std::int64_t, int, std::int64_t) {
+void stat_folder(const std::string& path, std::int64_t, int, std::int64_t) {
   struct stat about {};
-  demand(::stat(path, &about), "stat", path);
+  demand(::stat(path.c_str(), &about), "stat", path);
   if (!S_ISDIR(about.st_mode)) {
     throw IoError(fmt::format("{} is no folder any more", path));
   }
 }
-void remove_folder(const char* path, std::int64_t, int, std::int64_t) {
-  demand(::rmdir(path), "remove", path);
+void remove_folder(const std::string& path, std::int64_t, int, std::int64_t) {
+  demand(::rmdir(path.c_str()), "remove", path);
 }
 
 constexpr std::array kMetadataOperations = {
@@ -158,12 +156,12 @@ class MetadataBench {
     std::string path =
         (place_of(whose) / fmt::format("{}.{}.", files ? "file" : "dir", whose)).string();
     const std::size_t stem = path.size();
-    path.resize(stem + 24);
     const IoClock clock(session_);
     IoSpan span{clock.seconds(), 0};
     for (std::int64_t i = 0; i < options_.files; ++i) {
-      std::snprintf(path.data() + stem, 24, "%lld", static_cast<long long>(i));
-      operation.run(path.c_str(), options_.file_bytes, whose, i);
+      path.resize(stem);
+      path += fmt::format_int(i).c_str();
+      operation.run(path, options_.file_bytes, whose, i);
     }
     span.end = clock.seconds();
     return duration_of(span, session_.world());
