@@ -35,9 +35,8 @@ void IoDescriptor::advance(IoTransfer& transfer, std::int64_t result) const {
     return;
   }
   if (result == -EINVAL && direct_) {
-    throw ConfigError(
-        fmt::format("{}: this file system refuses direct I/O in transfers of {} bytes",
-                    path_, transfer.bytes));
+    throw ConfigError(fmt::format(
+        "{}: this file system refuses direct I/O in transfers of {} bytes", path_, transfer.bytes));
   }
   if (result < 0) {
     throw_errno(static_cast<int>(-result), writes_ ? "write" : "read", path_);

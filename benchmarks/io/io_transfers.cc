@@ -81,7 +81,8 @@ IoPhaseResult IoTransfers::run(bool writes, const std::filesystem::path& path, i
   std::int64_t wrong = 0;
   const IoClock clock(session_);
   spans.open.begin = clock.seconds();
-  engine_->open({path.string(), writes, options_.cache == IoCache::bypass, options_.layout.file_bytes()});
+  engine_->open(
+      {path.string(), writes, options_.cache == IoCache::bypass, options_.layout.file_bytes()});
   spans.open.end = spans.transfer.begin = clock.seconds();
   const std::int64_t most =
       writes ? options_.layout.transfers_per_rank() : written_[static_cast<std::size_t>(whose)];
@@ -114,7 +115,8 @@ IoPhaseResult IoTransfers::run(bool writes, const std::filesystem::path& path, i
 }
 
 std::int64_t IoTransfers::count_wrong(const std::filesystem::path& path, int whose) {
-  engine_->open({path.string(), false, options_.cache == IoCache::bypass, options_.layout.file_bytes()});
+  engine_->open(
+      {path.string(), false, options_.cache == IoCache::bypass, options_.layout.file_bytes()});
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < written_[static_cast<std::size_t>(whose)]; ++i) {
     const std::int64_t offset = options_.layout.offset(whose, i);
