@@ -1,0 +1,81 @@
+"""What follows a run on the simulated CUDA device: checkpoints that CPUs and GPUs hand over to each
+other, texts and losses of its model, and replays of its steps."""
+
+import json
+import unittest
+
+import harness
+from simulated import SIMULATED, STEPS, SimulatedTest
+
+CPU_ONLY = SIMULATED.replace("-sim", "")  # the program without CUDA
+LONGER = "checkpoint.allow_change=[optimizer.schedule.steps]"
+
+
+class SimulatedModels(SimulatedTest):
+    def test_checkpoints_pass_between_devices(self):
+        config = self.config("between", checkpoint__every=2, train__steps=2)
+        self.train(config)
+        on_device = harness.digest(config)
+        self.use(CPU_ONLY)
+        self.assertEqual(harness.digest(config), on_device)
+        for program, device, steps in [(CPU_ONLY, "cpu", 4), (SIMULATED, "cuda", 6)]:
+            self.use(program)
+            self.train(config, more=[f"train.device={device}", f"train.steps={steps}", LONGER])
+        losses = [m["loss"] for m in harness.metrics(config)]
+        self.assertEqual(len(losses), 6)
+        self.assertLess(losses[-1], losses[0])
+
+    def test_devices_save_the_bits_that_they_have_loaded(self):
+        config = self.config("handed-over", train__steps=2)
+        self.use(CPU_ONLY)
+        self.train(config, more=["train.device=cpu"])
+        saved = harness.digest(config)
+        # A step that is skipped leaves weights and moments as they were loaded.
+        skip = {"TRIREME_FAULTS": "step.gradient:0:1:nan"}
+        for program, device, step in [(SIMULATED, "cuda", 3), (CPU_ONLY, "cpu", 4)]:
+            with self.subTest(device=device):
+                self.use(program)
+                stderr = self.train(config, env=skip, more=[f"train.device={device}",
+                                                            f"train.steps={step}", LONGER]).stderr
+                self.assertRegex(stderr, f"resumed from .*step-{step - 1:08}")
+                self.assertIn("skipped, weights and moments are unchanged", stderr)
+                newest = harness.run_dir(config) / f"checkpoints/step-{step:08}"
+                digest = harness.must(harness.run("ckpt", "digest", newest)).stdout.strip()
+                self.assertEqual(digest, saved)
+
+    def test_texts_and_losses_of_a_model_are_those_of_the_cpu(self):
+        config = self.config("used", precision="fp32", train__steps=20)
+        self.train(config)
+        checkpoints = harness.run_dir(config) / "checkpoints"
+        texts, losses = [], []
+        for device in ["cpu", "cuda"]:
+            result = harness.must(harness.run(
+                "generate", "--checkpoint", checkpoints, "--prompt", "the ", "--tokens", 12,
+                "--temperature", 0, "--device", device))
+            texts.append(result.stdout)
+            self.assertEqual("computes on simulated CUDA device 0" in result.stderr,
+                             device == "cuda", result.stderr)
+            result = harness.must(harness.run(
+                "eval", "--checkpoint", checkpoints, "--data", self.datasets[1], "--samples", 4,
+                "--device", device, "--json"))
+            losses.append(json.loads(result.stdout)["loss"])
+        self.assertTrue(texts[0].startswith("the "))
+        self.assertEqual(*texts)
+        self.assertAlmostEqual(*losses, delta=2e-5)
+
+    def test_logged_steps_are_replayed(self):
+        config = self.config("replayed", checkpoint__every=2)
+        self.train(config, 2)
+        logged = (harness.run_dir(config) / "metrics.jsonl").read_bytes()
+        for ranks, layout in [(2, "parallel.zero=2"), (0, "train.graphs=off")]:
+            stderr = self.train(config, ranks, more=[layout, "--replay", STEPS]).stderr
+            self.assertIn(f"from step 2: 2 logged steps up to step {STEPS} have the same bits",
+                          stderr)
+        stderr = self.train(config, 2, {"TRIREME_FAULTS": "step.gradient:0:3:scale=2"}, code=76,
+                            more=["--replay", STEPS]).stderr
+        self.assertIn("has different bits: the gradient norm was", stderr)
+        self.assertEqual(logged, (harness.run_dir(config) / "metrics.jsonl").read_bytes())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
