@@ -27,7 +27,7 @@ void streaming(double* to, const double* x, const double* y, std::int64_t count,
   }
 }
 
-void run_ordinary(StreamKernel kernel, const StreamArrays& v) {
+void run_plain(StreamKernel kernel, const StreamArrays& v) {
   switch (kernel) {
     case StreamKernel::copy:
       return ordinary(v.c, v.a, v.a, v.count, [](double a, double) { return a; });
@@ -39,6 +39,17 @@ void run_ordinary(StreamKernel kernel, const StreamArrays& v) {
       return ordinary(v.a, v.b, v.c, v.count,
                       [](double b, double c) { return b + kStreamFactor * c; });
   }
+}
+
+// The same loops with vectors of 32 bytes: with 16, a core reaches 95 % of the memory's rate.
+[[gnu::target("avx2"), gnu::flatten]] void run_plain_avx2(StreamKernel kernel,
+                                                          const StreamArrays& v) {
+  run_plain(kernel, v);
+}
+
+void run_ordinary(StreamKernel kernel, const StreamArrays& v) {
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  has_avx2 ? run_plain_avx2(kernel, v) : run_plain(kernel, v);
 }
 
 void run_streaming(StreamKernel kernel, const StreamArrays& v) {

@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/p2p/point_to_point.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
+#include "mpi/session/mpi_native.h"
 #include "src/device/pool.h"
 
 namespace trireme {
@@ -31,8 +33,13 @@ class P2pBench {
         session_(session),
         comm_(session.make_world(options.backend)),
         pool_(Device::cpu(), comm_->memory()),
-        buffer_(pool_.allocate(std::max<std::int64_t>(options.max_bytes, 64))) {
+        buffer_(pool_.allocate(std::max<std::int64_t>(options.max_bytes, 64))),
+        out_(pool_.allocate(buffer_.bytes())) {
+    if (options.peer_mpi) {
+      mpi_.emplace(session);
+    }
     std::memset(buffer_.data(), 0, static_cast<std::size_t>(buffer_.bytes()));
+    std::memset(out_.data(), 0, static_cast<std::size_t>(out_.bytes()));
   }
 
   BenchP2pResult run() {
@@ -42,12 +49,14 @@ class P2pBench {
                       options_.first, options_.second, name_of(options_.backend)));
       say(title("Avg Latency(us)"));
       over_sizes([&](std::int64_t bytes) { latency(bytes, result); });
+      say_peer();
     }
     if (options_.bandwidth) {
       say(fmt::format("# Trireme bandwidth test between ranks {} and {}, backend {}, window {}\n",
                       options_.first, options_.second, name_of(options_.backend), options_.window));
       say(title("Bandwidth (MB/s)"));
       over_sizes([&](std::int64_t bytes) { bandwidth(bytes, result); });
+      say_peer();
     }
     return result;
   }
@@ -70,6 +79,21 @@ class P2pBench {
   std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
     return fmt::format("{:<{}}{:>{}.2f}", bytes, kSizeWidth, value, kValueWidth) +
            verdict(wrong == 0 ? "Pass" : "Fail") + "\n";
+  }
+  // What the latency test sends. As in OSU's, it is not what arrived.
+  View out(std::int64_t bytes) const { return out_.view(DType::u8).slice(0, bytes); }
+  void note_peer(std::int64_t bytes, double ours, double peer, double ratio) {
+    peer_lines_ += fmt::format("# {:<{}}{:>{}.2f}{:>{}.2f}{:>{}.2f}\n", bytes, kSizeWidth - 2, ours,
+                               kValueWidth, peer, kValueWidth, ratio, kValueWidth);
+  }
+  // Says what MPI's own calls reached, in lines that readers of OSU's tables take as comments.
+  void say_peer() {
+    if (mpi_) {
+      say(fmt::format("# {:<{}}{:>{}}{:>{}}{:>{}}\n", "Size", kSizeWidth - 2, "Trireme",
+                      kValueWidth, "MPI itself", kValueWidth, "times faster", kValueWidth) +
+          peer_lines_);
+      peer_lines_.clear();
+    }
   }
   // OSU's last column, which it has with -c.
   std::string verdict(const char* text) const {
@@ -121,6 +145,7 @@ class P2pBench {
     int parts = 0;
     over_sizes(
         [&](std::int64_t) { parts += (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); });
+    parts *= mpi_ ? 2 : 1;
     return StopRule::count_or_duration(1, options_.duration / parts);
   }
   Json measurement(const PointToPoint& how, const std::string& sample) const {
@@ -143,6 +168,9 @@ class P2pBench {
   std::unique_ptr<Communicator> comm_;
   Pool pool_;
   Buffer buffer_;
+  Buffer out_;
+  std::optional<MpiNative> mpi_;
+  std::string peer_lines_;
 };
 
 // Sends a pattern there and back, and counts the wrong bytes on both ranks.
@@ -153,7 +181,7 @@ std::int64_t P2pBench::wrong_bytes(const View& data) {
     for (std::int64_t i = 0; i < data.count; ++i) {
       bytes[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
     }
-    (void)latency_seconds(*comm_, data,
+    (void)latency_seconds(*comm_, data, data,
                           {sends() ? options_.second : options_.first, sends(), 0, 1});
     for (std::int64_t i = 0; i < data.count; ++i) {
       wrong += bytes[i] == i % 251 ? 0 : 1;
@@ -176,24 +204,37 @@ void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
   const View data = buffer_.view(DType::u8).slice(0, bytes);
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
-  const auto seconds =
-      among_two(how, [&](const PointToPoint& some) { return latency_seconds(*comm_, data, some); });
+  const auto seconds = among_two(how, [&](const PointToPoint& some) {
+    return latency_seconds(*comm_, out(bytes), data, some);
+  });
   const auto count = static_cast<double>(seconds.size());
   const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / count;
   const MedianInterval median = median_interval(seconds);
   say(row(bytes, mean * 1e6, wrong));
   result.wrong += wrong;
-  result.results.push_back(
-      {{"name", "p2p_latency"},
-       {"params", params(bytes, how, seconds.size())},
-       {"metrics",
-        {{"mean_us", mean * 1e6},
-         {"median_us", median.median * 1e6},
-         {"median_us_low", median.low * 1e6},
-         {"median_us_high", median.high * 1e6},
-         {"wrong", wrong}}},
-       {"measurement", measurement(how, "half of a round trip")},
-       {"samples", {{"time_us", samples_json(multiplied(seconds, 1e6), {})}}}});
+  Json metrics = {{"mean_us", mean * 1e6},
+                  {"median_us", median.median * 1e6},
+                  {"median_us_low", median.low * 1e6},
+                  {"median_us_high", median.high * 1e6},
+                  {"wrong", wrong}};
+  Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
+  if (mpi_) {
+    const auto peer = among_two(how, [&](const PointToPoint& some) {
+      return latency_seconds(*mpi_, out(bytes), data, some);
+    });
+    const double peer_mean =
+        std::accumulate(peer.begin(), peer.end(), 0.0) / static_cast<double>(peer.size());
+    metrics["peer_mean_us"] = peer_mean * 1e6;
+    metrics["peer_median_us"] = median_interval(peer).median * 1e6;
+    metrics["ratio"] = peer_mean / mean;
+    samples["peer_time_us"] = samples_json(multiplied(peer, 1e6), {});
+    note_peer(bytes, mean * 1e6, peer_mean * 1e6, peer_mean / mean);
+  }
+  result.results.push_back({{"name", "p2p_latency"},
+                            {"params", params(bytes, how, seconds.size())},
+                            {"metrics", metrics},
+                            {"measurement", measurement(how, "half of a round trip")},
+                            {"samples", samples}});
 }
 
 void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
@@ -211,17 +252,30 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
   result.wrong += wrong;
   Json all = params(bytes, how, seconds.size());
   all["window"] = options_.window;
+  Json metrics = {{"bandwidth_GBps", rate / 1e9},
+                  {"median_GBps", window_bytes / median.median / 1e9},
+                  {"median_GBps_low", window_bytes / median.high / 1e9},
+                  {"median_GBps_high", window_bytes / median.low / 1e9},
+                  {"wrong", wrong}};
+  Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
+  if (mpi_) {
+    const auto peer = among_two(how, [&](const PointToPoint& some) {
+      return window_seconds(*mpi_, data, options_.window, some);
+    });
+    const double peer_rate = window_bytes * static_cast<double>(peer.size()) /
+                             std::accumulate(peer.begin(), peer.end(), 0.0);
+    metrics["peer_bandwidth_GBps"] = peer_rate / 1e9;
+    metrics["peer_median_GBps"] = window_bytes / median_interval(peer).median / 1e9;
+    metrics["ratio"] = rate / peer_rate;
+    samples["peer_time_us"] = samples_json(multiplied(peer, 1e6), {});
+    note_peer(bytes, rate / 1e6, peer_rate / 1e6, rate / peer_rate);
+  }
   result.results.push_back(
       {{"name", "p2p_bw"},
        {"params", all},
-       {"metrics",
-        {{"bandwidth_GBps", rate / 1e9},
-         {"median_GBps", window_bytes / median.median / 1e9},
-         {"median_GBps_low", window_bytes / median.high / 1e9},
-         {"median_GBps_high", window_bytes / median.low / 1e9},
-         {"wrong", wrong}}},
+       {"metrics", metrics},
        {"measurement", measurement(how, "a window of messages and the answer")},
-       {"samples", {{"time_us", samples_json(multiplied(seconds, 1e6), {})}}}});
+       {"samples", samples}});
 }
 
 }  // namespace

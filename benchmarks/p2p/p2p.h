@@ -1,5 +1,6 @@
 // `trireme bench p2p` measures latency and bandwidth between two ranks, with the output of OSU's
-// osu_latency and osu_bw. The data is verified once per size.
+// osu_latency and osu_bw. The data is verified once per size. With --peer mpi, the same messages
+// are also sent with MPI's own calls, which is what OSU's programs measure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ struct BenchP2pOptions {
   double duration = 0;  // seconds for all sizes and tests together; 0 for `iterations` of each
   int window = 64;      // messages in flight at once, for bandwidth
   bool check = true;
+  bool peer_mpi = false;    // whether MPI's own calls are measured as well, after each size
   bool show_check = false;  // whether the tables have OSU's column of verdicts
 };
 

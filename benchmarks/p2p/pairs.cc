@@ -126,7 +126,7 @@ class PairsBench {
                      .warmup = options_.warmup,
                      .iterations = options_.iterations * kLatencyIterations};
     const View few = buffer_.view(DType::u8).slice(0, kLatencyBytes);
-    const std::vector<double> latency = latency_seconds(*comm_, few, how);
+    const std::vector<double> latency = latency_seconds(*comm_, few, few, how);
     if (is_a) {
       add(latencies_[{a, b}], latency);
     }

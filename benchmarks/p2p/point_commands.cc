@@ -21,6 +21,7 @@ struct P2pArguments {
   std::string sizes = "1:4M";
   std::string backend = "auto";
   std::string test = "both";
+  std::string peer;
   std::vector<int> pair = {0, 1};
   BenchOutput output;
   BenchP2pOptions rest;
@@ -66,6 +67,7 @@ void run_p2p(const P2pArguments& arguments, AppContext& context) {
   options.second = arguments.pair[1];
   options.latency = arguments.test != "bandwidth";
   options.bandwidth = arguments.test != "latency";
+  options.peer_mpi = arguments.peer == "mpi";
   read_sizes(arguments.sizes, options);
   options.duration = arguments.output.duration;
   BenchP2pResult result;
@@ -139,8 +141,13 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
       .expected(2)
       .check(integer_within(0, 1 << 24));
   add_backend_option(command, arguments->backend);
+  command
+      .add_option("--peer", arguments->peer,
+                  "Also measure MPI's own calls, after each size, as OSU's benchmarks do")
+      .check(one_of({"mpi"}));
   add_output_options(command, arguments->output);
-  command.footer("Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend mpi -J p2p.json");
+  command.footer(
+      "Example:\n  mpirun -n 2 trireme bench p2p -m 8:1M --backend shm --peer mpi -J p2p.json");
   command.callback([arguments, &context] { run_p2p(*arguments, context); });
 }
 

@@ -114,7 +114,7 @@ double measure_transfer(Communicator& pp, Pool& pool, std::int64_t bytes) {
     const Buffer buffer = pool.allocate(bytes);
     std::memset(buffer.data(), 0, static_cast<std::size_t>(bytes));
     const PointToPoint how{.peer = peer, .sends = peer > pp.rank(), .warmup = 5, .iterations = 25};
-    seconds = median(latency_seconds(pp, buffer.view(DType::u8), how));
+    seconds = median(latency_seconds(pp, buffer.view(DType::u8), buffer.view(DType::u8), how));
   }
   return all_reduce_value(pp, seconds, ReduceOp::max);
 }

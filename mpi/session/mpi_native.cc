@@ -48,14 +48,21 @@ MPI_Op mpi_op(DType dtype, ReduceOp op) {
 int mpi_count(std::int64_t count) {
   if (count > std::numeric_limits<int>::max()) {
     throw ConfigError(fmt::format(
-        "MPI's own collectives take at most {} elements, not {}: measure smaller sizes with --peer",
+        "MPI's own operations take at most {} elements, not {}: measure smaller sizes with --peer",
         std::numeric_limits<int>::max(), count));
   }
   return static_cast<int>(count);
 }
 
+constexpr int kTag = 1;  // of all messages between two ranks
+
 // Returns MPI_IN_PLACE for an empty view.
 const void* sent(const ConstView& send) { return send.empty() ? MPI_IN_PLACE : send.data; }
+
+void wait_all(std::vector<MPI_Request>& requests) {
+  mpi_check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitall");
+}
 
 }  // namespace
 
@@ -106,5 +113,37 @@ void MpiNative::broadcast(View data, int root) {
 }
 
 void MpiNative::barrier() { mpi_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
+
+void MpiNative::send(ConstView data, int peer) {
+  mpi_check(
+      MPI_Send(data.data, mpi_count(data.count), mpi_type(data.dtype), peer, kTag, MPI_COMM_WORLD),
+      "MPI_Send");
+}
+
+void MpiNative::recv(View data, int peer) {
+  mpi_check(MPI_Recv(data.data, mpi_count(data.count), mpi_type(data.dtype), peer, kTag,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+            "MPI_Recv");
+}
+
+void MpiNative::send_window(ConstView data, int count, int peer) {
+  std::vector<MPI_Request> requests(static_cast<std::size_t>(count));
+  for (MPI_Request& request : requests) {
+    mpi_check(MPI_Isend(data.data, mpi_count(data.count), mpi_type(data.dtype), peer, kTag,
+                        MPI_COMM_WORLD, &request),
+              "MPI_Isend");
+  }
+  wait_all(requests);
+}
+
+void MpiNative::recv_window(View data, int count, int peer) {
+  std::vector<MPI_Request> requests(static_cast<std::size_t>(count));
+  for (MPI_Request& request : requests) {
+    mpi_check(MPI_Irecv(data.data, mpi_count(data.count), mpi_type(data.dtype), peer, kTag,
+                        MPI_COMM_WORLD, &request),
+              "MPI_Irecv");
+  }
+  wait_all(requests);
+}
 
 }  // namespace trireme

@@ -1,8 +1,8 @@
-// MpiNative runs MPI's own blocking collectives on all ranks of MPI_COMM_WORLD, on the caller's
-// thread. `trireme bench coll --peer mpi` compares the transports with them. They have no deadline
-// and are not recorded. If `send` is empty, the operation is MPI's in-place form on `recv`. Every
-// rank makes the same calls. MPI counts in int and has no bfloat16, which can be moved but not
-// reduced.
+// MpiNative calls MPI's own operations on MPI_COMM_WORLD, on the caller's thread. `trireme bench
+// coll|p2p --peer mpi` compares the transports with them. They have no deadline and are not
+// recorded. Collective operations block, and every rank makes the same calls; if `send` is empty,
+// the operation is MPI's in-place form on `recv`. MPI counts in int and has no bfloat16, which can
+// be moved but not reduced.
 #pragma once
 
 #include "mpi/communicator.h"
@@ -28,6 +28,12 @@ class MpiNative {
   void all_to_all(ConstView send, View recv);
   void broadcast(View data, int root);
   void barrier();
+
+  void send(ConstView data, int peer);
+  void recv(View data, int peer);
+  // `count` messages in flight at once, all from or into the same data; return when all have ended.
+  void send_window(ConstView data, int count, int peer);
+  void recv_window(View data, int count, int peer);
 
  private:
   int size_ = 0;

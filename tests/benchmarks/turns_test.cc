@@ -86,7 +86,7 @@ TEST(PointToPoint, MeasuresOnTheFirstSender) {
     const View data{bytes.data(), 1000, DType::u8};
     const bool sends = comm.rank() == 1;
     const PointToPoint how{1 - comm.rank(), sends, 2, 5};
-    const auto latency = latency_seconds(comm, data, how);
+    const auto latency = latency_seconds(comm, data, data, how);
     EXPECT_EQ(bytes[999], 2);
     EXPECT_EQ(latency.size(), 5U);
     EXPECT_EQ(latency[0] > 0, sends);

@@ -234,6 +234,26 @@ class PointToPoint(unittest.TestCase):
             self.assertEqual(result["params"]["pair"], [2, 0])
             self.assertEqual(result["metrics"]["wrong"], 0)
 
+    def test_p2p_beside_mpi_itself(self):
+        path = self.folder / "peer.json"
+        out = harness.must(harness.run("bench", "p2p", "-m", "8:16", "-i", 20, "-x", 2, "--peer",
+                                       "mpi", "-J", path, ranks=2, timeout=120)).stdout
+        results = strict(path)["results"]
+        rows = re.findall(r"^# (8|16) +([\d.]+) +([\d.]+) +([\d.]+)$", out, re.MULTILINE)
+        self.assertEqual([row[0] for row in rows], ["8", "16"] * 2, out)
+        for row, result in zip(rows, results):
+            metrics = result["metrics"]
+            if result["name"] == "p2p_latency":
+                shown = metrics["mean_us"], metrics["peer_mean_us"]
+                ratio = metrics["peer_mean_us"] / metrics["mean_us"]
+            else:
+                shown = 1e3 * metrics["bandwidth_GBps"], 1e3 * metrics["peer_bandwidth_GBps"]
+                ratio = metrics["bandwidth_GBps"] / metrics["peer_bandwidth_GBps"]
+            self.assertAlmostEqual(metrics["ratio"], ratio)
+            for text, value in zip(row[1:], (*shown, ratio)):
+                self.assertAlmostEqual(float(text), value, delta=0.0051)
+            self.assertEqual(len(result["samples"]["peer_time_us"]["values"]), 20)
+
     def pairs(self, *arguments, ranks=3):
         return harness.run("bench", "pairs", "--bytes", "64K", "-n", 3, *arguments, ranks=ranks,
                            timeout=120)
@@ -299,6 +319,7 @@ class Refusals(unittest.TestCase):
                 (["mpirun -n 2"], ["p2p"]),
                 (["largest", "smallest"], ["p2p", "-m", "8:4"]),
                 (["1 GiB"], ["p2p", "-m", "2G"]),
+                (["--peer"], ["p2p", "--peer", "nccl"]),
                 (["at least two ranks"], ["pairs"]),
                 (["80%", "GB/s"], ["pairs", "--threshold", "80%"])]:
             with self.subTest(arguments):
