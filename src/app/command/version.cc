@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/nccl/nccl_world.h"
+#include "src/app/command/commit.h"
 #include "src/app/command/help_text.h"
 #include "src/app/command/standard_output.h"
 #include "src/device/cuda_device.h"
@@ -16,7 +17,7 @@ namespace trireme {
 nlohmann::ordered_json version_json() {
   return {{"program", "trireme"},
           {"version", TRIREME_VERSION},
-          {"commit", TRIREME_COMMIT},
+          {"commit", kCommit},
           {"built_with",
            {{"compiler", TRIREME_COMPILER},
             {"mpi", TRIREME_MPI_VERSION},
@@ -39,7 +40,7 @@ void add_version_flags(CommandLine& app, int& exit_code) {
       shown.update(version_json());
       print_json(shown);
     } else if (*version) {
-      fmt::print("trireme {} ({}){}\n", TRIREME_VERSION, TRIREME_COMMIT,
+      fmt::print("trireme {} ({}){}\n", TRIREME_VERSION, kCommit,
                  cuda::back_end() == cuda::BackEnd::none
                      ? ""
                      : fmt::format(", {}", cuda::back_end_text()));
