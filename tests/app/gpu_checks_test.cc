@@ -89,9 +89,17 @@ TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
   EXPECT_EQ(only().code, ExitCode::device);
   here_.gpus[1].is_prohibited = false;
   here_.gpus[1].is_exclusive = true;
-  here_.gpus[1].processes = {4711};
+  here_.gpus[1].processes = {{4711, std::int64_t{3} << 30}};
+  EXPECT_THAT(only().what, HasSubstr("process 4711 computes on it, with 3 GiB of its memory"));
   EXPECT_THAT(only().remedy, HasSubstr("the compute mode is exclusive"));
   here_.gpus[1].processes.clear();
+  here_.gpus[1].memory_bytes = std::int64_t{80} << 30;
+  here_.gpus[1].used_bytes = std::int64_t{2} << 30;  // as much as a driver may take
+  EXPECT_THAT(check(), IsEmpty());
+  here_.gpus[1].used_bytes = std::int64_t{12} << 30;
+  EXPECT_THAT(only().what, HasSubstr("12 GiB of its 80 GiB are in use, by no process"));
+  EXPECT_EQ(only().remedy, "end it, or take another node");
+  here_.gpus[1].used_bytes = 0;
   here_.ranks = 1;
   EXPECT_THAT(only().what, HasSubstr("2 GPUs for 1 rank: one is idle"));
 }

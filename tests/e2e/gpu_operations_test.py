@@ -110,6 +110,7 @@ class GpuOperations(unittest.TestCase):
         mps.mkdir()
         (mps / "control").touch()
         busy = "cudaMemGetInfo@1/1:1:cudaErrorDevicesUnavailable"
+        by_whom = self.script("1 process 4711\n1 compute_mode 3\n")
         mig = {"TRIREME_SIM_NAMES": "A MIG 1g.10gb,A MIG 1g.10gb"}
         unlike = {"TRIREME_SIM_NAMES": "A,B"}
         old = {"TRIREME_SIM_DRIVER": "12020"}
@@ -122,6 +123,8 @@ class GpuOperations(unittest.TestCase):
             ("none-visible", {"CUDA_VISIBLE_DEVICES": ""}, 1, 2, "CUDA_VISIBLE_DEVICES is ''"),
             ("few", {"CUDA_VISIBLE_DEVICES": "5,6"}, 3, 2, "2 CUDA devices for 3 ranks"),
             ("busy", {"TRIREME_SIM_FAULT": busy}, 2, 76, "another process has it exclusively"),
+            ("by-whom", {"TRIREME_SIM_FAULT": busy, **by_whom}, 2, 76,
+             "(process 4711 computes on it"),
             ("slice", mig, 1, 2, "a MIG slice"),
             ("unlike", unlike, 2, 2, "unlike GPUs may give other bits"),
             ("mps", {"CUDA_MPS_PIPE_DIRECTORY": str(mps)}, 1, 2, "multi-process service"),
@@ -199,6 +202,22 @@ class GpuOperations(unittest.TestCase):
         env = self.script("0 energy_mj unsupported\n")
         harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertIsNone(harness.metrics(config)[-1]["gpu_joules_per_step"])
+
+    def test_other_users_of_the_gpus_are_named(self):
+        config = self.config("in-use")
+        env = self.script("1 process 4711\n1 process_memory 3221225472\n"
+                          "2 process 4712\n")  # the second is on a GPU that no rank has
+        result = harness.must(harness.run("train", config, ranks=2, env=env))
+        self.assertRegex(result.stderr, rf"warning: rank 1 .*shares its GPU .*{UUID.format(1)}.*: "
+                         "process 4711 computes on it, with 3 GiB of its memory: expect less speed")
+        self.assertNotIn("4712", result.stderr)
+        ending = self.script("0 process 4711\n0 process_looks 2\n")  # a rank of an earlier attempt
+        result = harness.must(harness.run("train", self.config("ending"), env=ending))
+        self.assertNotIn("4711", result.stderr)
+        hidden = self.script("0 memory_total 85899345920\n0 memory_used 12884901888\n")
+        result = harness.must(harness.run("train", self.config("hidden"), env=hidden))
+        self.assertIn("12 GiB of its 80 GiB are in use, by no process that the driver shows",
+                      result.stderr)
 
     def test_benchmarks_refuse_a_simulated_device(self):
         result = harness.run("bench", "loader", "--data", self.datasets[0])

@@ -102,11 +102,11 @@ void check_state(const GpuState& gpu, const GpuSurroundings& here, std::vector<F
     warn("it is split into MIG slices: a rank gets a slice, and needs train.share_device=true",
          "nvidia-smi -mig 0 makes it whole again");
   }
-  if (!gpu.processes.empty()) {
-    warn(fmt::format("process {} computes on it: memory and speed are shared with it",
-                     fmt::join(gpu.processes, ", ")),
-         gpu.is_exclusive ? "end it: the compute mode is exclusive, so that a rank cannot start"
-                          : "end it, or take another node");
+  if (const std::string use = use_of(gpu); !use.empty()) {
+    warn(use + ": ranks get what is left of its memory and its speed",
+         gpu.is_exclusive && !gpu.processes.empty()
+             ? "end it: the compute mode is exclusive, so that a rank cannot start"
+             : "end it, or take another node");
   }
 }
 
@@ -191,7 +191,8 @@ GpuSurroundings gpu_surroundings(const std::string& host, int ranks) {
   }
   // This process itself may use the GPUs, because doctor also runs the kernels.
   for (GpuState& gpu : here.gpus) {
-    std::erase(gpu.processes, std::int64_t{::getpid()});
+    std::erase_if(gpu.processes,
+                  [own = ::getpid()](const GpuProcess& process) { return process.pid == own; });
   }
   return here;
 }

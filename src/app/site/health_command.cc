@@ -103,6 +103,10 @@ nlohmann::ordered_json number(const Reading& reading) {
 }
 
 nlohmann::ordered_json to_json(const GpuState& gpu) {
+  std::vector<std::int64_t> pids;
+  for (const GpuProcess& process : gpu.processes) {
+    pids.push_back(process.pid);
+  }
   return {{"index", gpu.index},
           {"name", gpu.name},
           {"uuid", gpu.uuid},
@@ -124,7 +128,7 @@ nlohmann::ordered_json to_json(const GpuState& gpu) {
           {"nvlink_errors", number(gpu.nvlink_errors)},
           {"mig", number(gpu.mig)},
           {"persistence", number(gpu.persistence)},
-          {"processes", gpu.processes}};
+          {"processes", pids}};
 }
 
 nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {

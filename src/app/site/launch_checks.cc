@@ -254,9 +254,10 @@ std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) 
     return found;
   }
   try {
-    devices_ = agree_on_devices(config_, places_, world_, [&](const std::string& text) {
+    const auto warn = [&](const std::string& text) {
       found.push_back(warning_of(text, "all ranks", ""));
-    });
+    };
+    devices_ = agree_on_devices(config_, places_, world_, warn, {});  // check_gpus() names users
   } catch (const Error& error) {
     if (world_.rank() == 0) {
       found.push_back(error_of(error, "all ranks"));

@@ -124,7 +124,11 @@ void read_use(const NvmlCalls& calls, nvmlDevice_t device, GpuState& gpu) {
   if (calls.processes != nullptr &&
       calls.processes(device, &count, processes.data()) == NVML_SUCCESS) {
     for (unsigned i = 0; i < std::min<std::size_t>(count, processes.size()); ++i) {
-      gpu.processes.push_back(processes.at(i).pid);
+      constexpr auto kUnknown = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
+      const nvmlProcessInfo_t& process = processes.at(i);
+      gpu.processes.push_back({process.pid, process.usedGpuMemory == kUnknown
+                                                ? Reading()
+                                                : Reading(process.usedGpuMemory)});
     }
   }
 }

@@ -11,6 +11,11 @@ namespace trireme {
 
 using Reading = std::optional<std::int64_t>;
 
+struct GpuProcess {
+  std::int64_t pid = 0;  // as this host numbers processes
+  Reading used_bytes;    // of the GPU's memory
+};
+
 struct GpuState {
   int index = 0;        // as nvidia-smi counts
   std::string name;     // for example "NVIDIA H100 80GB HBM3"
@@ -34,12 +39,17 @@ struct GpuState {
   Reading pcie_width, most_pcie_width;            // lanes
   Reading pcie_replays;
   int nvlinks_up = 0, nvlinks_down = 0;
-  Reading nvlink_errors;                // CRC errors, replays and recoveries of all links
-  std::vector<std::int64_t> processes;  // pids that compute on it, as this host numbers them
+  Reading nvlink_errors;              // CRC errors, replays and recoveries of all links
+  std::vector<GpuProcess> processes;  // that compute on it
 
   // Returns, for example, "GPU 3 (NVIDIA H100 80GB HBM3, GPU-5b2e..., 0000:1b:00.0)".
   std::string text() const;
 };
+
+// Returns what the processes in the list do with the GPU, for example "process 4711 computes on it,
+// with 12 GiB of its memory". Without processes, as in a container that does not show those of
+// others, says how much memory is in use if it is more than a driver takes; otherwise empty.
+std::string use_of(const GpuState& gpu);
 
 // Returns faults that are evident without a comparison: a lost GPU, uncorrectable errors, rows that
 // cannot be remapped, clocks that the hardware slows down, lanes that are missing, and NVLinks of

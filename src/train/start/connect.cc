@@ -61,7 +61,7 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
       config.comm_tuning.empty() ? Tuning() : parse_tuning(run_on_root(session.world(), read));
   World world;
   const auto warn = [&log](const std::string& text) { log.warning(text); };
-  world.devices = agree_on_devices(config, session.places(), session.world(), warn);
+  world.devices = agree_on_devices(config, session.places(), session.world(), warn, warn);
   world.device = world.devices[static_cast<std::size_t>(session.world().rank())].device();
   check_precision(config, world.device);
   const bool on_devices = world.device.kind == DeviceKind::cuda;

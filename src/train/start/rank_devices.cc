@@ -1,8 +1,10 @@
 #include "src/train/start/rank_devices.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "src/base/json_fields.h"
 #include "src/compute/device_choice.h"
 #include "src/device/cuda_device.h"
+#include "src/device/nvml/gpu_monitor.h"
 
 namespace trireme {
 namespace {
@@ -21,6 +24,9 @@ namespace {
 // NCCL connects several ranks of one GPU from this version on, if a variable of its own says so.
 constexpr int kNcclSharesFrom = 23000;
 constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
+// A driver needs a moment to free the memory of a process that was killed.
+constexpr std::chrono::seconds kGoneWithin{3};
+constexpr std::chrono::milliseconds kBetweenLooks{100};
 
 // Sight holds the devices that a rank sees before it gets one.
 struct Sight {
@@ -91,6 +97,34 @@ Device share_out(const Sight& own, const std::vector<RankPlace>& places, Communi
     return Device::cpu();
   }
   return {DeviceKind::cuda, assign_devices(ranks, own.devices)[my_place]};
+}
+
+std::string use_of(const GpuMonitor& monitor, const std::string& uuid) {
+  for (const GpuState& gpu : monitor.gpus()) {
+    if (gpu.uuid == uuid) {
+      return use_of(gpu);
+    }
+  }
+  return "";
+}
+
+// Returns what other processes do with a device, as far as the driver tells. Called before any rank
+// uses one. Waits for processes that are ending, such as the ranks of the previous attempt.
+std::string users_of(const Sight& sight, Device device) {
+  const auto monitor = device.kind == DeviceKind::cuda
+                           ? GpuMonitor::open(cuda::management_library())
+                           : std::unique_ptr<GpuMonitor>();
+  if (monitor == nullptr) {
+    return "";
+  }
+  const std::string& uuid = sight.uuids.at(static_cast<std::size_t>(device.index));
+  const auto end = std::chrono::steady_clock::now() + kGoneWithin;
+  std::string use = use_of(*monitor, uuid);
+  while (!use.empty() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    use = use_of(*monitor, uuid);
+  }
+  return use;
 }
 
 // Makes this process a user of the device, which fails if another process has it exclusively.
@@ -269,18 +303,32 @@ std::string mps_folder() {
 
 std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::vector<RankPlace>& places, Communicator& world,
-                                         const std::function<void(const std::string&)>& warn) {
+                                         const std::function<void(const std::string&)>& warn,
+                                         const std::function<void(const std::string&)>& in_use) {
   const Sight sight = look_around(config.train.device);
   std::string fault = sight.fault;
   const Device chosen = share_out(sight, places, world, config.train.share_device, fault);
   check_all_have_devices(fault, sight.is_device_fault, world);
+  const std::vector<std::string> users = all_gather_text(world, users_of(sight, chosen));
   const RankDevice own = use_device(chosen, fault);
+  const std::string& others = users[static_cast<std::size_t>(world.rank())];
+  if (!fault.empty() && !others.empty()) {
+    fault += fmt::format(" ({})", others);
+  }
   check_all_can_use_theirs(fault, world);
   std::vector<RankDevice> devices;
   for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
     devices.push_back(rank_device_from_json(parse_json(text)));
   }
   Comparison(config, devices, world, warn).run();
+  for (std::size_t rank = 0; in_use && world.rank() == 0 && rank < users.size(); ++rank) {
+    if (!users[rank].empty()) {
+      in_use(fmt::format(
+          "{} shares its GPU ({}): {}: expect less speed, and less memory than was "
+          "predicted; end what uses it, or take another node",
+          world.members().describe(static_cast<int>(rank)), devices[rank].text(), users[rank]));
+    }
+  }
   return devices;
 }
 

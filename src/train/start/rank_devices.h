@@ -15,7 +15,8 @@ namespace trireme {
 // Returns the device of each rank, in rank order. Each rank of a host gets a GPU of its own among
 // those that its launcher lets it see (CUDA_VISIBLE_DEVICES, srun --gpu-bind): one next to its
 // cores where that is known (assign_devices), otherwise the one with its number on the host. Makes
-// this process a user of its GPU. warn: called on rank 0. Collective. Throws on all ranks alike:
+// this process a user of its GPU. warn: called on rank 0. in_use: called on rank 0 for each rank
+// whose GPU other processes use already; may be empty. Collective. Throws on all ranks alike:
 //
 //   ConfigError  no rank has a device; ranks share one, have a MIG slice or run under MPS without
 //                train.share_device; some compute on GPUs and others on the CPU; unlike GPUs or
@@ -23,7 +24,8 @@ namespace trireme {
 //   RankFault    some ranks lack a device that others have, or cannot use theirs
 std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::vector<RankPlace>& places, Communicator& world,
-                                         const std::function<void(const std::string&)>& warn);
+                                         const std::function<void(const std::string&)>& warn,
+                                         const std::function<void(const std::string&)>& in_use);
 
 // Returns the folder through which CUDA's multi-process service (MPS) serves this process, or "" if
 // none runs.

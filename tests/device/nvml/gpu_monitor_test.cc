@@ -51,7 +51,8 @@ TEST_F(GpuMonitorTest, ReadsHealthyGpus) {
 TEST_F(GpuMonitorTest, NamesFaults) {
   const auto monitor = open(
       "0 ecc_uncorrected 3\n0 clock_reasons 0x44\n0 pcie_width 8\n0 nvlinks 4\n0 nvlinks_down 1\n"
-      "0 nvlink_errors 2\n1 remap_failed 1\n1 process 4711\n1 compute_mode 3\n1 mig 1\n");
+      "0 nvlink_errors 2\n1 remap_failed 1\n1 process 4711\n"
+      "1 process_memory 1048576\n1 compute_mode 3\n1 mig 1\n");
   const std::vector<GpuState> gpus = monitor->gpus();
   const std::vector<std::string> first = faults_of(gpus[0]);
   EXPECT_THAT(first, Contains(HasSubstr("uncorrectable memory errors since the driver was loaded: "
@@ -63,7 +64,9 @@ TEST_F(GpuMonitorTest, NamesFaults) {
   EXPECT_THAT(gpus[0].throttling, ElementsAre("sw_power_cap", "hw_thermal_slowdown"));
   EXPECT_EQ(gpus[0].nvlink_errors, 4 * 3 * 2);
   EXPECT_THAT(faults_of(gpus[1]), ElementsAre(HasSubstr("could not be remapped")));
-  EXPECT_THAT(gpus[1].processes, ElementsAre(4711));
+  ASSERT_THAT(gpus[1].processes, SizeIs(1));
+  EXPECT_EQ(gpus[1].processes[0].pid, 4711);
+  EXPECT_EQ(gpus[1].processes[0].used_bytes, 1 << 20);
   EXPECT_TRUE(gpus[1].is_exclusive);
   EXPECT_EQ(gpus[1].mig, 1);
 }
