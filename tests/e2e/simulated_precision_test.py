@@ -68,6 +68,10 @@ class SimulatedPrecision(SimulatedTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("--precision fp16 needs a CUDA device", result.stderr)
         accept = "checkpoint.allow_change=[train.precision,optimizer.schedule.steps]"
+        stderr = self.train(config, more=["train.precision=bf16", "train.device=cpu",
+                                          "train.steps=4"], code=2).stderr
+        self.assertIn('train.precision: checkpoint "fp16", run "bf16"', stderr)
+        self.assertIn("checkpoint.allow_change=[FIELD]", stderr)
         self.train(config, more=["train.precision=bf16", "train.device=cpu", "train.steps=4",
                                  accept])
         self.use(SIMULATED)
