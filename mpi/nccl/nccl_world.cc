@@ -12,6 +12,10 @@
 namespace trireme {
 namespace {
 
+std::string version_text(int code) {
+  return fmt::format("NCCL {}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
 // A connection has buffers for NCCL's three protocols (src/include/device.h and src/init.cc of NCCL
 // 2.28): 4 MiB (simple), 0.5 MiB (LL) and 4.7 MiB (LL128) in each channel that uses it.
 constexpr std::int64_t kConnectionBytes =
@@ -58,9 +62,8 @@ int nccl_version_code() {
   return version;
 }
 
-std::string nccl_version() {
-  const int version = nccl_version_code();
-  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
+std::string nccl_version() { return version_text(nccl_version_code()); }
+
+std::string nccl_build_version() { return version_text(NCCL_VERSION_CODE); }
 
 }  // namespace trireme

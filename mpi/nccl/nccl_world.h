@@ -35,5 +35,8 @@ std::int64_t nccl_transfer_bytes(int ranks);
 int nccl_version_code();
 // Returns, for example, "NCCL 2.28.9".
 std::string nccl_version();
+// Returns the version that this program was built with, without loading the library; "no NCCL" if
+// it was built without.
+std::string nccl_build_version();
 
 }  // namespace trireme

@@ -42,6 +42,10 @@ Device choose_device(std::string_view word, int local_rank, int local_size) {
   if (cuda::back_end() == cuda::BackEnd::none) {
     throw ConfigError(found.why);
   }
+  if (found.trouble == cuda::DeviceSearch::Trouble::library) {
+    throw DeviceError(fmt::format("this process cannot compute on its CUDA devices: {}{}",
+                                  found.why, word == "auto" ? kUseCpu : ""));
+  }
   throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}{}",
                                 found.why, word == "auto" ? kUseCpu : ""));
 }

@@ -85,6 +85,15 @@ exec "$root/libexec/mpirun" "$@"
 TEXT
 chmod 755 "$root/bin/mpirun"
 
+# The program loads these when it computes on a GPU, so that it does not name them as needed.
+if [[ -e $build/late_libraries ]]; then
+  while read -r path; do
+    if [[ ! ${path##*/} =~ $left_out ]]; then
+      cp -L "$path" "$root/$triplet/"
+    fi
+  done <"$build/late_libraries"
+fi
+
 programs=("$root/bin/trireme" "$root/bin/orted" "$root/libexec/mpirun")
 for program in kernels_cuda_test golden_cuda_test kernels_benchmark; do
   if [[ -e $root/libexec/$program ]]; then

@@ -57,13 +57,6 @@ class GpuChecksTest : public testing::Test {
 
 TEST_F(GpuChecksTest, FindsNothingOnAHealthyHost) { EXPECT_THAT(check(), IsEmpty()); }
 
-TEST_F(GpuChecksTest, AnOldDriverIsAnError) {
-  here_.versions.driver = 12080;
-  const Finding finding = only();
-  EXPECT_EQ(finding.code, ExitCode::device);
-  EXPECT_THAT(finding.what, HasSubstr("(580.65.06) runs CUDA 12.8, but this program needs 13.0"));
-}
-
 TEST_F(GpuChecksTest, WarnsOfWhatSlowsCommunicationDown) {
   here_.without_peer_access = {{0, 1}};
   EXPECT_THAT(only().what, HasSubstr("no peer access within 1 pair of GPUs, such as 0 and 1"));

@@ -115,6 +115,8 @@ class GpuOperations(unittest.TestCase):
         unlike = {"TRIREME_SIM_NAMES": "A,B"}
         old = {"TRIREME_SIM_DRIVER": "12020"}
         broken = {"TRIREME_SIM_FAULT": "cudaGetDeviceCount:1:cudaErrorECCUncorrectable"}
+        mismatch = {"TRIREME_SIM_FAULT": "cudaGetDeviceCount:1:cudaErrorSystemDriverMismatch"}
+        fabric = {"TRIREME_SIM_FAULT": "cudaGetDeviceCount:1:cudaErrorSystemNotReady"}
         lost = {"TRIREME_SIM_FAULT": "cudaGetDeviceProperties:2:cudaErrorECCUncorrectable"}
         for name, env, ranks, code, words in [
             ("no-driver", {"TRIREME_SIM_DRIVER": "0"}, 1, 2, "no NVIDIA driver is loaded"),
@@ -131,6 +133,12 @@ class GpuOperations(unittest.TestCase):
             ("shared", {"TRIREME_SIM_DEVICES": "1"}, 2, 2, "the same CUDA device"),
             ("broken", broken, 1, 76, "uncorrectable ECC error"),
             ("lost", lost, 1, 76, "cudaErrorECCUncorrectable"),
+            ("no-nccl", {"TRIREME_SIM_NCCL": "0"}, 2, 2, "NCCL, which connects GPUs, cannot"),
+            ("no-cublaslt", {"TRIREME_SIM_CUBLASLT": "0"}, 1, 2, "install cuBLAS of the CUDA"),
+            ("auto-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "set train.device=cpu"),
+            ("old-nccl", {"TRIREME_SIM_NCCL": "21805"}, 2, 2, "NCCL 2.18.5, but this program"),
+            ("mismatch", mismatch, 1, 76, "after an update: restart the node"),
+            ("fabric", fabric, 1, 76, "nvidia-fabricmanager"),
             ("auto-old-driver", old, 1, 2, "set train.device=cpu"),
             ("auto-broken", broken, 1, 76, "set train.device=cpu"),
         ]:
@@ -146,6 +154,47 @@ class GpuOperations(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn("warning", result.stderr)
 
+    def ranks_of_two_kinds(self, first, second, *command):
+        """Returns what a command does on two ranks that have an environment each."""
+        parts = []
+        for env in (first, second):
+            variables = [word for key, value in env.items() for word in ("-x", f"{key}={value}")]
+            parts.append(["-n", "1", *variables, SIMULATED, *map(str, command)])
+        return subprocess.run([harness.MPIEXEC, *parts[0], ":", *parts[1]],
+                              env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=240,
+                              check=False)
+
+    def test_a_node_without_a_library_is_at_fault(self):
+        for variable, words in [("NCCL", "NCCL, which connects GPUs, cannot be loaded"),
+                                ("CUBLASLT", "cuBLASLt, which computes matrix products, cannot"),
+                                ("DRIVER", "no NVIDIA driver is loaded")]:
+            with self.subTest(variable):
+                config = self.config(f"lacks-{variable}")
+                lacks = {f"TRIREME_SIM_{variable}": "0"}
+                for command in ("train", "doctor"):
+                    result = self.ranks_of_two_kinds({}, lacks, command, config)
+                    output = result.stdout + result.stderr
+                    self.assertEqual(result.returncode, 76, output)
+                    self.assertIn("rank 1", output)
+                    self.assertIn(words, output)
+                    self.assertIn("LD_LIBRARY_PATH" if variable != "DRIVER" else "libcuda.so.1",
+                                  output)
+
+    def test_without_the_libraries_cpus_still_compute(self):
+        lacks = {"TRIREME_SIM_NCCL": "0", "TRIREME_SIM_CUBLASLT": "0", "TRIREME_SIM_DRIVER": "0"}
+        version = json.loads(harness.must(harness.run("--version", "--json", env=lacks)).stdout)
+        self.assertEqual(version["built_with"]["nccl"], "NCCL 2.28.9")
+        for device in ("cpu", "auto"):
+            config = self.config(f"without-{device}")
+            result = harness.run("train", config, f"train.device={device}", ranks=2, env=lacks)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(harness.metrics(config)[-1]["device"], "cpu")
+        for env, words in [(lacks, "no NVIDIA driver is loaded"),
+                           ({"TRIREME_SIM_DRIVER": "12020"}, "the driver supports CUDA 12.2")]:
+            result = harness.run("doctor", config, "train.device=cuda", ranks=2, env=env)
+            self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+            self.assertEqual(result.stdout.count(words), 1, result.stdout)
+
     def test_ranks_share_a_gpu_where_nccl_can(self):
         alone = self.config("alone")
         harness.must(harness.run("train", alone))
@@ -159,18 +208,12 @@ class GpuOperations(unittest.TestCase):
         self.assertEqual(harness.digest(config), harness.digest(alone))
 
     def test_versions_of_nccl_must_agree(self):
-        for reproducibility, words in [
-                ("fast", "versions of NCCL do not understand each other"),
-                ("elastic", "has nccl NCCL 2.28.9, but rank 1")]:
-            config = self.config(f"nccl-{reproducibility}",
-                                 numerics__reproducibility=reproducibility)
-            part = ["-n", "1", "-x", "TRIREME_SIM_NCCL=22809", SIMULATED, "train", str(config)]
-            other = [word.replace("22809", "22703") for word in part]
-            result = subprocess.run([harness.MPIEXEC, *part, ":", *other], env=harness.ENVIRONMENT,
-                                    capture_output=True, text=True, timeout=240, check=False)
-            self.assertEqual(result.returncode, 2, result.stderr)
-            for each in ("NCCL 2.28.9", "NCCL 2.27.3", words):
-                self.assertIn(each, result.stderr)
+        result = self.ranks_of_two_kinds({"TRIREME_SIM_NCCL": "22809"},
+                                         {"TRIREME_SIM_NCCL": "22703"}, "train",
+                                         self.config("nccl"))
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for each in ("NCCL 2.28.9", "NCCL 2.27.3", "do not understand each other"):
+            self.assertIn(each, result.stderr)
 
     # Reports about GPUs
 

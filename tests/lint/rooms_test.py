@@ -104,7 +104,7 @@ FOREIGN = {
         r"src/device/.*|src/kernels/cuda/.*|mpi/nccl.*|tests/device/sim/.*",
     r"nvml\.h": r"src/device/nvml/.*|tests/device/nvml/.*",
     r"nvtx.*": r"src/device/.*",
-    r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|tests/device/sim/.*",
+    r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|src/device/cuda/native/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",

@@ -14,5 +14,6 @@ std::int64_t nccl_transfer_bytes(int) { return 0; }
 int nccl_version_code() { return 0; }
 
 std::string nccl_version() { return "no NCCL"; }
+std::string nccl_build_version() { return "no NCCL"; }
 
 }  // namespace trireme

@@ -25,7 +25,7 @@ nlohmann::ordered_json version_json() {
             {"onednn", TRIREME_DNNL_VERSION},
             {"fmt", TRIREME_FMT_VERSION},
             {"cuda", cuda::back_end_text()},
-            {"nccl", nccl_version()}}}};
+            {"nccl", nccl_build_version()}}}};
 }
 
 void add_version_flags(CommandLine& app, int& exit_code) {

@@ -52,14 +52,6 @@ Finding device_error(const std::string& what, const std::string& host, const std
 }
 
 void check_driver(const GpuSurroundings& here, std::vector<Finding>& found) {
-  const auto [runtime, driver] = here.versions;
-  if (driver > 0 && driver < runtime) {
-    found.push_back(device_error(
-        fmt::format("the driver ({}) runs CUDA {}, but this program needs {}: no kernel can start",
-                    here.driver.version.empty() ? "unknown version" : here.driver.version,
-                    cuda::cuda_version_text(driver), cuda::cuda_version_text(runtime)),
-        here.host, "update the driver, or build with an older CUDA"));
-  }
   if (!here.no_driver.empty() && here.visible > 0) {
     found.push_back(warning_of(
         fmt::format("{}: errors, clocks and energy of the GPUs stay unknown", here.no_driver),

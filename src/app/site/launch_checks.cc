@@ -20,9 +20,9 @@
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/compute/compute_threads.h"
-#include "src/compute/device_choice.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
+#include "src/device/cuda_device.h"
 #include "src/kernels/instructions.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
@@ -223,10 +223,13 @@ std::vector<Finding> LaunchChecks::numbers() const {
     for (const std::string& warning : threads.warnings) {
       found.push_back(warning_of(warning, own().host, ""));
     }
-    const Device device = own_device();
-    check_precision(config_, device);
+    const std::optional<Device> device = own_device();
+    if (!device) {
+      return found;
+    }
+    check_precision(config_, *device);
     if (config_.self_check) {
-      DeviceContext context(device, threads.threads);
+      DeviceContext context(*device, threads.threads);
       // If the degree is impossible, another check reports it.
       check_kernels(context,
                     kernel_shapes(config_, tensor_degree_works(config_.model, tp) ? tp : 1));
@@ -239,19 +242,11 @@ std::vector<Finding> LaunchChecks::numbers() const {
 
 std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) {
   std::vector<Finding> found;
-  std::optional<Device> first;  // without a value if this rank finds no device
-  try {
-    first = choose_device(config_.train.device);
-  } catch (const Error&) {
-    // numbers() reports it.
-  }
-  if (first && first->kind == DeviceKind::cuda && own().local_rank == 0) {
+  const bool on_gpus = config_.train.device != "cpu" && cuda::device_count() > 0;
+  if (on_gpus && own().local_rank == 0) {
     const GpuSurroundings here = gpu_surroundings(own().host, own().local_size);
     found = check_gpus(here, config_.train.share_device, process_environment());
     summaries.push_back(fmt::format("{}: {}", own().host, gpu_summary(here)));
-  }
-  if (all_reduce_value(world_, std::int64_t{first ? 0 : 1}, ReduceOp::max) > 0) {
-    return found;
   }
   try {
     const auto warn = [&](const std::string& text) {
@@ -266,20 +261,15 @@ std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) 
   return found;
 }
 
-Device LaunchChecks::own_device() const {
-  if (devices_.empty()) {
-    return choose_device(config_.train.device);
-  }
-  return devices_[static_cast<std::size_t>(world_.rank())].device();
+std::optional<Device> LaunchChecks::own_device() const {
+  return devices_.empty()
+             ? std::nullopt
+             : std::optional(devices_[static_cast<std::size_t>(world_.rank())].device());
 }
 
-// Returns "none" without a device, which numbers() reports.
 std::string LaunchChecks::own_kernels() const {
-  try {
-    return kernels_text(kernels_for(own_device()).name);
-  } catch (const Error&) {
-    return "none";
-  }
+  const std::optional<Device> device = own_device();
+  return device ? kernels_text(kernels_for(*device).name) : "none";
 }
 
 int LaunchChecks::own_threads() const {
@@ -343,7 +333,7 @@ std::vector<Finding> LaunchChecks::layout(const PlannedRanks& planned) const {
                                       planned.per_host > 0 ? planned.per_host : per_host);
     if (as_now) {
       // Without devices, which another check reports, the CPUs' memory is what can be checked.
-      const Device device = devices_.empty() ? Device::cpu() : own_device();
+      const Device device = own_device().value_or(Device::cpu());
       const MemoryReport memory(config_, layout, places_, world_, device);
       in_memory = memory_checkpoint_bytes(memory.predicted());
     }

@@ -2,6 +2,7 @@
 // all ranks make the same calls, and each returns its own findings.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,9 @@ class LaunchChecks {
   // the validation set, and at last the space for checkpoints.
   std::vector<Finding> after_layout() const;
   // Gives the ranks their devices as a start does, and checks the GPUs of each host and what
-  // surrounds them. Does nothing where ranks lack a device, which numbers() reports. `summaries`
-  // receives a line on the GPUs of this host, on one rank per host.
+  // surrounds them. `summaries` receives a line on the GPUs of this host, on one rank per host.
   std::vector<Finding> devices(std::vector<std::string>& summaries);
-  // Checks the threads of this rank and its kernels.
+  // Checks the threads of this rank and, if devices() has given it a device, its kernels.
   std::vector<Finding> numbers() const;
   // Returns the facts of this rank, including the comparison of its clock and folders with rank
   // 0's.
@@ -47,7 +47,8 @@ class LaunchChecks {
 
  private:
   const RankPlace& own() const { return places_[static_cast<std::size_t>(world_.rank())]; }
-  Device own_device() const;
+  // Returns nothing if the ranks cannot have the devices that they need, which devices() reports.
+  std::optional<Device> own_device() const;
   std::string own_kernels() const;
   int own_threads() const;
   bool sees_what_root_writes(const std::filesystem::path& folder) const;

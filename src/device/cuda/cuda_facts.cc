@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/cuda_libraries.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme::cuda {
@@ -29,13 +30,21 @@ std::string reason_text(cudaError_t error) {
   std::string text = cudaGetErrorString(error);
   if (versions.driver == 0) {
     text +=
-        ": no NVIDIA driver is loaded on this host (is the module nvidia loaded, and may this "
-        "job use the devices /dev/nvidia*?)";
+        ": no NVIDIA driver is loaded on this host (is the module nvidia loaded, does the dynamic "
+        "linker find libcuda.so.1, and may this job use the devices /dev/nvidia*?)";
   } else if (versions.driver < versions.runtime) {
     text += fmt::format(
         ": the driver supports CUDA {}, but this program needs {}: update the driver, or build "
         "with an older CUDA",
         cuda_version_text(versions.driver), cuda_version_text(versions.runtime));
+  } else if (error == cudaErrorSystemDriverMismatch) {
+    text +=
+        ": the driver's library and its kernel module are of different versions, as after an "
+        "update: restart the node, or reload the module nvidia";
+  } else if (error == cudaErrorSystemNotReady) {
+    text +=
+        ": the GPUs are not connected yet: on nodes with NVSwitch, start the service "
+        "nvidia-fabricmanager in the version of the driver";
   } else if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     text += fmt::format(": CUDA_VISIBLE_DEVICES is '{}'", visible);
   } else {
@@ -70,7 +79,8 @@ DeviceSearch find_devices() {
   DeviceSearch found;
   const cudaError_t error = cudaGetDeviceCount(&found.count);
   if (error == cudaSuccess && found.count > 0) {
-    return found;
+    const std::string trouble = library_trouble();
+    return trouble.empty() ? found : DeviceSearch{0, DeviceSearch::Trouble::library, trouble};
   }
   (void)cudaGetLastError();
   const bool is_absent =

@@ -86,6 +86,7 @@ Environment read_environment() {
   constexpr std::uint64_t kMostVersion = 99999;
   read.driver_version = static_cast<int>(number_of(
       "TRIREME_SIM_DRIVER", static_cast<std::uint64_t>(read.driver_version), 0, kMostVersion));
+  read.has_cublaslt = number_of("TRIREME_SIM_CUBLASLT", 1, 0, 1) != 0;
   read.nccl_version = static_cast<int>(number_of(
       "TRIREME_SIM_NCCL", static_cast<std::uint64_t>(read.nccl_version), 0, kMostVersion));
   read.cudnn_version = static_cast<int>(

@@ -15,7 +15,8 @@
 //   TRIREME_SIM_NAMES    the devices' names, separated by commas, such as "A,B MIG 1g.10gb"
 //                        (default: "simulated device")
 //   TRIREME_SIM_DRIVER   the version of CUDA that the driver runs (default: 13000); 0: no driver
-//   TRIREME_SIM_NCCL     the version of NCCL (default: 22809)
+//   TRIREME_SIM_CUBLASLT 0: no cuBLASLt (default: 1)
+//   TRIREME_SIM_NCCL     the version of NCCL (default: 22809); 0: none
 //   TRIREME_SIM_CUDNN    the version of cuDNN (default: 91900); 0: none
 //   CUDA_VISIBLE_DEVICES as with CUDA: which of the devices the process sees, by number or UUID, in
 //                        which order; the list ends before the first entry that is no device
@@ -38,6 +39,7 @@ struct Environment {
   std::string links = {};
   std::vector<std::string> names = {};  // of the first devices
   int driver_version = 13000;
+  bool has_cublaslt = true;
   int nccl_version = 22809;
   int cudnn_version = 91900;
   std::vector<int> visible = {};  // numbers of the devices that the process sees, of `devices`

@@ -21,6 +21,8 @@
 namespace trireme {
 namespace {
 
+// The oldest version with all functions that this program calls.
+constexpr int kOldestNccl = 21900;
 // NCCL connects several ranks of one GPU from this version on, if a variable of its own says so.
 constexpr int kNcclSharesFrom = 23000;
 constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
@@ -281,14 +283,23 @@ void Comparison::check_mps() const {
 }
 
 void Comparison::check_nccl() const {
+  if (!devices_.front().is_gpu) {
+    return;
+  }
   const std::vector<std::string> versions = all_gather_text(world_, nccl_version());
-  for (std::size_t rank = 0; rank < versions.size() && devices_.front().is_gpu; ++rank) {
+  for (std::size_t rank = 0; rank < versions.size(); ++rank) {
     if (versions[rank] != versions.front()) {
       throw ConfigError(fmt::format(
           "{} has {}, but {} has {}: versions of NCCL do not understand each other; install the "
           "same on all nodes, and check LD_LIBRARY_PATH there",
           who(0), versions.front(), who(rank), versions[rank]));
     }
+  }
+  if (nccl_version_code() < kOldestNccl) {
+    throw ConfigError(
+        fmt::format("all nodes have {}, but this program needs NCCL 2.19 or newer: install it, and "
+                    "check LD_LIBRARY_PATH there",
+                    versions.front()));
   }
 }
 

@@ -12,6 +12,10 @@ namespace trireme::cuda {
 inline constexpr BackEnd kBackEnd = BackEnd::real;
 inline std::string flavour_management_library() { return "libnvidia-ml.so.1"; }
 
+// Return why cuBLASLt and NCCL cannot be loaded; empty if they can (late_calls.cc).
+std::string flavour_cublaslt_error();
+std::string flavour_nccl_error();
+
 // Returns a function of cuDNN; null if it cannot be had, and then says why.
 inline void* flavour_cudnn_function(const char* name, std::string& why) {
   static void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);

@@ -7,6 +7,7 @@
 #include "src/device/cuda_device.h"
 #include "src/device/sim/call.h"
 #include "src/device/sim/cudnn_functions.h"
+#include "src/device/sim/environment.h"
 
 namespace trireme::cuda {
 
@@ -15,6 +16,14 @@ inline constexpr BackEnd kBackEnd = BackEnd::simulated;
 inline std::string flavour_management_library() {
   const char* const library = std::getenv("TRIREME_SIM_NVML");
   return library == nullptr ? "" : library;
+}
+
+// Return why cuBLASLt and NCCL cannot be loaded; empty if they can.
+inline std::string flavour_cublaslt_error() {
+  return sim::environment().has_cublaslt ? "" : "the simulated device has none";
+}
+inline std::string flavour_nccl_error() {
+  return sim::environment().nccl_version > 0 ? "" : "the simulated device has none";
 }
 
 // Returns a function of cuDNN; null if it cannot be had, and then says why.
