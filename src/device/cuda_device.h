@@ -48,7 +48,8 @@ struct DeviceFacts {
 };
 // Returns what can be known without using the device; free_bytes is 0.
 DeviceFacts device_identity(int index);
-// Makes the process a user of the device. Throws DeviceError if another one has it exclusively.
+// Makes the process a user of the device. Throws DeviceError if another one has it exclusively, and
+// ConfigError if this program holds no code for it.
 DeviceFacts device_facts(int index);
 // Returns whether two devices that this process sees can read each other's memory.
 bool can_access_peer(int device, int peer);
@@ -68,7 +69,7 @@ std::string management_library();
 // host computes.
 MemorySource& device_memory(int index);
 MemorySource& pinned_memory();
-// Makes a stream of the device.
+// Makes a stream of the device. Throws what device_facts() throws.
 std::shared_ptr<StreamQueue> make_queue(int index);
 
 // DeviceUse counts what slows down a training step on a GPU and should be rare, and launches of

@@ -137,6 +137,10 @@ class GpuOperations(unittest.TestCase):
             ("no-cublaslt", {"TRIREME_SIM_CUBLASLT": "0"}, 1, 2, "install cuBLAS of the CUDA"),
             ("auto-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "set train.device=cpu"),
             ("old-nccl", {"TRIREME_SIM_NCCL": "21805"}, 2, 2, "NCCL 2.18.5, but this program"),
+            ("no-code", {"TRIREME_SIM_CAPABILITY": "70"}, 2, 2,
+             "has compute capability 7.0, but this program was built for 8.0 and 9.0: use GPUs of"),
+            ("newer", {"TRIREME_SIM_CAPABILITY": "100"}, 1, 2, "CMAKE_CUDA_ARCHITECTURES=100-real"),
+            ("auto-no-code", {"TRIREME_SIM_CAPABILITY": "70"}, 1, 2, "train.device=cpu"),
             ("mismatch", mismatch, 1, 76, "after an update: restart the node"),
             ("fabric", fabric, 1, 76, "nvidia-fabricmanager"),
             ("auto-old-driver", old, 1, 2, "set train.device=cpu"),
@@ -163,6 +167,21 @@ class GpuOperations(unittest.TestCase):
         return subprocess.run([harness.MPIEXEC, *parts[0], ":", *parts[1]],
                               env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=240,
                               check=False)
+
+    def test_gpus_for_which_there_is_no_code_are_refused(self):
+        config = self.config("code")
+        harness.must(harness.run("train", config))
+        old = {"TRIREME_SIM_CAPABILITY": "75"}
+        words = "has compute capability 7.5, but this program was built for 8.0 and 9.0"
+        generate = ("generate", "--checkpoint", harness.run_dir(config) / "checkpoints",
+                    "--tokens", 1, "--device", "cuda")
+        for result in [harness.run("doctor", config, env=old), harness.run(*generate, env=old),
+                       self.ranks_of_two_kinds({}, old, "train", self.config("one-code"))]:
+            output = result.stdout + result.stderr
+            self.assertEqual(result.returncode, 2, output)
+            self.assertIn(words, output)
+            self.assertIn(UUID.format(1 if "rank 1" in output else 0), output)
+        harness.must(harness.run("train", self.config("8.6"), env={"TRIREME_SIM_CAPABILITY": "86"}))
 
     def test_a_node_without_a_library_is_at_fault(self):
         for variable, words in [("NCCL", "NCCL, which connects GPUs, cannot be loaded"),

@@ -3,10 +3,12 @@
 #include <cstdlib>
 
 #include <cuda_flavour.h>
+#include <fmt/ranges.h>
 
 #include "src/base/error.h"
 #include "src/device/cuda/cuda_check.h"
 #include "src/device/cuda/cuda_libraries.h"
+#include "src/device/cuda/device_code.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme::cuda {
@@ -51,6 +53,32 @@ std::string reason_text(cudaError_t error) {
     text += ": nvidia-smi -L shows the GPUs of this host";
   }
   return text;
+}
+
+std::string capability_text(int capability) {
+  return fmt::format("{}.{}", capability / 10, capability % 10);
+}
+
+// Refuses a device for which this program holds no code.
+void check_code(int index, int capability) {
+  const cudaError_t error = find_code();
+  if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction) {
+    cuda_check(error, "cudaFuncGetAttributes");
+    return;
+  }
+  (void)cudaGetLastError();  // the next check must not see this error again
+  std::vector<std::string> built_for;
+  for (const int each : code_capabilities()) {
+    built_for.push_back(capability_text(each));
+  }
+  constexpr int kLeast = 80;  // has cp.async and mma.sync for bf16
+  throw ConfigError(fmt::format(
+      "{} has compute capability {}, but this program was built for {}: {}, or compute on the CPU "
+      "(train.device=cpu, --device cpu)",
+      describe_device(index), capability_text(capability), fmt::join(built_for, " and "),
+      capability < kLeast
+          ? "use GPUs of 8.0 or later, which its kernels need"
+          : fmt::format("build it with -DCMAKE_CUDA_ARCHITECTURES={}-real", capability)));
 }
 
 }  // namespace
@@ -117,6 +145,7 @@ DeviceFacts device_facts(int index) {
   cuda_check(cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
   facts.bytes = static_cast<std::int64_t>(bytes);
   facts.free_bytes = static_cast<std::int64_t>(free_bytes);
+  check_code(index, facts.compute_capability);
   return facts;
 }
 

@@ -340,6 +340,9 @@ CudaQueue& cuda_queue(Stream& stream) {
 cudaStream_t cuda_stream(Stream& stream) { return cuda_queue(stream).native(); }
 Scratch& cuda_scratch(Stream& stream) { return cuda_queue(stream).scratch(); }
 
-std::shared_ptr<StreamQueue> make_queue(int index) { return std::make_shared<CudaQueue>(index); }
+std::shared_ptr<StreamQueue> make_queue(int index) {
+  (void)device_facts(index);  // refuses a device before the first kernel fails on it
+  return std::make_shared<CudaQueue>(index);
+}
 
 }  // namespace trireme::cuda

@@ -83,6 +83,8 @@ Environment read_environment() {
   read.faults = text_of("TRIREME_SIM_FAULT");
   read.links = text_of("TRIREME_SIM_LINKS");
   read.names = split(text_of("TRIREME_SIM_NAMES"), ',');
+  read.capability = static_cast<int>(
+      number_of("TRIREME_SIM_CAPABILITY", static_cast<std::uint64_t>(read.capability), 10, 999));
   constexpr std::uint64_t kMostVersion = 99999;
   read.driver_version = static_cast<int>(number_of(
       "TRIREME_SIM_DRIVER", static_cast<std::uint64_t>(read.driver_version), 0, kMostVersion));

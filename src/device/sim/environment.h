@@ -14,6 +14,8 @@
 //   TRIREME_SIM_LINKS    what connects the devices (see links.h)
 //   TRIREME_SIM_NAMES    the devices' names, separated by commas, such as "A,B MIG 1g.10gb"
 //                        (default: "simulated device")
+//   TRIREME_SIM_CAPABILITY  the devices' compute capability (default: 90); the program holds code
+//                        for 8.x and 9.x
 //   TRIREME_SIM_DRIVER   the version of CUDA that the driver runs (default: 13000); 0: no driver
 //   TRIREME_SIM_CUBLASLT 0: no cuBLASLt (default: 1)
 //   TRIREME_SIM_NCCL     the version of NCCL (default: 22809); 0: none
@@ -38,6 +40,7 @@ struct Environment {
   std::string faults = {};
   std::string links = {};
   std::vector<std::string> names = {};  // of the first devices
+  int capability = 90;
   int driver_version = 13000;
   bool has_cublaslt = true;
   int nccl_version = 22809;

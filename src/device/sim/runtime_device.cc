@@ -12,7 +12,6 @@
 namespace {
 
 constexpr int kCudaVersion = 13000;  // of the runtime
-constexpr int kMajor = 9;            // the compute capability
 constexpr int kProcessors = 4;
 constexpr unsigned kMaxBlocksYZ = 65535;
 
@@ -20,6 +19,19 @@ constexpr unsigned kMaxBlocksYZ = 65535;
 int number_of(int device) { return sim::environment().visible[static_cast<std::size_t>(device)]; }
 
 bool has_device(int device) { return device >= 0 && device < sim::machine().devices(); }
+
+// Says whether the program holds code for the devices, as if nvcc had compiled it for
+// __CUDA_ARCH_LIST__. Code for one compute capability runs on later ones of the same major version.
+cudaError_t check_code() {
+  for (const int architecture : {__CUDA_ARCH_LIST__}) {
+    const int capability = architecture / 10;
+    if (sim::environment().capability / 10 == capability / 10 &&
+        sim::environment().capability >= capability) {
+      return cudaSuccess;
+    }
+  }
+  return cudaErrorNoKernelImageForDevice;
+}
 
 cudaError_t check_shape(const cudaLaunchConfig_t& config, const void* kernel) {
   const dim3 blocks = config.gridDim;
@@ -42,6 +54,9 @@ namespace sim {
 cudaError_t launch(const cudaLaunchConfig_t& config, Kernel kernel) {
   if (const cudaError_t error = begin_call("cudaLaunchKernelEx"); error != cudaSuccess) {
     return error;
+  }
+  if (const cudaError_t error = check_code(); error != cudaSuccess) {
+    return end_call(error);
   }
   if (const cudaError_t error = check_shape(config, kernel.function); error != cudaSuccess) {
     return end_call(error);
@@ -115,7 +130,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->sharedMemPerMultiprocessor = sim::kMaxSharedBytes + 1024;
   properties->warpSize = sim::kWarpSize;
   properties->maxThreadsPerBlock = static_cast<int>(sim::kMaxThreads);
-  properties->major = kMajor;
+  properties->major = sim::environment().capability / 10;
+  properties->minor = sim::environment().capability % 10;
   properties->multiProcessorCount = kProcessors;
   properties->l2CacheSize = 1 << 20;
   properties->memoryBusWidth = 64;
@@ -182,6 +198,14 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = sim::environment().driver_version;
   return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  if (const cudaError_t error = sim::begin_call("cudaFuncGetAttributes"); error != cudaSuccess) {
+    return error;
+  }
+  *attributes = {sim::machine().kernel_shared_bytes(kernel)};
+  return sim::end_call(check_code());
 }
 
 cudaError_t cudaGetLastError() { return sim::take_last_error(); }

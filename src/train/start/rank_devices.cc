@@ -130,7 +130,8 @@ std::string users_of(const Sight& sight, Device device) {
 }
 
 // Makes this process a user of the device, which fails if another process has it exclusively.
-RankDevice use_device(Device device, std::string& fault) {
+// unfit: receives why this program cannot run on such a device.
+RankDevice use_device(Device device, std::string& fault, std::string& unfit) {
   RankDevice made;
   if (device.kind != DeviceKind::cuda) {
     return made;
@@ -145,13 +146,19 @@ RankDevice use_device(Device device, std::string& fault) {
             facts.bus,
             facts.multiprocessors,
             facts.compute_capability};
+  } catch (const ConfigError& error) {
+    unfit = error.what();
   } catch (const Error& error) {
     fault = error.what();
   }
   return made;
 }
 
-void check_all_can_use_theirs(const std::string& fault, Communicator& world) {
+void check_all_can_use_theirs(const std::string& fault, const std::string& unfit,
+                              Communicator& world) {
+  if (const std::string all_unfit = gather_faults(world, unfit); !all_unfit.empty()) {
+    throw ConfigError(all_unfit);
+  }
   const std::string faults = gather_faults(world, fault);
   if (!faults.empty()) {
     const std::int64_t rank = fault.empty() ? world.size() : world.rank();
@@ -321,12 +328,13 @@ std::vector<RankDevice> agree_on_devices(const RunConfig& config,
   const Device chosen = share_out(sight, places, world, config.train.share_device, fault);
   check_all_have_devices(fault, sight.is_device_fault, world);
   const std::vector<std::string> users = all_gather_text(world, users_of(sight, chosen));
-  const RankDevice own = use_device(chosen, fault);
+  std::string unfit;
+  const RankDevice own = use_device(chosen, fault, unfit);
   const std::string& others = users[static_cast<std::size_t>(world.rank())];
   if (!fault.empty() && !others.empty()) {
     fault += fmt::format(" ({})", others);
   }
-  check_all_can_use_theirs(fault, world);
+  check_all_can_use_theirs(fault, unfit, world);
   std::vector<RankDevice> devices;
   for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
     devices.push_back(rank_device_from_json(parse_json(text)));

@@ -18,9 +18,9 @@ namespace trireme {
 // this process a user of its GPU. warn: called on rank 0. in_use: called on rank 0 for each rank
 // whose GPU other processes use already; may be empty. Collective. Throws on all ranks alike:
 //
-//   ConfigError  no rank has a device; ranks share one, have a MIG slice or run under MPS without
-//                train.share_device; some compute on GPUs and others on the CPU; unlike GPUs or
-//                versions of NCCL
+//   ConfigError  no rank has a device; the program holds no code for one; ranks share one, have a
+//                MIG slice or run under MPS without train.share_device; some compute on GPUs and
+//                others on the CPU; unlike GPUs or versions of NCCL
 //   RankFault    some ranks lack a device that others have, or cannot use theirs
 std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::vector<RankPlace>& places, Communicator& world,

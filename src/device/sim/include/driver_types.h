@@ -14,8 +14,10 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorDevicesUnavailable = 46,
+  cudaErrorInvalidDeviceFunction = 98,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorNoKernelImageForDevice = 209,
   cudaErrorECCUncorrectable = 214,
   cudaErrorNvlinkUncorrectable = 220,
   cudaErrorInvalidResourceHandle = 400,
@@ -117,6 +119,11 @@ struct cudaDeviceProp {
   int pciBusID;
   int pciDeviceID;
   int pciDomainID;
+};
+
+// One of the fields that CUDA's structure has.
+struct cudaFuncAttributes {
+  int maxDynamicSharedSizeBytes;
 };
 
 struct cudaPointerAttributes {

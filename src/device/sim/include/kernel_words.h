@@ -25,6 +25,9 @@
 // block that runs. thread_local, so that shared_memory.cc can find it and fill it with NaN.
 #define __shared__ static thread_local
 
+// What nvcc defines in the preset `cuda`.
+#define __CUDA_ARCH_LIST__ 800, 900
+
 inline constexpr int warpSize = sim::kWarpSize;
 
 inline void __syncthreads() { sim::block_barrier(); }
