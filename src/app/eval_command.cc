@@ -18,6 +18,7 @@
 #include "src/compute/device_choice.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/load_model.h"
+#include "src/train/memory/held_memory.h"
 #include "src/train/start/open_dataset.h"
 
 namespace trireme {
@@ -87,13 +88,8 @@ void print_result(const EvalOptions& options, std::int64_t step, const Evaluatio
   }
 }
 
-void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
+void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
-  context.status.phase = "load";
-  const RankPlace& place = session.place();
-  check_exists(options.checkpoint);
-  DeviceContext device(choose_device(options.device, place.local_rank, place.local_size),
-                       compute_threads(place.threads()));
   const LoadedModel loaded =
       load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest);
@@ -126,6 +122,15 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
         "own folder",
         options.checkpoint));
   }
+}
+
+void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
+  context.status.phase = "load";
+  const RankPlace& place = context.session().place();
+  check_exists(options.checkpoint);
+  DeviceContext device(choose_device(options.device, place.local_rank, place.local_size),
+                       compute_threads(place.threads()));
+  naming_held_memory(device, [&] { evaluate_on(device, options, context); });
 }
 
 }  // namespace

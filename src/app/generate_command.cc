@@ -17,6 +17,7 @@
 #include "src/compute/device_choice.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
+#include "src/train/memory/held_memory.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -187,18 +188,8 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
   return read_prompts(options.prompts);
 }
 
-void generate(const GenerateOptions& options, AppContext& context) {
-  if (rank_before_start() != 0) {
-    return;  // of several processes under mpirun or srun, only the first one works
-  }
-  options.sampling.validate();
-  const std::vector<std::string> prompts = prompts_of(options);
-  (void)StopStrings(options.stop);
-  context.status.phase = "load";
-  check_exists(options.checkpoint);
-  DeviceContext device(
-      choose_device(options.device),
-      compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
+void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
+                 const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
       load_model(options.checkpoint, device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest);
@@ -233,6 +224,21 @@ void generate(const GenerateOptions& options, AppContext& context) {
       print_sample(prompt, sampling, seed);
     }
   }
+}
+
+void generate(const GenerateOptions& options, AppContext& context) {
+  if (rank_before_start() != 0) {
+    return;  // of several processes under mpirun or srun, only the first one works
+  }
+  options.sampling.validate();
+  const std::vector<std::string> prompts = prompts_of(options);
+  (void)StopStrings(options.stop);
+  context.status.phase = "load";
+  check_exists(options.checkpoint);
+  DeviceContext device(
+      choose_device(options.device),
+      compute_threads(options.threads > 0 ? options.threads : current_binding().cores));
+  naming_held_memory(device, [&] { generate_on(device, prompts, options, context); });
 }
 
 void add_sampling_options(CommandLine& command, GenerateOptions& options) {

@@ -140,8 +140,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   } catch (const Error& error) {
     end_with(context, error.exit_code(), error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    end_with(context, ExitCode::device, "memory",
-             "out of memory: use a smaller micro-batch or model, or fewer ranks on this host");
+    end_with(context, ExitCode::device, "memory", std::string(kOutOfMemory));
   } catch (const std::filesystem::filesystem_error& error) {
     try {
       throw_as_error(error);

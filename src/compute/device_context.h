@@ -52,6 +52,7 @@ class DeviceContext {
   const Pool& exchange() const { return exchange_; }
   const Pool& state() const { return state_; }
   const Pool& exchange_state() const { return exchange_state_; }
+  const Pool& staging() const { return staging_; }
 
   // Returns whether kernels accept views of the host's memory. Always true for a counting device,
   // which stands for the CPU.

@@ -114,7 +114,7 @@ LoopEnd Loop::run() {
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
   const std::int64_t step = p_.counters.step;
-  const StepResult result = run_step(*p_.step, p_.counters, stop_signal(), p_.engine);
+  const StepResult result = p_.step->run(p_.counters, stop_signal());
   fault("step.end");
   energy_.note_step();
   p_.host.status.step = p_.counters.step;
@@ -380,7 +380,8 @@ Training::~Training() = default;
 TrainingOutcome Training::run() {
   Recovery recovery(parts_->config, parts_->host);
   while (true) {
-    LoopEnd end = Loop(*parts_, recovery.records()).run();
+    const LoopEnd end =
+        naming_held_memory(parts_->engine, [&] { return Loop(*parts_, recovery.records()).run(); });
     if (!end.failed) {
       return end.outcome;
     }

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import unittest
 
 import harness
@@ -78,6 +79,18 @@ class Memory(unittest.TestCase):
         self.assertEqual(refused.returncode, 2, refused.stderr)
         self.assertIn("run.memory_check=off", refused.stderr)
         self.assertIn("smaller model", refused.stderr)
+
+    def test_a_limit_on_the_address_space_is_reported_with_what_is_held(self):
+        if b"__asan_init" in pathlib.Path(harness.PROGRAM).read_bytes():
+            self.skipTest("AddressSanitizer needs more address space: run another build")
+        config = self.config("limited", run__memory_check="off")
+        large = ["model.hidden=3072", "model.heads=24", "model.layers=5"]
+        limited = subprocess.run(
+            ["prlimit", "--as=1500000000", *harness.command(["train", config, *large])],
+            env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=240, check=False)
+        self.assertEqual(limited.returncode, 76, limited.stderr)
+        self.assertRegex(limited.stderr, "out of memory: .*; held by the pools of this rank: ")
 
     def test_what_is_predicted_is_what_is_taken(self):
         sizes = ["model.hidden=384", "model.heads=6", "model.vocab=8192", "checkpoint.every=1"]

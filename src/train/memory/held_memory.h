@@ -1,16 +1,34 @@
-// Says what holds the memory of a device when it runs out in a step.
+// Says what holds the memory of a rank when an allocation fails.
 #pragma once
 
+#include <new>
 #include <string>
 
-#include "src/train/engine/train_step.h"
+#include "src/base/error.h"
+#include "src/base/out_of_memory.h"
+#include "src/compute/device_context.h"
+#include "src/train/engine/engine.h"
 
 namespace trireme {
 
-// Returns what each pool of the engine's rank has taken and hands out.
+// Return what each pool has taken, and the most that it has handed out at one time. Pools keep both
+// numbers when an error unwinds what they have handed out.
+std::string held_by_pools(const DeviceContext& context);
+// Adds the memory of the engine's CUDA graphs.
 std::string held_by_pools(const Engine& engine);
 
-// Calls step.run(counters, signal). Adds what the pools hold to the message of a ResourceError.
-StepResult run_step(TrainStep& step, TrainingCounters& counters, int signal, const Engine& engine);
+// Returns work(). If that runs out of memory, of the device or of the host, the ResourceError says
+// what the pools of `holder` hold, a DeviceContext or an Engine, which outlives the call. Calls are
+// not nested.
+template <class Holder, class Work>
+auto naming_held_memory(const Holder& holder, Work work) {
+  try {
+    return work();
+  } catch (const ResourceError& error) {
+    throw ResourceError(fmt::format("{}; {}", error.what(), held_by_pools(holder)));
+  } catch (const std::bad_alloc&) {
+    throw ResourceError(fmt::format("{}; {}", kOutOfMemory, held_by_pools(holder)));
+  }
+}
 
 }  // namespace trireme

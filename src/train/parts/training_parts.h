@@ -79,6 +79,9 @@ struct TrainingParts {
 
  private:
   std::unique_ptr<StepTrace> make_trace();
+  Engine make_engine();
+  // Makes what comes after the engine.
+  void build(const std::optional<StartPoint>& start);
   void say_what_starts();
   void log_layout();
   void log_graphs();

@@ -13,6 +13,7 @@
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
+#include "src/train/memory/held_memory.h"
 #include "src/train/parts/training_parts.h"
 #include "src/train/recovery/replay_start.h"
 #include "src/train/recovery/step_records.h"
@@ -132,7 +133,8 @@ void Replay::run() {
   TrainingParts parts(config_, host_, start_);
   for (std::int64_t step = start_.step + 1; step <= last_; ++step) {
     parts.enter("train", config_.deadline.step);
-    const StepResult again = parts.step->run(parts.counters, host_.stop.signal());
+    const StepResult again = naming_held_memory(
+        parts.engine, [&] { return parts.step->run(parts.counters, host_.stop.signal()); });
     compare(step, again);
     if (again.judgement.breaks_off() || again.stop_signal != 0) {
       break;

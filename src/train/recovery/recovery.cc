@@ -10,6 +10,7 @@
 #include "mpi/rank_fault.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
+#include "src/train/memory/held_memory.h"
 #include "src/train/recovery/data_origin.h"
 #include "src/train/recovery/replay_start.h"
 
@@ -154,7 +155,8 @@ std::string Recovery::replay(const TrainingCounters& failed) {
   while (parts.counters.step <= step) {
     parts.enter("train", config_.deadline.step);
     const std::int64_t now = parts.counters.step;
-    const StepResult again = parts.step->run(parts.counters, host_.stop.signal());
+    const StepResult again = naming_held_memory(
+        parts.engine, [&] { return parts.step->run(parts.counters, host_.stop.signal()); });
     compare(parts, now, again,
             fmt::format("step {} stood out; replayed from step {}", step + 1, from));
     if (again.judgement.breaks_off()) {

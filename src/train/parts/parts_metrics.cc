@@ -1,0 +1,78 @@
+#include <limits>
+
+#include "mpi/agreement.h"
+#include "src/base/units.h"
+#include "src/nn/model_size.h"
+#include "src/train/engine/loss_scale.h"
+#include "src/train/parts/training_parts.h"
+
+namespace trireme {
+
+std::optional<double> TrainingParts::logged_validation_loss() const {
+  // NaN stands for null in the line, infinity for a missing line.
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double loss = kNone;
+  run_on_root(world, [&] {
+    loss = trireme::logged_validation_loss(RunDirectory(config.run_dir).metrics(), counters.step)
+               .value_or(kNone);
+    return std::string();
+  });
+  world.broadcast({&loss, 1, DType::f64}, 0).wait();
+  return loss == kNone ? std::nullopt : std::optional(loss);
+}
+
+StepMetrics TrainingParts::place_metrics() const {
+  const BatchSchedule batches = config.batches();
+  const std::int64_t behind = counters.batches();
+  StepMetrics m;
+  m.step = counters.step;
+  m.samples = counters.samples(batches);
+  m.tokens = m.samples * config.data.sequence;
+  m.tokens_left =
+      (batches.before(behind + config.train.steps - counters.step) - batches.before(behind)) *
+      config.data.sequence;
+  m.skipped_steps = counters.skipped_steps;
+  m.device = host.devices == nullptr ? "cpu" : host.devices->front().kind_text();
+  if (config.train.scales_loss()) {
+    m.loss_scale = loss_scale(config.train, counters);
+    m.overflows = counters.loss_scale.overflows;
+  }
+  return m;
+}
+
+StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  StepMetrics m = place_metrics();
+  m.global_batch = config.batches().size_of(counters.batches() - 1);
+  m.loss = pending.loss;
+  m.loss_mean = counters.loss_window.mean();
+  m.grad_norm = pending.grad_norm;
+  m.lr = learning_rate(config.optimizer.schedule, counters.step - 1);
+  for (double* rate :
+       {&m.tokens_per_s, &m.step_ms, &m.flops_per_s_per_rank, &m.mfu, &m.data_wait_ms,
+        &m.comm_exposed_ms, &m.tensor_wait_ms, &m.pipeline_wait_ms, &m.checkpoint_stall_ms}) {
+    *rate = kUnknown;
+  }
+  m.memory_bytes = resident_bytes();
+  return m;
+}
+
+void TrainingParts::make_metrics() {
+  const RunDirectory run(config.run_dir);
+  // A line that lacks the pending evaluation is written again once that is done.
+  const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
+                        !trireme::logged_validation_loss(run.metrics(), counters.step);
+  metrics = std::make_unique<MetricsLog>(
+      run, host.log,
+      MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.batches(),
+                  counters.batches() - counters.step, config.log_format, config.energy});
+  metrics->keep_openmetrics(config, world.size());
+  host.log.info(fmt::format(
+      "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}",
+      format_count(static_cast<double>(parameter_count(config.model))),
+      config.batches().stages() > 1 ? "up to " : "", counted(config.tokens_per_step(), "token"),
+      counted(config.micro_batches(), "micro-batch"), layout.grid.dp(), counters.step,
+      config.train.steps, format_rate(ceiling->flops(), "FLOP/s")));
+}
+
+}  // namespace trireme
