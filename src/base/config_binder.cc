@@ -21,10 +21,16 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
+// Returns whether a number begins like 010, which is 8 in some versions of YAML and 10 in others.
+bool may_be_octal(std::string_view text) {
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  return digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+}
+
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = code == std::errc() && end == text.data() + text.size();
+  const bool whole = code == std::errc() && end == text.data() + text.size() && !may_be_octal(text);
   return whole ? std::optional(number) : std::nullopt;
 }
 
@@ -32,7 +38,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 std::optional<double> parse_real(std::string_view text) {
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = code == std::errc() && end == text.data() + text.size();
+  const bool whole = code == std::errc() && end == text.data() + text.size() && !may_be_octal(text);
   return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
