@@ -18,6 +18,7 @@ constexpr std::size_t kReceivesAhead = 2;
 struct Transfer {
   Tensor tensor;
   Pending pending;
+  std::size_t arrival = 0;  // for sends: steps_of_arrival()
 };
 
 }  // namespace
@@ -26,8 +27,13 @@ struct Transfer {
 // buffers are freed.
 class PipelineRunner::Run {
  public:
-  Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work)
-      : runner_(runner), steps_(steps), work_(work), stage_(runner.tools_.pp.rank()) {}
+  Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work,
+      std::span<const std::size_t> arrivals)
+      : runner_(runner),
+        steps_(steps),
+        work_(work),
+        arrivals_(arrivals),
+        stage_(runner.tools_.pp.rank()) {}
   ~Run() {
     for (Transfer& receive : receives_) {
       receive.pending.abandon();
@@ -40,10 +46,14 @@ class PipelineRunner::Run {
   Run& operator=(const Run&) = delete;
 
   void execute() {
-    for (const PipelineStep& step : steps_) {
-      settle_sends();
+    for (std::size_t number = 0; number < steps_.size(); ++number) {
+      const PipelineStep& step = steps_[number];
+      if (arrivals_.empty()) {
+        settle_sends();
+      }
       post_receives(1);
       Tensor input = take_input(step);
+      release_sends(number);
       post_receives(kReceivesAhead);
       const double start = watch_.seconds();
       SpanTimer span(runner_.tools_.spans, SpanKind::compute, name_of(step.kind),
@@ -68,7 +78,7 @@ class PipelineRunner::Run {
       const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
       if (from && from->peer != stage_) {
         Tensor tensor(runner_.tools_.context.exchange(), runner_.activation_, runner_.dtype_);
-        receives_.push_back({tensor, Pending()});
+        receives_.push_back({tensor, Pending(), 0});
         receives_.back().pending = runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from),
                                                           &runner_.tools_.context.stream());
       }
@@ -127,7 +137,8 @@ class PipelineRunner::Run {
       own_.emplace(to->message, std::move(tensor));
       return;
     }
-    sends_.push_back({std::move(tensor), Pending()});
+    sends_.push_back({std::move(tensor), Pending(),
+                      arrivals_.empty() ? steps_.size() : arrivals_[next_send_++]});
     Transfer& send = sends_.back();
     const SpanTimer span(runner_.tools_.spans, SpanKind::send, name_of(to->message.kind),
                          detail_of(*to));
@@ -155,6 +166,17 @@ class PipelineRunner::Run {
     });
   }
 
+  // Frees the tensors that have arrived before the step's input did. The wait takes no time.
+  void release_sends(std::size_t step) {
+    std::erase_if(sends_, [&](Transfer& send) {
+      const bool arrived = send.arrival <= step;
+      if (arrived) {
+        send.pending.wait(runner_.tools_.context.stream());
+      }
+      return arrived;
+    });
+  }
+
   void note(const TimedStep& timed) {
     runner_.timings_.compute_seconds += timed.end - timed.start;
     runner_.timings_.timeline.push_back(timed);
@@ -169,6 +191,8 @@ class PipelineRunner::Run {
   PipelineRunner& runner_;
   std::span<const PipelineStep> steps_;
   StageWork& work_;
+  std::span<const std::size_t> arrivals_;
+  std::size_t next_send_ = 0;  // the number of the next send in arrivals_
   int stage_;
   Stopwatch watch_;
   std::deque<Transfer> receives_;          // posted, in the order of their steps
@@ -183,11 +207,12 @@ PipelineRunner::PipelineRunner(const Tools& tools, const PipelineShape& shape,
   check(tools.pp.size() == shape.stages, "every rank of the group is a stage");
 }
 
-void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work) {
+void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work,
+                         std::span<const std::size_t> arrivals) {
   timings_.seconds = timings_.compute_seconds = 0;
   timings_.wait.clear();
   timings_.timeline.clear();
-  Run(*this, steps, work).execute();
+  Run(*this, steps, work, arrivals).execute();
 }
 
 }  // namespace trireme

@@ -1,8 +1,8 @@
 // PipelineRunner runs one rank's part of a schedule: it calls StageWork step by step and transfers
 // activations and gradients between the stages meanwhile. Receives are posted ahead of the step
-// that needs them. Sends are not waited for before the end of the run, and hold their tensors until
-// these have left, so that stages that send to each other at the same time do not deadlock. Owned
-// by the training loop and used by its thread alone.
+// that needs them. A send holds its tensor until that has left, and is waited for only where it is
+// known to have arrived, or at the end of the run, so that stages that send to each other at the
+// same time do not deadlock. Owned by the training loop and used by its thread alone.
 #pragma once
 
 #include <span>
@@ -41,8 +41,11 @@ class PipelineRunner {
 
   // Runs this rank's steps; all ranks call it with the same schedule at the same time. Sends are
   // complete before later work on the stream. An error passes through, and fails the group's
-  // operations.
-  void run(std::span<const PipelineStep> steps, StageWork& work);
+  // operations. arrivals: steps_of_arrival() of the schedule, so that tensors are freed at the same
+  // steps whatever the timing, even if the host is far ahead of the device. If empty, each tensor
+  // is freed as soon as the host finds that it has left.
+  void run(std::span<const PipelineStep> steps, StageWork& work,
+           std::span<const std::size_t> arrivals = {});
 
   const Timings& timings() const { return timings_; }
 

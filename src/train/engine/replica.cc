@@ -5,7 +5,9 @@
 
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
+#include "src/compute/counting_device.h"
 #include "src/nn/device_tokens.h"
+#include "src/parallel/pipeline/pipeline_message.h"
 
 namespace trireme {
 namespace {
@@ -258,8 +260,9 @@ Replica::Replica(Parts parts)
                   ? std::make_unique<MicroBatchGraphs>(parts_.chunks, parts_.group, parts_.context,
                                                        parts_.config.model.dropout > 0)
                   : nullptr),
-      shape_(parts_.layout.shape),
-      steps_(make_schedule(parts_.layout.schedule, shape_, parts_.pp.rank())) {}
+      shape_(parts_.layout.shape) {
+  make_steps();
+}
 
 Replica::~Replica() = default;
 
@@ -281,7 +284,14 @@ bool Replica::reads_tokens() const {
 void Replica::schedule(std::int64_t micro_batches) {
   if (shape_.micro_batches != micro_batches) {
     shape_.micro_batches = micro_batches;
-    steps_ = make_schedule(parts_.layout.schedule, shape_, parts_.pp.rank());
+    make_steps();
+  }
+}
+
+void Replica::make_steps() {
+  steps_ = make_schedules(parts_.layout.schedule, shape_);
+  if (acts_as_cuda(parts_.context.device())) {
+    arrivals_ = steps_of_arrival(steps_, shape_, parts_.pp.rank());
   }
 }
 
@@ -332,7 +342,7 @@ MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences, doubl
   work.train(step, sequences, loss_scale, micro_batches);
   PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape_,
                         activation_shape(config.train.micro_batch), config.compute_dtype());
-  runner.run(steps_, work);
+  runner.run(steps_.at(static_cast<std::size_t>(parts_.pp.rank())), work, arrivals_);
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
   return work.output();

@@ -87,11 +87,15 @@ class Replica {
 
   Shape activation_shape(std::int64_t batch) const;
   void schedule(std::int64_t micro_batches);
+  void make_steps();
 
   Parts parts_;
   std::unique_ptr<MicroBatchGraphs> graphs_;
-  PipelineShape shape_;              // of the schedule in steps_
-  std::vector<PipelineStep> steps_;  // the schedule
+  PipelineShape shape_;  // of the schedule in steps_
+  PipelineSteps steps_;  // the schedule of all stages
+  // steps_of_arrival() on a GPU, so that the memory of a step does not depend on timing; empty on
+  // the CPU, where a tensor is freed as soon as it has left.
+  std::vector<std::size_t> arrivals_;
   PipelineRunner::Timings timings_;
   double data_wait_seconds_ = 0;
 };
