@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 10'000'000;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array<std::string_view, 26> kFields = {"loss",
+constexpr std::array<std::string_view, 28> kFields = {"loss",
                                                       "loss_mean",
                                                       "val_loss",
                                                       "grad_norm",
@@ -33,6 +33,8 @@ constexpr std::array<std::string_view, 26> kFields = {"loss",
                                                       "gpu_joules_per_step",
                                                       "cpu_joules_per_token",
                                                       "gpu_joules_per_token",
+                                                      "cpu_watts",
+                                                      "gpu_watts",
                                                       "cpu_joules_per_checkpoint",
                                                       "gpu_joules_per_checkpoint",
                                                       "co2_grams_per_step",

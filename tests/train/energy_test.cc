@@ -47,12 +47,15 @@ TEST_F(EnergyTest, IsReportedPerStepAndToken) {
   zone("intel-rapl:0", "package-0", "1000000");
   SelfCommunicator world;
   std::vector<RankPlace> places(1);
+  const Stopwatch watch;
   RunEnergy energy(world, nullptr, places, folder_.path());
   zone("intel-rapl:0", "package-0", "4000000");
   StepMetrics metrics;
   energy.add_to(metrics, 2, 100);
   EXPECT_DOUBLE_EQ(metrics.cpu_joules.value(), 1.5);
   EXPECT_DOUBLE_EQ(metrics.step_tokens, 50);
+  EXPECT_GT(metrics.energy_seconds, 0);
+  EXPECT_LE(2 * metrics.energy_seconds, watch.seconds());
   EXPECT_FALSE(metrics.gpu_joules);
   fs::remove(folder_.path() / "sys/class/powercap/intel-rapl:0/energy_uj");
   metrics = {};

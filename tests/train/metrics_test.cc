@@ -149,6 +149,18 @@ TEST_F(MetricsLogTest, ALineHasTheBitsOfItsLosses) {
   EXPECT_EQ(line.at("val_loss_bits"), "c0000000");
 }
 
+TEST_F(MetricsLogTest, PowerIsTheEnergyOverTheTimeInWhichItWasUsed) {
+  StepMetrics m = step_of(1);
+  m.step_ms = 100;  // without evaluations, which use energy
+  m.gpu_joules = 150;
+  write(0, {m});
+  EXPECT_TRUE(lines().front().at("gpu_watts").is_null());
+  m.energy_seconds = 0.25;
+  write(0, {m});
+  EXPECT_EQ(lines().front().at("gpu_watts"), 600.0);
+  EXPECT_TRUE(lines().front().at("cpu_watts").is_null());
+}
+
 TEST_F(MetricsLogTest, NumbersThatAreNoneAreNull) {
   StepMetrics m = step_of(1);
   m.loss = std::numeric_limits<double>::infinity();

@@ -48,6 +48,7 @@ RunGauges full_gauges() {
   g.metrics.gpu_joules = 100;
   g.metrics.device = "NVIDIA H100";
   g.metrics.step_tokens = 1000;
+  g.metrics.energy_seconds = 0.25;
   g.validation_loss = 3;
   g.step = 12;
   g.steps = 20;
@@ -77,7 +78,7 @@ TEST(OpenMetricsText, HasTheValuesInBaseUnits) {
         "trireme_step_seconds" + labels + "} 0.5", "trireme_loss" + labels + "} 2.5",
         "trireme_time_left_seconds" + labels + "} 2", "trireme_goodput_ratio" + labels + "} 0.4",
         "trireme_restarts" + labels + "} 2",
-        "trireme_power_watts" + labels + ",source=\"cpu\"} 100",
+        "trireme_power_watts" + labels + ",source=\"cpu\"} 200",
         "trireme_energy_per_token_joules" + labels + ",source=\"gpu\"} 0.1",
         "trireme_carbon_per_step_grams" + labels + "} 0.03",
         "trireme_run_info" + labels + ",device=\"NVIDIA H100\"} 1"}) {

@@ -108,6 +108,7 @@ RunEnergy::RunEnergy(Communicator& world, const std::vector<RankDevice>* devices
     uuid_ = (*devices)[me].is_slice() ? "" : (*devices)[me].uuid;
   }
   const Reading now = read();
+  since_ = Stopwatch();
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;
   const bool has_value =
@@ -184,6 +185,7 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
     return;
   }
   const Reading now = read();
+  const double seconds = std::exchange(since_, Stopwatch()).seconds();
   const bool went_back = now.gpu < last_gpu_;  // the driver was loaded anew
   std::array<double, 7> sums = {now.gpu - last_gpu_,
                                 now.cpu - last_cpu_,
@@ -198,6 +200,7 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
       .all_reduce({sums.data(), static_cast<std::int64_t>(sums.size()), DType::f64}, ReduceOp::sum)
       .wait();
   metrics.step_tokens = static_cast<double>(tokens) / static_cast<double>(steps);
+  metrics.energy_seconds = seconds / static_cast<double>(steps);
   if (sums[2] == 0 && sums[4] > 0) {
     metrics.gpu_joules = sums[0] / static_cast<double>(steps);
     metrics.gpu_save_joules = per_save(sums[5], metrics.saves);

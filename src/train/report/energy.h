@@ -13,6 +13,7 @@
 
 #include "mpi/communicator.h"
 #include "mpi/topology.h"
+#include "src/base/stopwatch.h"
 #include "src/device/nvml/gpu_monitor.h"
 #include "src/train/report/metrics.h"
 #include "src/train/run/rank_device.h"
@@ -79,6 +80,7 @@ class RunEnergy {
   std::unique_ptr<GpuMonitor> monitor_;
   std::optional<ProcessorEnergy> processors_;
   std::string complaint_;
+  Stopwatch since_;  // the constructor or add_to() has last read the counters
   double last_gpu_ = 0;
   double last_cpu_ = 0;
   double before_save_gpu_ = 0;

@@ -74,8 +74,10 @@ nlohmann::ordered_json to_json(const StepMetrics& m, const EnergyConfig& factors
                                  {"device", m.device},
                                  {"gpu_joules_per_step", number(m.gpu_joules)},
                                  {"gpu_joules_per_token", number(m.gpu_joules, m.step_tokens)},
+                                 {"gpu_watts", number(m.gpu_joules, m.energy_seconds)},
                                  {"cpu_joules_per_step", number(m.cpu_joules)},
                                  {"cpu_joules_per_token", number(m.cpu_joules, m.step_tokens)},
+                                 {"cpu_watts", number(m.cpu_joules, m.energy_seconds)},
                                  {"time", wall_clock_seconds()}};
   if (m.device_waits) {
     json["device_waits"] = number(*m.device_waits);

@@ -54,7 +54,8 @@ struct StepMetrics {
   // Joules of all GPUs and of all hosts' processors, per step; nothing if they cannot be read.
   std::optional<double> gpu_joules = {};
   std::optional<double> cpu_joules = {};
-  double step_tokens = 0;  // mean of the steps to which the joules belong
+  double step_tokens = 0;     // mean of the steps to which the joules belong
+  double energy_seconds = 0;  // in which they were used, per step, by the clock of this rank
   // The same while saves stalled training, per save; nothing if there was no save, too.
   std::optional<double> gpu_save_joules = {};
   std::optional<double> cpu_save_joules = {};

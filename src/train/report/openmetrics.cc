@@ -164,9 +164,8 @@ void add_speed(Writer& w, const StepMetrics& m) {
 }
 
 void add_energy(Writer& w, const StepMetrics& m, const EnergyConfig& factors) {
-  const double seconds = m.step_ms * kPerMillisecond;
   w.by_source("power_watts", "Mean power since the step logged before.",
-              divided(m.cpu_joules, seconds), divided(m.gpu_joules, seconds));
+              divided(m.cpu_joules, m.energy_seconds), divided(m.gpu_joules, m.energy_seconds));
   w.by_source("energy_per_step_joules", "Energy per step, with saves and evaluations.",
               m.cpu_joules, m.gpu_joules);
   w.by_source("energy_per_token_joules", "Energy per token, with saves and evaluations.",
