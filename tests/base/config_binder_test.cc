@@ -181,7 +181,6 @@ TEST(ConfigBinder, RefusesEachWrongValue) {
                             "model.layers=7 ",
                             "model.layers=0x7",
                             "model.layers=07",
-                            "model.layers=-07",
                             "train.steps=010",
                             "parallel.dp=02",
                             "optimizer.lr=01",
