@@ -1,6 +1,8 @@
-// Reads any bytes as an audit log, an envelope, a trust file, base64 and the head of a log.
+// Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a trust file,
+// base64, a URI and the head of a log.
 #include "src/evidence/audit_check.h"
 #include "src/evidence/base64.h"
+#include "src/evidence/bundle.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
@@ -15,6 +17,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     (void)find_signature(envelope, demands.trusted);
     require(to_text(parse_envelope(to_text(envelope), "text")) == to_text(envelope));
   });
+  refuses_only_with<DataError>([&] {
+    const std::string statement = statement_text(parse_statement(text));
+    require(statement_text(parse_statement(statement)) == statement);
+  });
+  refuses_only_with<DataError>([&] {
+    std::string lines;
+    for (const SignedStatement& each : parse_bundle(text, "input", demands.trusted)) {
+      lines += each.line + "\n";
+    }
+    require(lines == text);
+  });
+  require(path_of_uri(file_uri("/" + std::string(text))) ==
+          (text.find('\0') == std::string_view::npos ? "/" + std::string(text) : ""));
+  (void)path_of_uri(text);
   refuses_only_with<DataError>([&] {
     for (const TrustedKey& trusted : parse_trusted_keys(text, "input")) {
       require(parse_trusted_keys(trusted.key.to_pem(), "text")[0].key.id() == trusted.key.id());

@@ -246,7 +246,7 @@ def reports():
 
 
 def evidence(program, folder):
-    """Makes an audit log that is signed by the key which the target trusts."""
+    """Makes an audit log and statements that are signed by the key which the target trusts."""
     der = bytes.fromhex("302e020100300506032b657004220420") + bytes([1, 2, 3]) + bytes(29)
     key = folder / "key"
     label = "PRIVATE KEY-----"
@@ -261,6 +261,22 @@ def evidence(program, folder):
     head = next(json.loads(line) for line in log.read_text().splitlines() if '"head"' in line)
     put("evidence_fuzz", "envelope", json.dumps(head["head"]) + "\n")
     put("evidence_fuzz", "head", "12:" + head["prev"])
+    site = dict(os.environ, TRIREME_SITE_DIR=str(SOURCE / "tests/support/no_site"),
+                TRIREME_AUDIT__KEY=str(key))
+    (folder / "raw.txt").write_text("a raw file\n" * 20)
+    subprocess.run([program, "data", "pack", "--out", folder / "signed", folder / "raw.txt"],
+                   check=True, stdout=subprocess.DEVNULL, env=site)
+    bundle = (folder / "signed/provenance.intoto.jsonl").read_text()
+    statement = json.loads(base64.b64decode(json.loads(bundle)["payload"]))
+    put("evidence_fuzz", "bundle-of-dataset", bundle)
+    manifest = next(each for each in statement["subject"] if each["name"] == "manifest.json")
+    statement["predicate"]["buildDefinition"]["resolvedDependencies"] = [
+        dict(manifest, name="parent", uri="file:///runs/a%20b/step-00000002/manifest.json")]
+    put("evidence_fuzz", "statement", json.dumps(statement))
+    child = {"payloadType": "application/vnd.in-toto+json", "payload": base64.b64encode(
+        json.dumps(statement).encode()).decode(), "signatures": []}
+    put("evidence_fuzz", "bundle", json.dumps(child, separators=(",", ":")) + "\n" + bundle)
+    put("evidence_fuzz", "uri", "file:///a%20b/%C3%A4")
     subprocess.run([program, "audit", "keygen", "--out", folder / "new", "--name", "a"], check=True,
                    stdout=subprocess.DEVNULL)
     put("evidence_fuzz", "trust", (folder / "new.pub").read_text() + "# b\n" +

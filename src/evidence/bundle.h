@@ -1,0 +1,44 @@
+// A bundle is a file of signed statements, in the form of an in-toto attestation bundle
+// (https://github.com/in-toto/attestation/blob/main/spec/v1/bundle.md): JSON Lines, each line an
+// envelope (envelope.h) with a statement (statement.h). It lies beside the files that its first
+// line describes:
+//
+//   line 1       this checkpoint or dataset
+//   line 2       the checkpoint's parent, that is, the one from which its run was resumed
+//   line 3 ...   the parent's parent, and so on; at most kMostAncestors lines
+//
+// The lines of the ancestors are copies: they keep the lineage when the ancestors themselves have
+// been deleted. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/evidence/envelope.h"
+#include "src/evidence/statement.h"
+
+namespace trireme {
+
+inline constexpr const char* kBundleName = "provenance.intoto.jsonl";
+inline constexpr const char* kManifestSubject = "manifest.json";
+inline constexpr std::size_t kMostAncestors = 255;
+
+struct SignedStatement {
+  std::string line;  // as it stands in the file, without the line end
+  Provenance provenance;
+  SignatureFinding signature;
+  std::vector<std::string> other_signers;  // identities of keys that are not trusted
+};
+
+// Throws DataError that names `origin` and the line if the text is not a bundle as Trireme writes
+// it, byte by byte, or if a line is not about the parent of the line before it. Whether the
+// signatures are good is up to the caller.
+std::vector<SignedStatement> parse_bundle(std::string_view text, const std::string& origin,
+                                          const std::vector<TrustedKey>& trusted);
+
+// Returns the text of a bundle: a new line, then those of the ancestors, as far as they fit.
+// `ancestors` is the bundle of the parent, or "".
+std::string bundle_text(const Envelope& envelope, std::string_view ancestors);
+
+}  // namespace trireme

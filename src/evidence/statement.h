@@ -1,0 +1,68 @@
+// A statement says which files exist and where they come from: an in-toto Statement v1
+// (https://github.com/in-toto/attestation) whose predicate is SLSA Provenance v1
+// (https://slsa.dev/spec/v1.0/provenance):
+//
+//   {"_type": "https://in-toto.io/Statement/v1",
+//    "subject": [{"name": "manifest.json", "digest": {"sha256": "<64 digits>"}}, ...],
+//    "predicateType": "https://slsa.dev/provenance/v1",
+//    "predicate": {
+//     "buildDefinition": {"buildType": "urn:trireme:train:1",
+//      "externalParameters": {...}, "internalParameters": {...},
+//      "resolvedDependencies": [
+//       {"name": "data.train", "uri": "file:///...", "digest": {"sha256": "<64 digits>"}}, ...]},
+//     "runDetails": {"builder": {"id": "..."},
+//      "metadata": {"invocationId": "...", "startedOn": "...Z", "finishedOn": "...Z"}}}}
+//
+// It is the payload of an envelope (envelope.h). Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/json_value.h"
+
+namespace trireme {
+
+inline constexpr std::string_view kStatementType = "application/vnd.in-toto+json";
+inline constexpr std::string_view kTrainBuildType = "urn:trireme:train:1";
+inline constexpr std::string_view kPackBuildType = "urn:trireme:data-pack:1";
+
+struct Subject {
+  std::string name;    // path of a file, relative to the folder of the statement
+  std::string sha256;  // 64 digits
+};
+
+struct Material {
+  std::string name;    // "data.train", "data.validation", "program", "config", "parent", "input"
+  std::string uri;     // where it was
+  std::string sha256;  // 64 digits; empty if there is no file that could have a digest
+};
+
+struct Provenance {
+  std::string build_type{kTrainBuildType};
+  std::vector<Subject> subjects;
+  std::vector<Material> materials;
+  JsonValue parameters;  // what the user has chosen
+  JsonValue details;     // what the program has found: hosts, versions
+  std::string builder;
+  std::string invocation;
+  std::string started;
+  std::string finished;
+
+  // Return nullptr if there is none of that name.
+  const Material* find(std::string_view name) const;
+  const Subject* find_subject(std::string_view name) const;
+};
+
+std::string statement_text(const Provenance& provenance);
+// Ignores unknown fields, as the specifications demand. Throws DataError if the text is not such a
+// statement, or if a subject's name leads out of the folder.
+Provenance parse_statement(std::string_view text);
+
+// Returns the URI of a file.
+std::string file_uri(const std::string& absolute_path);
+// Returns the path of such a URI, or "" for any other URI.
+std::string path_of_uri(std::string_view uri);
+
+}  // namespace trireme
