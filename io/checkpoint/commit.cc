@@ -27,15 +27,23 @@ void check_presence(const CommitPlan& plan) {
   }
 }
 
+void write_new(const fs::path& path, const std::string& text) {
+  File file = File::create_new(path);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.sync();
+  file.close();
+}
+
 void write_manifest(const CommitPlan& plan) {
   fault("ckpt.manifest_write");
   const std::string text = to_text(plan.manifest);
   // Never commit a manifest that can't be read back.
   (void)parse_manifest(text, "the new manifest");
-  File file = File::create_new(plan.attempt / kManifestName);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.sync();
-  file.close();
+  if (plan.provenance) {
+    write_new(plan.attempt / kProvenanceName, plan.provenance(plan.manifest, text));
+    fault("ckpt.provenance_written");
+  }
+  write_new(plan.attempt / kManifestName, text);
   fault("ckpt.manifest_written");
   sync_directory(plan.attempt);
   fault("ckpt.directory_synced");

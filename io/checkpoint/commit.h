@@ -3,7 +3,8 @@
 //
 //   1. check that every shard is present in    4. set an existing step of that number aside
 //      full size                               5. rename to step-NNNNNNNN, fsync the parent
-//   2. manifest.json: create, write, fsync;    6. write LATEST; delete what was set aside
+//   2. the provenance, if any, and then        6. write LATEST; delete what was set aside
+//      manifest.json: create, write, fsync;
 //      fsync the folder
 //   3. check that the lock is still ours
 //
@@ -11,17 +12,23 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/run_lock.h"
 
 namespace trireme {
 
+// Returns the contents of the provenance for a manifest with this text.
+using MakeProvenance = std::function<std::string(const Manifest&, std::string_view text)>;
+
 struct CommitPlan {
   std::filesystem::path folder;   // the checkpoint folder
   std::filesystem::path attempt;  // the attempt's folder, within `folder`
   Manifest manifest;
+  MakeProvenance provenance = {};  // may be empty
 };
 
 // Returns a warning if something failed after the checkpoint was safe, else "". Throws if the step

@@ -6,7 +6,6 @@
 
 #include <sys/stat.h>
 
-#include "io/checkpoint/commit.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/shard_plan.h"
 #include "mpi/agreement.h"
@@ -104,7 +103,8 @@ std::string DiskTarget::commit(Manifest manifest) {
   manifest.generation = generation_;
   manifest.read_back = options_.io.read_back;
   const std::lock_guard<std::mutex> names(names_);
-  return trireme::commit({options_.folder, attempt_folder(), std::move(manifest)}, *lock_);
+  return trireme::commit(
+      {options_.folder, attempt_folder(), std::move(manifest), options_.provenance}, *lock_);
 }
 
 std::string DiskTarget::settle(bool durable) {

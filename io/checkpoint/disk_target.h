@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "io/checkpoint/commit.h"
 #include "io/checkpoint/run_lock.h"
 #include "io/checkpoint/save_target.h"
 #include "io/checkpoint/shard_file.h"
@@ -26,6 +27,7 @@ struct DiskOptions {
   ShardIo io = {};
   int copy_threads = 0;  // threads that copy a snapshot; 0 means all processors of this process
   std::string software = "trireme";
+  MakeProvenance provenance = {};  // used on rank 0, in the background; may be empty
   LockTimes lock = {};
 };
 

@@ -8,18 +8,19 @@
 //    "config": {...}, "numerics": {...}, "extra": {...},
 //    "shards": [{"file": "shard-00000.safetensors", "bytes": N,
 //                "xxh3": "<16 digits, the file's XXH3-64>",
-//                "blocks": "<16 digits for each MiB of the file>"}, ...],
+//                "blocks": "<16 digits for each MiB of the file>",
+//                "sha256": "<64 digits, the file's SHA-256>"}, ...],     if provenance is written
 //    "tensors": [{"name": "wte.weight", "dtype": "F32", "shape": [V, C],
 //                 "blocks": [{"shard": 0, "offset": 4096, "kind": "box"|"flat",
 //                             "start": [...], "length": [...]}, ...]}, ...],
 //    "seal": "sha256:<64 digits>"}             over everything before it (src/base/sealed_json.h)
 //
-// A reader compares the digests in `blocks`, which cover every byte. It does not compare `xxh3`,
-// which is for other programs such as xxhsum, because a digest of the whole file needs all bytes
-// in order. `shard` is an index into `shards`, `offset` is in bytes from the start of that file,
-// and start and length form an Extent. Tensors are sorted bytewise by name. Each tensor and each
-// shard has a line of its own. Unknown fields are ignored. A later version may change everything
-// except the meaning of `version`.
+// A reader compares the digests in `blocks`, which cover every byte. It compares neither `xxh3` nor
+// `sha256`, which are for other programs such as xxhsum and for the provenance, because a digest of
+// the whole file needs all bytes in order. `shard` is an index into `shards`, `offset` is in bytes
+// from the start of that file, and start and length form an Extent. Tensors are sorted bytewise by
+// name. Each tensor and each shard has a line of its own. Unknown fields are ignored. A later
+// version may change everything except the meaning of `version`.
 #pragma once
 
 #include <string>
@@ -52,6 +53,7 @@ struct StoredShard {
   std::int64_t bytes = 0;
   std::uint64_t digest = 0;                  // XXH3 of the whole file; not compared by readers
   std::vector<std::uint64_t> block_digests;  // XXH3 of each digest block (kDigestBlockBytes)
+  std::string sha256 = {};                   // of the whole file; empty if it was not computed
 };
 
 struct Manifest {

@@ -34,6 +34,13 @@ StoredShard parse_shard(const json& object) {
                     counted(static_cast<std::int64_t>(shard.block_digests.size()), "block digest"),
                     shard.bytes, count));
   }
+  if (object.contains("sha256")) {
+    shard.sha256 = text_field(object, "sha256");
+    if (shard.sha256.size() != 64 ||
+        shard.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      throw DataError(fmt::format("{}: '{}' is not a SHA-256", shard.file, shard.sha256));
+    }
+  }
   return shard;
 }
 

@@ -13,10 +13,14 @@ namespace {
 using nlohmann::json;
 
 json to_json(const StoredShard& shard) {
-  return {{"file", shard.file},
-          {"bytes", shard.bytes},
-          {"xxh3", hex64(shard.digest)},
-          {"blocks", join_hex64(shard.block_digests)}};
+  json object = {{"file", shard.file},
+                 {"bytes", shard.bytes},
+                 {"xxh3", hex64(shard.digest)},
+                 {"blocks", join_hex64(shard.block_digests)}};
+  if (!shard.sha256.empty()) {
+    object["sha256"] = shard.sha256;
+  }
+  return object;
 }
 
 json to_json(const StoredTensor& tensor) {

@@ -7,6 +7,7 @@
 //   step-00000100/           a committed checkpoint
 //       manifest.json        written last                             (manifest.h)
 //       shard-00000.safetensors   one per writing rank                (shard_plan.h)
+//       provenance.intoto.jsonl   where the step comes from, signed; not needed to load it
 //       PINNED               if present, retention does not delete the step
 //   .tmp-100-3/              an attempt of generation 3 to save step 100
 //   .replaced-100-3/         an older step 100, while generation 3 replaces it with its own
@@ -22,6 +23,7 @@
 namespace trireme {
 
 inline constexpr std::string_view kManifestName = "manifest.json";
+inline constexpr std::string_view kProvenanceName = "provenance.intoto.jsonl";
 inline constexpr std::string_view kPinnedName = "PINNED";
 inline constexpr std::string_view kLatestName = "LATEST";
 inline constexpr std::string_view kGenerationName = "GENERATION";

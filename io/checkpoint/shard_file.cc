@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include <fcntl.h>
 
@@ -24,16 +25,24 @@ bool set_direct(const File& file, bool on) {
   return flags >= 0 && ::fcntl(file.fd(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-// Updates the digest of the whole file while each block is still cached from its own digest.
-void add_digests(const std::byte* image, StoredShard& shard) {
+// Updates the digests of the whole file while each block is still cached from its own digest.
+void add_digests(const std::byte* image, StoredShard& shard, bool with_sha256) {
   Xxh3 whole;
+  std::optional<Sha256> sha256;
+  if (with_sha256) {
+    sha256.emplace();
+  }
   shard.block_digests.clear();
   for (std::int64_t at = 0; at < shard.bytes; at += kDigestBlockBytes) {
     const std::int64_t bytes = std::min(kDigestBlockBytes, shard.bytes - at);
     shard.block_digests.push_back(xxh3(image + at, bytes));
     whole.update(image + at, bytes);
+    if (sha256) {
+      sha256->update(image + at, bytes);
+    }
   }
   shard.digest = whole.value();
+  shard.sha256 = sha256 ? sha256->finish_hex() : "";
 }
 
 void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
@@ -73,7 +82,7 @@ void read_back(const std::filesystem::path& path, const StoredShard& shard, cons
 
 StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes) {
   StoredShard shard{std::move(file), bytes, 0, {}};
-  add_digests(image, shard);
+  add_digests(image, shard, false);
   return shard;
 }
 
@@ -85,14 +94,14 @@ StoredShard write_shard(const std::filesystem::path& path, const std::byte* imag
   File file = File::create_new(path);
   file.reserve(bytes);
   BackgroundJob digests;
-  digests.start([&] { add_digests(image, shard); });
+  digests.start([&] { add_digests(image, shard, io.sha256); });
   write_image(file, image, bytes, io.direct);
   fault("ckpt.shard_sync");
   file.sync();
   file.close();
   digests.wait();
   if (digests.state() != BackgroundJob::State::succeeded) {
-    add_digests(image, shard);  // on this thread: no other one could be started
+    add_digests(image, shard, io.sha256);  // on this thread: no other one could be started
   }
   sync_directory(path.parent_path());
   if (io.read_back) {

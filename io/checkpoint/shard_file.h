@@ -17,7 +17,8 @@ struct ShardIo {
   bool direct = true;
   // If set, a shard counts as written only after it was read back from disk and its digests match.
   bool read_back = true;
-  int threads = 4;  // threads that read; they mostly wait for the disk
+  int threads = 4;      // threads that read; they mostly wait for the disk
+  bool sha256 = false;  // also compute the SHA-256 of a shard that is written
 };
 
 // Returns a shard with this name and contents, and its digests. image: [bytes].

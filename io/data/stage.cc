@@ -12,6 +12,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Says where the dataset comes from, if the site signs that; not needed to read it.
+constexpr const char* kProvenanceName = "provenance.intoto.jsonl";
+
 // Compares the manifest and the files' sizes only; damage is found when the data is first read.
 bool is_staged(const fs::path& to, const std::string& manifest_text) {
   std::error_code code;
@@ -76,6 +79,10 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
         progress(done, total);
       }
     });
+  }
+  const fs::path provenance = dataset.folder() / kProvenanceName;
+  if (fs::exists(fs::symlink_status(provenance))) {
+    write_file_durably(staging / kProvenanceName, read_file(provenance));
   }
   write_file_durably(staging / kDatasetManifestName, manifest_text);
 }

@@ -1,6 +1,9 @@
+#include <optional>
+
 #include "io/data/convert.h"
 #include "io/data/packer.h"
 #include "io/data/path_list.h"
+#include "src/app/data_provenance.h"
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
@@ -59,9 +62,16 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
     throw ConfigError(
         "nothing to pack: name files or folders, or give a list of them with --files-from");
   }
+  std::optional<DataProvenance> provenance;
+  if (ranks.rank == 0) {
+    provenance.emplace(arguments.options);
+  }
   arguments.options.progress = ByteProgress("pack", ranks.rank);
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
   if (ranks.rank == 0) {
+    for (const PackReport& report : reports) {
+      provenance->sign(report);
+    }
     print_pack_reports(reports, arguments.output.json);
   }
 }
@@ -101,7 +111,9 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
   command.add_option("--source", options.source,
                      "A note on the origin of the text, stored in the dataset");
   command.footer(
-      "The same command resumes an interrupted pack.\n"
+      "The same command resumes an interrupted pack. If the site has a key (audit.key), the "
+      "dataset gets a signed statement about its files and those it was packed from: see 'trireme "
+      "verify'.\n"
       "Examples:\n"
       "  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1\n"
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"

@@ -43,6 +43,7 @@
 #include "src/app/study/scale_command.h"
 #include "src/app/trace_command.h"
 #include "src/app/train_command.h"
+#include "src/app/verify_command.h"
 #include "src/base/address_space.h"
 #include "src/base/file.h"
 #include "src/base/floating_point.h"
@@ -85,6 +86,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_export_command(cli);
   add_trace_command(cli);
   add_audit_command(cli, context.exit_code);
+  add_verify_command(cli, context.exit_code);
   add_launch_command(cli, context);
   add_status_command(cli);
   add_slurm_command(cli);

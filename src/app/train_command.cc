@@ -17,7 +17,7 @@
 #include "mpi/session/start_alarm.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
-#include "src/app/start_details.h"
+#include "src/app/run_origin.h"
 #include "src/app/stop_message.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
@@ -186,6 +186,7 @@ class TrainStart {
   AppContext& context_;
   const StopFlag stop_;  // created first, so that signals during the start of MPI count as well
   JobEnd end_;
+  RunOrigin origin_;                   // filled on rank 0
   std::optional<StartAlarm> opening_;  // until the run's files are open
 };
 
@@ -273,9 +274,8 @@ void TrainStart::run() {
 // Records the start in the site's audit log. If that fails, no rank starts.
 void TrainStart::begin_audit(const LoadedConfig& loaded) {
   run_on_root(world(), [&] {
-    const std::vector<RankPlace>& places = context_.session().places();
-    context_.audit.begin(loaded.config.audit, "train",
-                         start_details(loaded.config, options_.arguments, places));
+    origin_ = origin_of(loaded, options_.arguments, context_.session().places());
+    context_.audit.begin(loaded.config.audit, "train", start_details(loaded.config, origin_));
     return std::string();
   });
 }
@@ -320,6 +320,9 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   }
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
+  if (!config.audit.key.empty()) {
+    host.origin = &origin_;
+  }
   if (context_.audit.is_active()) {
     host.audit = [this](std::string_view event, const nlohmann::ordered_json& details) {
       context_.audit.note(event, details);

@@ -37,6 +37,8 @@ constexpr std::array kSites = {
     FaultSite{"ckpt.shard_done", point, "when a rank's shard is durable"},
     FaultSite{"ckpt.gather", point, "before rank 0 gathers the shards' tables"},
     FaultSite{"ckpt.manifest_write", point, "rank 0, before it creates the manifest's file"},
+    FaultSite{"ckpt.provenance_written", point,
+              "rank 0, when the signed provenance is synced, before the manifest is created"},
     FaultSite{"ckpt.manifest_written", point, "rank 0, when the manifest is synced"},
     FaultSite{"ckpt.directory_synced", point, "rank 0, when the attempt's folder is synced"},
     FaultSite{"ckpt.fence", point, "rank 0, before it checks that it still holds the lock"},

@@ -39,7 +39,7 @@ class Commands(unittest.TestCase):
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
                       ["config", "show"], ["plan"], ["trace", "summary"], ["slurm", "render"],
                       ["slurm", "submit"], ["doctor"], ["health"], ["man"],
-                      ["audit", "keygen"], ["audit", "show"], ["audit", "verify"]]:
+                      ["audit", "keygen"], ["audit", "show"], ["audit", "verify"], ["verify"]]:
             with self.subTest(words):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)

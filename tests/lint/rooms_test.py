@@ -22,7 +22,7 @@ RUN = PARALLEL + ["mpi/session", "mpi/links", "mpi/nccl", "src/parallel", "src/p
                   "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
-SAVING = WATCHED + ["io/checkpoint/load", "src/train/memory"]
+SAVING = WATCHED + ["src/evidence", "io/checkpoint/load", "src/train/memory"]
 PARTS = SAVING + ["src/train/start", "src/train/report", "src/train/saving", "src/train/numerics",
                   "src/train/watch", "src/train/ending"]
 TRAIN = PARTS + ["src/figures", "src/train/parts", "src/train/recovery", "io/h5", "slurm",
@@ -88,10 +88,10 @@ ROOMS = {
     "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
-    "src/app": TRAIN + SITE + ["mpi/nccl", "src/evidence", "src/train", "src/app/command",
+    "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command",
                                "benchmarks", "src/study", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "src/evidence", "src/kernels/mirrored", "src/report",
+                                         "src/kernels/mirrored", "src/report",
                                          "src/train", "src/app", "src/app/command", "benchmarks",
                                          "src/study"],
 }

@@ -22,6 +22,7 @@
 
 namespace trireme {
 
+struct RunOrigin;
 struct StepMetrics;
 
 struct TrainingHost {
@@ -41,6 +42,8 @@ struct TrainingHost {
   const LinkBook* links = nullptr;   // how NCCL connects this rank; null if it does not
   // Records an event in the site's audit log; empty on ranks other than 0, and without a log.
   std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit = {};
+  // Says where checkpoints come from; null on all ranks if no provenance is to be signed.
+  const RunOrigin* origin = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.
   std::function<void(const StepMetrics& metrics)> observe = {};
 };

@@ -171,7 +171,7 @@ struct EnergyConfig {
 // AuditConfig says where commands record what they do (docs/evidence.md).
 struct AuditConfig {
   std::filesystem::path log;  // if empty, nothing is recorded
-  std::filesystem::path key;  // signs the log; may be empty
+  std::filesystem::path key;  // signs the log and the provenance of checkpoints; may be empty
 };
 
 // LaunchConfig is read by `trireme launch` only.

@@ -38,9 +38,10 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
   b.path("audit.log", c.audit.log,
          "file to which commands append what they do, as lines that are chained by digests; empty: "
          "none (docs/evidence.md)");
-  b.path("audit.key", c.audit.key,
-         "private key, as made by trireme audit keygen, with which the audit log is signed; empty: "
-         "it is not signed");
+  b.path(
+      "audit.key", c.audit.key,
+      "private key, as made by trireme audit keygen, with which the audit log and the provenance "
+      "of checkpoints and datasets are signed; empty: nothing is signed");
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {

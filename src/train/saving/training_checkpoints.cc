@@ -15,13 +15,10 @@
 namespace trireme {
 namespace {
 
-DiskOptions disk_options(const RunConfig& config) {
-  DiskOptions options;
-  options.folder = config.checkpoint_dir();
-  options.force = config.checkpoint.force_lock;
-  options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
-                       config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
-  return options;
+std::optional<CheckpointProvenance> provenance_of(const TrainingCheckpoints::Parts& parts) {
+  return parts.origin == nullptr || parts.world.rank() != 0
+             ? std::nullopt
+             : std::make_optional<CheckpointProvenance>(parts.config, *parts.origin);
 }
 
 bool is_tmpfs(const std::filesystem::path& folder) {
@@ -37,7 +34,8 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
       mirror_(parts.engine.context()),
-      disk_(parts.world, disk_options(parts.config)),
+      provenance_(provenance_of(parts)),
+      disk_(parts.world, disk_options()),
       // If a rank's disk hangs, that rank throws Hang before the other ranks' deadline passes.
       disk_writer_(parts.world, disk_,
                    CheckpointWriter::Seconds(0.8 * parts.config.deadline.checkpoint)),
@@ -48,6 +46,22 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
   if (const std::string warning = disk_.warning(); !warning.empty()) {
     report_.warning(warning);
   }
+}
+
+DiskOptions TrainingCheckpoints::disk_options() const {
+  const RunConfig& config = parts_.config;
+  DiskOptions options;
+  options.folder = config.checkpoint_dir();
+  options.force = config.checkpoint.force_lock;
+  options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
+                       config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
+  options.io.sha256 = parts_.origin != nullptr;
+  if (provenance_) {
+    options.provenance = [this](const Manifest& manifest, std::string_view text) {
+      return provenance_->bundle(manifest, text);
+    };
+  }
+  return options;
 }
 
 ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> only) const {
@@ -107,6 +121,12 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   policy_.start(meta.step, on_disk, resumed->from_memory);
   report_.resumed(*resumed);
+  if (provenance_) {
+    const std::string warning = provenance_->resumed(*resumed);
+    if (!warning.empty()) {
+      report_.warning(warning);
+    }
+  }
   audit("checkpoint.resumed", resumed->folder,
         {{"step", meta.step}, {"from_memory", resumed->from_memory}});
   return check_.counters(meta);
@@ -306,7 +326,8 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   }
 }
 
-// Records an event of a step on disk, with its folder and the digest of its manifest.
+// Records an event of a step on disk, with its folder and the digests of its manifest and of its
+// provenance, if it has one.
 void TrainingCheckpoints::audit(std::string_view event, const std::filesystem::path& step_folder,
                                 nlohmann::ordered_json details) const {
   if (!parts_.audit) {
@@ -318,6 +339,11 @@ void TrainingCheckpoints::audit(std::string_view event, const std::filesystem::p
       details["manifest_sha256"] = sha256_hex(read_file(step_folder / kManifestName));
     } catch (const Error&) {
       details["manifest_sha256"] = nullptr;  // retention may have deleted the step by now
+    }
+    try {
+      details["provenance_sha256"] = sha256_hex(read_file(step_folder / kProvenanceName));
+    } catch (const Error&) {
+      // Without audit.key there is none.
     }
   }
   parts_.audit(event, details);

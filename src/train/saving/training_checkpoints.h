@@ -20,6 +20,7 @@
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/saving/checkpoint_provenance.h"
 #include "src/train/saving/host_mirror.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/saving/saving_policy.h"
@@ -38,6 +39,7 @@ class TrainingCheckpoints {
     double mtbf_hours;  // observed by the launcher; 0 means unknown
     // Records an event in the site's audit log; may be empty.
     std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit;
+    const RunOrigin* origin;  // null on all ranks if no provenance is to be signed
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -87,6 +89,7 @@ class TrainingCheckpoints {
     CheckpointWriter writer;
   };
 
+  DiskOptions disk_options() const;
   ResumeOptions resume_options(std::optional<std::int64_t> only) const;
   std::vector<TensorBlock> blocks_to_save() const;
   HostMirror::Copy copy_to_host();
@@ -104,6 +107,7 @@ class TrainingCheckpoints {
   SavingPolicy policy_;
   ResumeCheck check_;
   HostMirror mirror_;  // outlives the writers, which read its memory in the background
+  std::optional<CheckpointProvenance> provenance_;  // on rank 0, if there is an origin
   DiskTarget disk_;
   CheckpointWriter disk_writer_;
   NodeMap nodes_;

@@ -24,6 +24,8 @@ void die_at(const fs::path& folder, const std::string& point, const State& state
     SelfCommunicator comm;
     DiskOptions options = options_for(folder);
     options.retention.keep = 2;
+    options.io.sha256 = true;
+    options.provenance = [](const Manifest&, std::string_view) { return std::string("signed\n"); };
     arm_faults(parse_fault_plan(fmt::format("ckpt.{}:0:1:kill", point)), 0, 1);
     try {
       DiskTarget target(comm, options);
@@ -76,9 +78,10 @@ TEST_P(Crash, LosesAtMostTheAttempt) {
 INSTANTIATE_TEST_SUITE_P(Points, Crash,
                          testing::Values("snapshot", "snapshot_taken", "shard_open", "shard_write",
                                          "shard_sync", "shard_read_back", "shard_done", "gather",
-                                         "manifest_write", "manifest_written", "directory_synced",
-                                         "fence", "rename", "renamed", "latest_written",
-                                         "gc_before", "gc_renamed", "gc_mid", "gc_after"),
+                                         "manifest_write", "provenance_written", "manifest_written",
+                                         "directory_synced", "fence", "rename", "renamed",
+                                         "latest_written", "gc_before", "gc_renamed", "gc_mid",
+                                         "gc_after"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The crash happens after the old step was set aside and before the new one is in its place.

@@ -71,6 +71,20 @@ TEST(Manifest, SaysAgainWhatItWasTold) {
   EXPECT_EQ(parse_manifest(text, "X").find("bb"), nullptr);
 }
 
+TEST(Manifest, KeepsTheSha256OfShards) {
+  Manifest manifest = sample();
+  manifest.shards[1].sha256 = std::string(64, 'a');
+  const Manifest read = parse_manifest(to_text(manifest), "X");
+  EXPECT_EQ(read.shards[0].sha256, "");
+  EXPECT_EQ(read.shards[1].sha256, std::string(64, 'a'));
+  EXPECT_EQ(parse_shard_table(to_text(ShardTable{{manifest.shards[1]}, {}}), "X").shards[0].sha256,
+            std::string(64, 'a'));
+  for (const char* const wrong : {"x", "aaaaaaaaaaaaaaaa", "sha256:"}) {
+    manifest.shards[1].sha256 = wrong;
+    EXPECT_THAT(fault_of(to_text(manifest)), HasSubstr("is not a SHA-256"));
+  }
+}
+
 TEST(Manifest, SkipsUnknownFields) {
   EXPECT_EQ(fault_of(changed_manifest("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
 }

@@ -1,0 +1,51 @@
+// LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to
+// src/app; lineage.cc has what concerns checkpoints, and lineage_materials.cc the rest.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "src/app/lineage.h"
+
+namespace trireme {
+
+class LineageWalk {
+ public:
+  explicit LineageWalk(LineageOptions options) : options_(std::move(options)) {}
+
+  void steps_of(const std::filesystem::path& folder);
+  void step(const std::filesystem::path& path, int depth, const std::string& role);
+  void dataset(const std::filesystem::path& path, int depth, const std::string& role);
+
+  Lineage lineage;
+
+ private:
+  LineageItem& add_item(int depth, const std::string& role, const std::string& place);
+  void add_fault(ExitCode code, const std::string& what);
+  void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);
+  void take(const FolderCheck& check);
+  std::filesystem::path place_of(const Material& material) const;
+  void materials(const std::vector<SignedStatement>& statements, std::size_t number,
+                 const std::filesystem::path& folder, int depth);
+  void parent(const std::vector<SignedStatement>& statements, std::size_t number,
+              const std::filesystem::path& folder, int depth);
+  std::optional<std::filesystem::path> find_parent(const Material& material,
+                                                   const std::filesystem::path& folder);
+  void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
+                       const std::filesystem::path& parent);
+  void dataset_of(const Material& material, int depth);
+  void unsigned_dataset(const std::filesystem::path& path);
+  void program(const Material& material, int depth);
+  void configuration(const Material& material, const Provenance& provenance, int depth);
+  void inputs(const std::vector<const Material*>& materials, int depth);
+
+  LineageOptions options_;
+  std::set<std::string> seen_;                                   // folders and materials
+  std::map<std::string, std::vector<SignedStatement>> bundles_;  // by folder
+};
+
+// Returns what a statement says, for people.
+std::vector<std::string> facts_of(const SignedStatement& statement);
+
+}  // namespace trireme

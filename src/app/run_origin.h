@@ -1,0 +1,22 @@
+// Collects what the provenance of a run's checkpoints says about a start of the run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "mpi/topology.h"
+#include "src/train/run/run_config.h"
+#include "src/train/saving/checkpoint_provenance.h"
+
+namespace trireme {
+
+// Loads audit.key if the configuration names one: throws what SigningKey::load() throws.
+RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& arguments,
+                    const std::vector<RankPlace>& places);
+
+// Returns what the audit log says about the start.
+nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin);
+
+}  // namespace trireme

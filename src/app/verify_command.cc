@@ -1,0 +1,166 @@
+#include "src/app/verify_command.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/workers.h"
+#include "src/app/command/standard_output.h"
+#include "src/app/lineage.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct VerifyOptions {
+  std::string what;
+  std::string trust;
+  std::vector<std::string> moved;
+  bool allow_missing = false;
+  bool json = false;
+};
+
+std::string_view word_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::ok:
+      return "ok";
+    case ExitCode::not_found:
+      return "GONE";
+    case ExitCode::refused:
+      return "UNTRUSTED";
+    case ExitCode::io:
+      return "UNREAD";
+    default:
+      return "BAD";
+  }
+}
+
+std::pair<std::string, std::string> parse_moved(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == 0 || at == std::string::npos || at + 1 == text.size()) {
+    throw ConfigError(fmt::format("--moved {}: expected OLD=NEW, two folders", printable(text)));
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::string conclusion(const Lineage& lineage, bool is_accepted) {
+  const std::string checked =
+      fmt::format("{}, {} read", counted(lineage.files, "file"), format_bytes(lineage.bytes));
+  if (lineage.faults.empty()) {
+    return fmt::format("Everything that was signed was checked and is unchanged: {}.", checked);
+  }
+  const std::string faults = counted(static_cast<std::int64_t>(lineage.faults.size()), "finding");
+  return is_accepted ? fmt::format("What is here is unchanged: {}. {} about files that are gone.",
+                                   checked, faults)
+                     : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
+}
+
+void print_page(const Lineage& lineage, bool is_accepted) {
+  for (const LineageItem& item : lineage.items) {
+    fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code), "", 2 * item.depth,
+               printable(item.role), printable(item.place),
+               item.summary.empty() ? "" : ": " + printable(item.summary));
+    for (const std::string& fact : item.facts) {
+      fmt::print("{:>{}}{}\n", "", 14 + 2 * item.depth, printable(fact));
+    }
+  }
+  if (!lineage.faults.empty()) {
+    fmt::print("\n");
+  }
+  for (const EvidenceFault& fault : lineage.faults) {
+    fmt::print("{}: {}\n", word_of(fault.code), printable(fault.what));
+  }
+  for (const std::string& note : lineage.notes) {
+    fmt::print("note: {}\n", printable(note));
+  }
+  fmt::print("\n{}\n", conclusion(lineage, is_accepted));
+  fmt::print(
+      "This page helps demonstrate where the files come from. It shows who had the key, not that "
+      "what was signed was right.\n");
+}
+
+ordered_json to_json(const Lineage& lineage, ExitCode code) {
+  ordered_json items = ordered_json::array();
+  for (const LineageItem& item : lineage.items) {
+    items.push_back({{"depth", item.depth},
+                     {"role", item.role},
+                     {"place", item.place},
+                     {"state", word_of(item.code)},
+                     {"summary", item.summary},
+                     {"facts", item.facts}});
+  }
+  ordered_json faults = ordered_json::array();
+  for (const EvidenceFault& fault : lineage.faults) {
+    faults.push_back({{"state", word_of(fault.code)},
+                      {"code", static_cast<int>(fault.code)},
+                      {"what", fault.what}});
+  }
+  return {{"schema", 1},
+          {"code", static_cast<int>(code)},
+          {"files", lineage.files},
+          {"bytes", lineage.bytes},
+          {"items", std::move(items)},
+          {"faults", std::move(faults)},
+          {"notes", lineage.notes}};
+}
+
+void verify(const VerifyOptions& options, int& exit_code) {
+  LineageOptions walk{load_trusted_keys(options.trust), available_processors(), {}};
+  for (const std::string& each : options.moved) {
+    walk.moved.push_back(parse_moved(each));
+  }
+  std::filesystem::path what = options.what;
+  if (!what.has_filename() && what.has_parent_path()) {
+    what = what.parent_path();  // without the slash at the end
+  }
+  const Lineage lineage = walk_lineage(what, std::move(walk));
+  const bool is_accepted = options.allow_missing && lineage.code() == ExitCode::not_found;
+  const ExitCode code = is_accepted ? ExitCode::ok : lineage.code();
+  if (options.json) {
+    print_json(to_json(lineage, code));
+  } else {
+    print_page(lineage, is_accepted);
+  }
+  exit_code = static_cast<int>(code);
+}
+
+}  // namespace
+
+void add_verify_command(CommandLine& app, int& exit_code) {
+  CommandLine& command =
+      app.add_command("verify",
+                      "Check a checkpoint, a run or a dataset, and what it was made from, against "
+                      "signed statements");
+  const auto options = std::make_shared<VerifyOptions>();
+  command
+      .add_option("WHAT", options->what,
+                  "The folder of a run, of a checkpoint, of several checkpoints or of a dataset")
+      .required();
+  command.add_option("--trust", options->trust, "Public keys whose signatures count")
+      .required()
+      .type_name("FILE");
+  command
+      .add_option("--moved", options->moved,
+                  "What statements name below the folder OLD is now below NEW; can be repeated")
+      .one_value_per_use()
+      .type_name("OLD=NEW");
+  command.add_flag("--allow-missing", options->allow_missing,
+                   "Exit with 0 even if files that statements name are gone, as long as everything "
+                   "else is as signed");
+  command.add_flag("--json", options->json, "Print JSON");
+  command.footer(
+      "Examples:\n"
+      "  trireme verify runs/first --trust trust.pem\n"
+      "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
+      "It follows the checkpoints from which runs were resumed, the datasets and the files from "
+      "which they were packed, and needs no network. Exits with 65 if something was changed, "
+      "added or removed, with 77 if something is not signed by a trusted key or may not be read, "
+      "with 66 if something that a statement names is gone, and with 0 only if everything was "
+      "checked.");
+  command.callback([options, &exit_code] { verify(*options, exit_code); });
+}
+
+}  // namespace trireme

@@ -1,0 +1,11 @@
+// trireme verify: checks a checkpoint, a run or a dataset, and what it was made from, against
+// signed statements. `exit_code` is set to 65, 66, 74 or 77 if something is wrong or missing.
+#pragma once
+
+#include "src/app/command/command_line.h"
+
+namespace trireme {
+
+void add_verify_command(CommandLine& app, int& exit_code);
+
+}  // namespace trireme

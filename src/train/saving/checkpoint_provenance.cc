@@ -1,0 +1,119 @@
+#include "src/train/saving/checkpoint_provenance.h"
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/names.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/evidence/bundle.h"
+#include "src/evidence/file_digests.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kOwnProgram = "/proc/self/exe";
+
+std::string uri_of(const fs::path& path) {
+  return file_uri(fs::absolute(path).lexically_normal().string());
+}
+
+Material manifest_in(const std::string& name, const fs::path& folder) {
+  const fs::path path = folder / kManifestName;
+  return {name, uri_of(path), sha256_hex(read_file(path))};
+}
+
+Material own_program() {
+  std::error_code unknown;
+  const fs::path path = fs::read_symlink(kOwnProgram, unknown);
+  const FileDigest digest = digest_file(kOwnProgram);
+  if (digest.sha256.empty()) {
+    throw IoError(fmt::format("the digest of the program for the provenance of checkpoints: {}",
+                              digest.trouble));
+  }
+  return {"program", uri_of(path), digest.sha256};
+}
+
+// Returns the text as a reader of JSON gets it: JSON cannot hold bytes that are not UTF-8.
+std::string as_in_json(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+}  // namespace
+
+CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOrigin& origin)
+    : origin_(origin) {
+  check(origin.key.has_value(), "provenance needs a key");
+  if (!config.data.train.empty()) {
+    common_.materials.push_back(manifest_in("data.train", config.data.train));
+  }
+  if (!config.data.validation.empty()) {
+    common_.materials.push_back(manifest_in("data.validation", config.data.validation));
+  }
+  common_.materials.push_back(own_program());
+  const std::string text = as_in_json(origin.config_yaml);
+  common_.materials.push_back({"config", uri_of(config.run_dir / "config.yaml"), sha256_hex(text)});
+  *common_.parameters = {{"config", text}, {"arguments", origin.arguments}};
+  *common_.details = {{"run", fs::absolute(config.run_dir).lexically_normal().string()},
+                      {"hosts", origin.hosts},
+                      {"ranks", origin.ranks},
+                      {"job", origin.job},
+                      {"versions", *origin.versions}};
+  common_.builder =
+      "urn:trireme:host:" + (origin.hosts.empty() ? std::string("unknown") : origin.hosts.front());
+  common_.invocation = origin.invocation;
+  common_.started = origin.started;
+}
+
+std::string CheckpointProvenance::resumed(const Resumed& resumed) {
+  const std::lock_guard<std::mutex> guard(parent_mutex_);
+  ancestors_.clear();
+  if (resumed.folder.empty()) {  // the nodes' memory holds no file that could be checked later
+    parent_ = Material{"parent", "memory:" + step_folder_name(resumed.manifest.meta.step), ""};
+    return "";
+  }
+  parent_ = manifest_in("parent", resumed.folder);
+  const fs::path path = resumed.folder / kProvenanceName;
+  if (!fs::exists(path)) {
+    return "";
+  }
+  try {
+    std::string text = read_file(path);
+    const std::vector<SignedStatement> statements = parse_bundle(text, path.string(), {});
+    const Subject* const manifest = statements[0].provenance.find_subject(kManifestSubject);
+    if (manifest == nullptr || manifest->sha256 != parent_->sha256) {
+      throw DataError(fmt::format("{} is about another checkpoint", path.string()));
+    }
+    ancestors_ = std::move(text);
+  } catch (const Error& error) {
+    return fmt::format("the provenance of later checkpoints does not include that of {}: {}",
+                       resumed.folder.string(), error.what());
+  }
+  return "";
+}
+
+std::string CheckpointProvenance::bundle(const Manifest& manifest,
+                                         std::string_view manifest_text) const {
+  Provenance provenance = common_;
+  provenance.subjects.push_back({kManifestSubject, sha256_hex(manifest_text)});
+  for (const StoredShard& shard : manifest.shards) {
+    provenance.subjects.push_back({shard.file, shard.sha256});
+  }
+  (*provenance.details)["step"] = manifest.meta.step;
+  (*provenance.details)["generation"] = manifest.generation;
+  provenance.finished = manifest.created;
+  const std::lock_guard<std::mutex> guard(parent_mutex_);
+  if (parent_) {
+    provenance.materials.push_back(*parent_);
+  }
+  return bundle_text(
+      make_envelope(std::string(kStatementType), statement_text(provenance), &*origin_.key),
+      ancestors_);
+}
+
+}  // namespace trireme

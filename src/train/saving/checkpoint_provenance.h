@@ -1,0 +1,53 @@
+// CheckpointProvenance says where the checkpoints of a run come from: for each save, a signed
+// statement (src/evidence/statement.h) about the files of the step, the datasets, the program, the
+// configuration and the parent. Rank 0 has it, owned by TrainingCheckpoints. The main thread calls
+// resumed() while a thread in the background may call bundle().
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/checkpoint/load/resume.h"
+#include "io/checkpoint/manifest.h"
+#include "src/evidence/keys.h"
+#include "src/evidence/statement.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+// RunOrigin holds what the process knows of this start of the run. It outlives the training.
+struct RunOrigin {
+  std::string config_yaml;  // the resolved configuration
+  std::vector<std::string> arguments;
+  JsonValue versions;  // of the program and its libraries
+  std::vector<std::string> hosts;
+  int ranks = 0;
+  std::string job;         // of Slurm; may be empty
+  std::string invocation;  // identifies the start
+  std::string started;     // "2026-01-31T12:00:00Z"
+  std::optional<SigningKey> key = {};
+};
+
+class CheckpointProvenance {
+ public:
+  // Computes the digests of the program and of the datasets' manifests. origin.key must be set.
+  CheckpointProvenance(const RunConfig& config, const RunOrigin& origin);
+
+  // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.
+  // Returns a warning if the lineage of that checkpoint is lost, else "".
+  std::string resumed(const Resumed& resumed);
+  // Returns the contents of the provenance file for a step.
+  std::string bundle(const Manifest& manifest, std::string_view manifest_text) const;
+
+ private:
+  const RunOrigin& origin_;
+  Provenance common_;  // what all steps share
+  mutable std::mutex parent_mutex_;
+  std::optional<Material> parent_;
+  std::string ancestors_;  // the bundle of the parent
+};
+
+}  // namespace trireme

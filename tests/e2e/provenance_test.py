@@ -1,0 +1,149 @@
+"""Tests the signed provenance of checkpoints and datasets: what it says, that it is committed
+together with the checkpoint, and how it is kept."""
+import hashlib
+import json
+import pathlib
+import shutil
+import unittest
+import urllib.parse
+
+import harness
+from provenance_harness import (BUNDLE, CHECKPOINTS, FOLDER, RUN, SITE, TRUST, make_everything,
+                                sha256, statements_of, train, verify)
+
+
+def setUpModule():
+    make_everything()
+
+
+class Statements(unittest.TestCase):
+    def test_independent_reader(self):
+        for folder in [CHECKPOINTS / "step-00000002", CHECKPOINTS / "step-00000006",
+                       FOLDER / "data/train", FOLDER / "data/validation"]:
+            statement = statements_of(folder, TRUST)[0]
+            for subject in statement["subject"]:
+                self.assertEqual(subject["digest"]["sha256"], sha256(folder / subject["name"]))
+            names = {subject["name"] for subject in statement["subject"]} | {BUNDLE}
+            found = {str(path.relative_to(folder)) for path in folder.rglob("*")
+                     if path.is_file()}
+            self.assertEqual(names, found)
+            for each in statement["predicate"]["buildDefinition"]["resolvedDependencies"]:
+                if each["name"] == "config":
+                    continue
+                path = pathlib.Path(urllib.parse.unquote(each["uri"].removeprefix("file://")))
+                self.assertEqual(each["digest"]["sha256"], sha256(path), each)
+
+    def test_what_a_statement_says(self):
+        own, parent = statements_of(CHECKPOINTS / "step-00000006", TRUST)
+        definition = own["predicate"]["buildDefinition"]
+        self.assertEqual(definition["buildType"], "urn:trireme:train:1")
+        self.assertEqual(definition["internalParameters"]["step"], 6)
+        self.assertEqual(definition["internalParameters"]["ranks"], 1)
+        self.assertIn("hidden: 16", definition["externalParameters"]["config"])
+        materials = {each["name"]: each for each in definition["resolvedDependencies"]}
+        self.assertEqual(set(materials),
+                         {"data.train", "data.validation", "program", "config", "parent"})
+        self.assertEqual(materials["config"]["digest"]["sha256"], hashlib.sha256(
+            definition["externalParameters"]["config"].encode()).hexdigest())
+        step4 = CHECKPOINTS / "step-00000004"
+        self.assertEqual(materials["parent"]["digest"]["sha256"], sha256(step4 / "manifest.json"))
+        self.assertEqual((CHECKPOINTS / "step-00000006" / BUNDLE).read_text().splitlines()[1:],
+                         (step4 / BUNDLE).read_text().splitlines())
+        self.assertEqual(parent["predicate"]["buildDefinition"]["internalParameters"]["ranks"], 2)
+
+    def test_audit_log_names_the_provenance(self):
+        saved = [json.loads(line)["details"]
+                 for line in (FOLDER / "audit.jsonl").read_text().splitlines()
+                 if '"checkpoint.saved"' in line]
+        self.assertEqual([each["provenance_sha256"] for each in saved],
+                         [sha256(CHECKPOINTS / f"step-0000000{step}" / BUNDLE)
+                          for step in (2, 4, 6)])
+
+    def test_without_a_key_nothing_is_written(self):
+        harness.must(train("audit.key=", "audit.log=", f"run.dir={FOLDER / 'plain'}"))
+        step = FOLDER / "plain/checkpoints/step-00000004"
+        self.assertFalse((step / BUNDLE).exists())
+        self.assertNotIn("sha256\":", (step / "manifest.json").read_text())
+        code, found = verify(step)
+        self.assertEqual(code, 77, found)
+        self.assertIn("nothing in it is signed", found["faults"][0]["what"])
+
+    def test_pages(self):
+        for what, words in [(RUN, ["checkpoint", "step-00000002", "step-00000006"]),
+                            (CHECKPOINTS, ["checkpoint"]),
+                            (CHECKPOINTS / "step-00000006",
+                             ["parent", "data.train", "data.validation", "inputs", "program",
+                              "config", "signed by Site A (key "]),
+                            (FOLDER / "data/train", ["dataset", "inputs"])]:
+            with self.subTest(what):
+                page = harness.must(harness.run("verify", what, "--trust", TRUST)).stdout
+                for word in words + ["Everything that was signed was checked", "helps demonstrate"]:
+                    self.assertIn(word, page)
+                self.assertNotIn("compliant", page)
+
+    def test_packing_again_keeps_the_statement(self):
+        before = (FOLDER / "data/train" / BUNDLE).read_bytes()
+        harness.must(harness.run("data", "pack", "--out", FOLDER / "data", "--validation-fraction",
+                                 "0.3", "--shard-size", "64K", FOLDER / "text", env=SITE))
+        self.assertEqual((FOLDER / "data/train" / BUNDLE).read_bytes(), before)
+
+    def test_staged_datasets_keep_the_statement(self):
+        staged = FOLDER / "staged"
+        harness.must(harness.run("data", "stage", FOLDER / "data/train", staged))
+        self.assertEqual(verify(staged)[0], 0)
+
+
+class Saves(unittest.TestCase):
+    def test_killed_while_saving(self):
+        for point in ("ckpt.manifest_write", "ckpt.provenance_written", "ckpt.manifest_written",
+                      "ckpt.rename", "ckpt.renamed"):
+            with self.subTest(point):
+                run = FOLDER / ("killed-" + point)
+                killed = train(f"run.dir={run}", "audit.log=",
+                               env={"TRIREME_FAULTS": f"{point}:0:2:kill"})
+                self.assertNotEqual(killed.returncode, 0)
+                for step in (run / "checkpoints").glob("step-*"):
+                    self.assertEqual(verify(step)[0], 0)
+                harness.must(train(f"run.dir={run}", "audit.log="))
+                code, found = verify(run)
+                self.assertEqual(code, 0, found)
+                for step in (run / "checkpoints").glob("step-*"):
+                    self.assertTrue((step / BUNDLE).exists())
+                self.assertEqual(list((run / "checkpoints").glob(".tmp-*")), [])
+
+    def test_retention_deletes_both_and_keeps_the_lineage(self):
+        run = FOLDER / "kept"
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        harness.must(train(f"run.dir={run}", "train.steps=12", "checkpoint.keep=2", "audit.log="))
+        steps = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
+        self.assertEqual(steps, ["step-00000010", "step-00000012"])
+        code, found = verify(run)
+        self.assertEqual(code, 66, found)
+        gone = [item["place"] for item in found["items"] if item["state"] == "GONE"]
+        self.assertEqual([pathlib.Path(place).name for place in gone],
+                         ["step-00000006"])
+        self.assertEqual(verify(run, "--allow-missing")[0], 0)
+        self.assertEqual(len(statements_of(run / "checkpoints/step-00000012", TRUST)), 3)
+
+    def test_damaged_provenance_of_the_parent(self):
+        run = FOLDER / "damaged"
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        (run / "checkpoints/step-00000006" / BUNDLE).write_text("x\n")
+        resumed = train(f"run.dir={run}", "train.steps=8", "audit.log=")
+        harness.must(resumed)
+        self.assertIn("the provenance of later checkpoints does not include that of",
+                      resumed.stderr)
+        self.assertEqual(len(statements_of(run / "checkpoints/step-00000008", TRUST)), 1)
+        self.assertEqual(verify(run / "checkpoints/step-00000008")[0], 65)
+
+    def test_inputs_that_are_gone_do_not_sign(self):
+        key = FOLDER / "no.key"
+        refused = harness.run("data", "pack", "--out", FOLDER / "unsigned", FOLDER / "text",
+                              env={"TRIREME_AUDIT__KEY": str(key)})
+        self.assertEqual(refused.returncode, 66, refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

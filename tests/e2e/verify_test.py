@@ -1,0 +1,266 @@
+"""Tests that `trireme verify` finds and names every change of what was signed."""
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import unittest
+import urllib.parse
+
+import harness
+from provenance_harness import (BUNDLE, FOLDER, KEY, TRUST, make_everything, pae, sha256,
+                                statements_of, verify)
+
+
+def setUpModule():
+    make_everything()
+
+
+class Mutations(unittest.TestCase):
+    """Each change of a copy of everything, with its exit code and its sentence."""
+
+    def setUp(self):
+        self.all = FOLDER / "copy"
+        shutil.rmtree(self.all, ignore_errors=True)
+        self.all.mkdir()
+        for name in ("run", "data", "text"):
+            shutil.copytree(FOLDER / name, self.all / name, symlinks=True)
+        self.steps = self.all / "run/checkpoints"
+        self.step = self.steps / "step-00000006"
+
+    def verify(self, what, *words, **kw):
+        moved = [word for name in ("run", "data", "text")
+                 for word in ("--moved", f"{FOLDER / name}={self.all / name}")]
+        return verify(what, *moved, *words, **kw)
+
+    def expect(self, code, sentence, what=None, **kw):
+        got, found = self.verify(what or self.step, **kw)
+        self.assertEqual(got, code, found)
+        self.assertTrue(any(sentence in fault["what"] for fault in found["faults"]), found)
+
+    def flip(self, path, at=-1):
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        path.write_bytes(data)
+
+    def test_untouched(self):
+        for what in (self.all / "run", self.steps, self.step, self.all / "data/train"):
+            code, found = self.verify(what)
+            self.assertEqual((code, found["faults"]), (0, []), found)
+
+    def test_changed_files(self):
+        for name in sorted(os.listdir(self.step)):
+            for at in (0, -2):
+                with self.subTest((name, at)):
+                    good = (self.step / name).read_bytes()
+                    self.flip(self.step / name, at)
+                    code, found = self.verify(self.step)
+                    self.assertEqual(code, 65, found)
+                    self.assertTrue(any(name in fault["what"] for fault in found["faults"]), found)
+                    (self.step / name).write_bytes(good)
+        self.assertEqual(self.verify(self.step)[0], 0)
+
+    def test_cut_file(self):
+        shard = next(self.step.glob("shard-*"))
+        os.truncate(shard, shard.stat().st_size - 1)
+        self.expect(65, f"{shard} was changed: its SHA-256 is")
+
+    def test_missing_file(self):
+        next(self.step.glob("shard-*")).unlink()
+        self.expect(65, "is missing: the provenance names it")
+
+    def test_added_file(self):
+        (self.step / "shard-00009.safetensors").write_text("x")
+        self.expect(65, "shard-00009.safetensors was added")
+
+    def test_linked_file(self):
+        shard = next(self.step.glob("shard-*"))
+        shard.rename(self.all / "moved")
+        shard.symlink_to(self.all / "moved")
+        self.expect(65, f"{shard} is a symbolic link")
+
+    def test_linked_step(self):
+        self.step.rename(self.all / "moved")
+        self.step.symlink_to(self.all / "moved")
+        self.expect(65, "step-00000006 is a symbolic link", self.steps)
+
+    def test_missing_statement(self):
+        (self.step / BUNDLE).unlink()
+        self.expect(77, "nothing in it is signed")
+
+    def test_swapped_statements(self):
+        shutil.copy(self.steps / "step-00000004" / BUNDLE, self.step / BUNDLE)
+        self.expect(65, "was changed: its SHA-256 is")
+
+    def test_older_step_under_a_new_name(self):
+        shutil.rmtree(self.step)
+        shutil.copytree(self.steps / "step-00000002", self.step)
+        self.expect(65, "holds step 2, as its provenance states")
+
+    def test_cut_statement(self):
+        text = (self.step / BUNDLE).read_text()
+        (self.step / BUNDLE).write_text(text[:-1])
+        self.expect(65, "ends within line 2: it was cut")
+        (self.step / BUNDLE).write_text("")
+        self.expect(65, "is empty")
+
+    def test_changed_lines(self):
+        own, parent = (self.step / BUNDLE).read_text().splitlines(keepends=True)
+        (self.step / BUNDLE).write_text(own)
+        self.expect(65, "has other lines about its ancestors")
+        (self.step / BUNDLE).write_text(parent + own)
+        self.expect(65, "line 2 is not about the parent of line 1")
+        (self.step / BUNDLE).write_text(own + parent + parent)
+        self.expect(65, "line 3 is not about the parent of line 2")
+        (self.step / BUNDLE).write_text(own.replace('"sig"', '"note":1,"sig"') + parent)
+        self.expect(65, "line 1: it is not written as Trireme writes it")
+
+    def signed_again(self, path, change, key=None):
+        """Changes the first statement; without a key, the old signature remains."""
+        lines = path.read_text().splitlines()
+        envelope = json.loads(lines[0])
+        statement = json.loads(base64.b64decode(envelope["payload"]))
+        body = base64.b64decode(envelope["payload"])
+        if change:
+            change(statement)
+            body = json.dumps(statement, separators=(",", ":")).encode()
+        envelope["payload"] = base64.b64encode(body).decode()
+        if key:
+            (FOLDER / "body").write_bytes(pae(envelope["payloadType"].encode(), body))
+            signature = subprocess.run(
+                ["openssl", "pkeyutl", "-sign", "-inkey", key, "-rawin", "-in", FOLDER / "body"],
+                capture_output=True, check=True).stdout
+            der = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"],
+                                 capture_output=True, check=True).stdout
+            envelope["signatures"] = [{"keyid": hashlib.sha256(der).hexdigest(),
+                                       "sig": base64.b64encode(signature).decode()}]
+        lines[0] = json.dumps(envelope, separators=(",", ":"))
+        path.write_text("".join(line + "\n" for line in lines))
+
+    def test_forged_statement(self):
+        shard = next(self.step.glob("shard-*"))
+        self.flip(shard)
+
+        def state_new_digest(statement):
+            for subject in statement["subject"]:
+                subject["digest"]["sha256"] = sha256(self.step / subject["name"])
+        self.signed_again(self.step / BUNDLE, state_new_digest)
+        self.expect(65, "line 1 was changed: the signature is not that of Site A")
+
+    @unittest.skipUnless(shutil.which("openssl"), "the openssl command is not installed")
+    def test_statement_of_another_key(self):
+        self.signed_again(self.step / BUNDLE, None, FOLDER / "other")
+        self.expect(77, "which the trust file does not hold")
+
+    @unittest.skipUnless(shutil.which("openssl"), "the openssl command is not installed")
+    def test_what_the_key_has_signed_is_compared(self):
+        def change_parent(statement):
+            for each in statement["predicate"]["buildDefinition"]["resolvedDependencies"]:
+                if each["name"] == "parent":
+                    each["digest"]["sha256"] = "0" * 64
+        path = self.step / BUNDLE
+        path.write_text(path.read_text().splitlines(keepends=True)[0])
+        self.signed_again(path, change_parent, KEY)
+        self.expect(66, "step-00000004 is gone")
+
+        def change_config(statement):
+            statement["predicate"]["buildDefinition"]["externalParameters"]["config"] += "\n"
+        self.signed_again(path, change_config, KEY)
+        self.expect(65, "does not have the digest that it states")
+
+        def lead_out(statement):
+            statement["subject"][0]["name"] = "../manifest.json"
+        self.signed_again(path, lead_out, KEY)
+        self.expect(65, "is not the name of a file in this folder")
+
+    @unittest.skipUnless(shutil.which("openssl"), "the openssl command is not installed")
+    def test_second_signature(self):
+        path = self.steps / "step-00000002" / BUNDLE
+        envelope = json.loads(path.read_text())
+        self.signed_again(path, None, FOLDER / "other")
+        envelope["signatures"] += json.loads(path.read_text())["signatures"]
+        path.write_text(json.dumps(envelope, separators=(",", ":")) + "\n")
+        code, found = self.verify(self.steps / "step-00000002")
+        self.assertEqual(code, 0, found)
+        self.assertIn("also signed by the key", found["notes"][0])
+
+    def test_other_trust_files(self):
+        self.expect(77, "which the trust file does not hold", trust=FOLDER / "other.pub")
+        both = FOLDER / "both.pem"
+        both.write_text((FOLDER / "other.pub").read_text() + TRUST.read_text())
+        self.assertEqual(self.verify(self.step, trust=both)[0], 0)
+        for trust, code in [(KEY, 65), ("/dev/null", 65), (FOLDER / "none", 66)]:
+            self.assertEqual(self.verify(self.step, trust=trust)[0], code)
+
+    def test_changed_parent(self):
+        self.flip(next((self.steps / "step-00000004").glob("shard-*")))
+        self.expect(65, "step-00000004/shard-0000")
+        self.flip(self.steps / "step-00000004/manifest.json", 5)
+        self.expect(65, "manifest.json was changed: it is not the checkpoint from which")
+
+    def test_parent_that_is_gone(self):
+        shutil.rmtree(self.steps / "step-00000004")
+        self.expect(66, "step-00000004 is gone, so that its files were not checked")
+        code, found = self.verify(self.step, "--allow-missing")
+        self.assertEqual(code, 0, found)
+        own = (self.step / BUNDLE).read_text().splitlines(keepends=True)[0]
+        (self.step / BUNDLE).write_text(own)
+        self.expect(66, "step-00000004 is gone, so that its files were not checked; nor is its")
+
+    def test_changed_dataset(self):
+        manifest = self.all / "data/train/manifest.json"
+        good = manifest.read_bytes()
+        self.flip(manifest, 10)
+        self.expect(65, "data/train was changed: its manifest has the SHA-256")
+        manifest.write_bytes(good)
+        shard = self.all / "data/train/shards/00000.h5"
+        self.flip(shard)
+        self.expect(65, f"{shard} was changed")
+        self.expect(65, f"{shard} was changed", self.all / "data/train")
+        self.flip(shard)
+        (self.all / "data/train/shards/00099.h5").write_text("")
+        self.expect(65, "00099.h5 was added")
+
+    def test_dataset_that_is_gone(self):
+        shutil.rmtree(self.all / "data/validation")
+        self.expect(66, "data/validation is gone: data.validation was not checked")
+
+    def test_unsigned_dataset(self):
+        for name in ("train", "validation"):
+            (self.all / "data" / name / BUNDLE).unlink()
+        self.expect(66, "the files from which it was packed are unknown")
+        self.expect(77, "nothing in it is signed", self.all / "data/train")
+        self.flip(self.all / "data/train/shards/00000.h5")
+        self.expect(65, "00000.h5")
+
+    def test_raw_files(self):
+        file = next(path for path in (self.all / "text").rglob("*") if path.is_file())
+        file.write_bytes(file.read_bytes() + b"x")
+        self.expect(65, f"the input file {file} was changed since it was packed")
+        file.unlink()
+        self.expect(66, f"the input file {file} is gone")
+
+    def test_program_that_is_gone(self):
+        statement = statements_of(self.step, TRUST)[0]
+        program = next(urllib.parse.unquote(each["uri"].removeprefix("file://")) for each in
+                       statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+                       if each["name"] == "program")
+        code, found = self.verify(self.step, "--moved", f"{program}={self.all / 'none'}")
+        self.assertEqual(code, 66, found)
+        self.assertIn("none with the SHA-256", found["faults"][0]["what"])
+        code, found = self.verify(self.step, "--moved", f"{program}={TRUST}")
+        self.assertEqual(code, 66, found)
+        self.assertIn("is gone: another one is there", found["faults"][0]["what"])
+
+    def test_nothing_to_verify(self):
+        for what, code in [(self.all / "none", 66), (self.all / "text", 66),
+                           (self.step / "manifest.json", 66)]:
+            with self.subTest(what):
+                self.assertEqual(self.verify(what)[0], code)
+        self.assertEqual(harness.run("verify", self.step).returncode, 2)
+        self.assertEqual(self.verify(self.step, "--moved", "x")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
