@@ -17,6 +17,7 @@
 #include "mpi/topology.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
+#include "src/device/nvml/gpu_monitor.h"
 
 namespace trireme {
 namespace {
@@ -77,7 +78,40 @@ Json processor_name() {
   return nullptr;
 }
 
+std::vector<cuda::DeviceFacts> usable_gpus() {
+  std::vector<cuda::DeviceFacts> gpus;
+  for (int index = 0; index < cuda::device_count(); ++index) {
+    gpus.push_back(cuda::device_identity(index));
+  }
+  return gpus;
+}
+
+// Returns the version of NVIDIA's driver; the newest CUDA that it runs where its library is
+// missing.
+Json driver_json(bool has_gpus) {
+  if (!has_gpus) {
+    return nullptr;
+  }
+  const auto monitor = GpuMonitor::open(cuda::management_library());
+  return monitor != nullptr
+             ? monitor->driver().version
+             : fmt::format("of CUDA {}", cuda::cuda_version_text(cuda::cuda_versions().driver));
+}
+
 }  // namespace
+
+Json gpus_json(const std::vector<cuda::DeviceFacts>& gpus) {
+  Json list = Json::array();
+  for (const cuda::DeviceFacts& gpu : gpus) {
+    list.push_back({{"name", gpu.name},
+                    {"uuid", gpu.uuid},
+                    {"bus", gpu.bus},
+                    {"memory_bytes", gpu.bytes},
+                    {"multiprocessors", gpu.multiprocessors},
+                    {"compute_capability", gpu.compute_capability}});
+  }
+  return list;
+}
 
 std::int64_t last_level_cache_bytes(const fs::path& root) {
   // Each cache appears below every processor that uses it. Its level and the list of those
@@ -113,6 +147,7 @@ Json host_json() {
   ::uname(&name);
   const HostShape shape = host_shape();
   const std::int64_t cache = last_level_cache_bytes();
+  const std::vector<cuda::DeviceFacts> gpus = usable_gpus();
   return {{"name", name.nodename},
           {"kernel", name.release},
           {"machine", name.machine},
@@ -125,7 +160,9 @@ Json host_json() {
           {"memory_bytes", std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)},
           {"frequency_governor",
            text_or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
-          {"huge_pages", text_or_null(first_line("/sys/kernel/mm/transparent_hugepage/enabled"))}};
+          {"huge_pages", text_or_null(first_line("/sys/kernel/mm/transparent_hugepage/enabled"))},
+          {"gpus", gpus_json(gpus)},
+          {"gpu_driver", driver_json(!gpus.empty())}};
 }
 
 Json environment_json() {

@@ -327,6 +327,13 @@ void add_provenance(DocSection& section, const Json& document) {
       }
     }
   }
+  const auto host = document.find("host");
+  if (host != document.end() && host->is_object() && host->contains("gpus")) {
+    for (const Json& gpu : array_field(*host, "gpus")) {
+      table.rows.push_back(
+          {"host GPU", fmt::format("{}, {}", text_field(gpu, "name"), text_field(gpu, "uuid"))});
+    }
+  }
   table.rows.push_back({"ranks", std::to_string(array_field(document, "ranks").size())});
   table.rows.push_back({"time", time_text(number_in(document, "time"))});
   section.tables.push_back(std::move(table));

@@ -67,9 +67,31 @@ ResultRow row_of(const json& result) {
   return row;
 }
 
+// Another GPU of the same kind is no reason not to compare.
+void add_gpus(const json& gpus, MeasuredResult& result) {
+  if (!gpus.is_array()) {
+    throw DataError("field 'gpus' is not an array");
+  }
+  std::string names;
+  std::string uuids;
+  for (const json& gpu : gpus) {
+    names += (names.empty() ? "" : ", ") + text_field(gpu, "name");
+    uuids += (uuids.empty() ? "" : ", ") + text_field(gpu, "uuid");
+  }
+  if (!names.empty()) {
+    result.conditions["host.gpus"] = names;
+    result.circumstances["host.gpus' uuids"] = uuids;
+  }
+}
+
 void add_machine(const json& document, MeasuredResult& result) {
   for (const auto& [key, value] : object_field(document, "host").items()) {
-    const bool may_differ = key == "name" || key == "kernel" || key == "memory_bytes";
+    if (key == "gpus") {
+      add_gpus(value, result);
+      continue;
+    }
+    const bool may_differ =
+        key == "name" || key == "kernel" || key == "memory_bytes" || key == "gpu_driver";
     (may_differ ? result.circumstances : result.conditions)["host." + key] = text_of(value);
   }
   // Two modules of the same size do not always leave the same number of bytes to the system.

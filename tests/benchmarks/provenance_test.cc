@@ -37,6 +37,35 @@ TEST(Provenance, AddsUpTheLastLevelCaches) {
   EXPECT_EQ(last_level_cache_bytes(root.path()), std::int64_t{32} << 20);
 }
 
+TEST(Provenance, NamesTheGpusAsTheSchemaWants) {
+  cuda::DeviceFacts facts;
+  facts.name = "NVIDIA H100 80GB HBM3";
+  facts.uuid = "GPU-5b2e";
+  facts.bus = "0000:1b:00.0";
+  facts.bytes = std::int64_t{80} << 30;
+  facts.multiprocessors = 132;
+  facts.compute_capability = 90;
+  const auto gpus = gpus_json({facts, facts});
+  ASSERT_EQ(gpus.size(), 2U);
+  EXPECT_EQ(gpus[0].at("name"), facts.name);
+  EXPECT_EQ(gpus[0].at("uuid"), facts.uuid);
+  EXPECT_EQ(gpus[0].at("memory_bytes"), facts.bytes);
+  std::ifstream file(fs::path(TRIREME_SOURCE_DIR) / "benchmarks/schema/bench-2.schema.json");
+  const auto schema = nlohmann::ordered_json::parse(file);
+  const auto& host = schema.at("$defs").at("host").at("properties");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : gpus[1].items()) {
+    keys.push_back(key);
+  }
+  EXPECT_EQ(host.at("gpus").at("items").at("required").get<std::vector<std::string>>(), keys);
+  const auto machine = host_json();
+  EXPECT_EQ(machine.at("gpus"), nlohmann::ordered_json::array());  // a program without CUDA
+  EXPECT_TRUE(machine.at("gpu_driver").is_null());
+  for (const auto& [key, value] : machine.items()) {
+    EXPECT_TRUE(host.contains(key)) << key;
+  }
+}
+
 TEST(Provenance, RecordsNoOtherVariable) {
   ::setenv("OMP_PLACES", "cores", 1);
   ::setenv("TRIREME_SECRET", "swordfish", 1);

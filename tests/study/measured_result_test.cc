@@ -57,6 +57,19 @@ TEST(MeasuredResult, RefusesHostileDocuments) {
   EXPECT_THAT(refusal(document.dump()), HasSubstr("neither a number nor null"));
 }
 
+TEST(MeasuredResult, GpusOfOneKindAreTheSameConditions) {
+  auto document = bench_json({1});
+  document["host"]["gpus"] = {{{"name", "NVIDIA H100"}, {"uuid", "GPU-1"}}};
+  const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
+  EXPECT_EQ(result.conditions.at("host.gpus"), "NVIDIA H100");
+  document["host"]["gpus"][0]["uuid"] = "GPU-2";
+  const MeasuredResult other = parse_bench_result(document.dump(), "b.json");
+  EXPECT_EQ(other.conditions, result.conditions);
+  EXPECT_NE(other.circumstances, result.circumstances);
+  document["host"]["gpus"] = 3;
+  EXPECT_THAT(refusal(document.dump()), HasSubstr("gpus"));
+}
+
 TEST(MeasuredResult, TextsStayTexts) {
   auto document = bench_json({1});
   document["results"][0]["params"]["\"<b>&'"] = "<script>'\"\x1b[2J";
