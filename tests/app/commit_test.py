@@ -35,8 +35,8 @@ int main() { std::puts(version()); }
 """
 
 
-def run(*words, cwd):
-    result = subprocess.run([str(word) for word in words], cwd=cwd, env=ENVIRONMENT,
+def run(*words, cwd, **variables):
+    result = subprocess.run([str(word) for word in words], cwd=cwd, env={**ENVIRONMENT, **variables},
                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
                             check=False)
     if result.returncode != 0:
@@ -68,13 +68,13 @@ class Commit(unittest.TestCase):
         self.git("commit", "-q", "-m", "change", *words)
         return self.git("rev-parse", "HEAD")[:12]
 
-    def built(self, tree=None):
+    def built(self, tree=None, **variables):
         """Builds, and returns what the program says."""
         tree = tree or self.tree
         build = tree / "build"
         if not (build / "build.ninja").exists():
             run("cmake", "-G", "Ninja", "-S", tree, "-B", build, cwd=tree)
-        run("ninja", "-C", build, cwd=tree)
+        run("ninja", "-C", build, cwd=tree, **variables)
         return run(build / "program", cwd=tree)
 
     def times(self):
@@ -119,6 +119,19 @@ class Commit(unittest.TestCase):
         run("git", "init", "-q", cwd=other)
         run("git", "commit", "-q", "--allow-empty", "-m", "other", cwd=other)
         self.assertEqual(self.built(self.archive(other / "within")), head)
+
+    def test_variables_of_another_repository_are_ignored(self):
+        other = self.scratch / "other"
+        other.mkdir()
+        run("git", "init", "-q", cwd=other)
+        run("git", "commit", "-q", "--allow-empty", "-m", "other", cwd=other)
+        for name, value in [("GIT_DIR", other / ".git"), ("GIT_WORK_TREE", other),
+                            ("GIT_INDEX_FILE", other / ".git/index"),
+                            ("GIT_COMMON_DIR", other / ".git"),
+                            ("GIT_OBJECT_DIRECTORY", other / ".git/objects")]:
+            with self.subTest(name):
+                self.assertEqual(self.built(**{name: str(value)}),
+                                 self.git("rev-parse", "HEAD")[:12])
 
     def test_a_copy_without_git_says_that_it_does_not_know(self):
         shutil.rmtree(self.tree / ".git")

@@ -21,9 +21,12 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-# Runs git in the sources, without writing there, and sets `result` and `text`.
+# Runs git in the sources, without writing there, and sets `result` and `text`. Variables that name
+# another repository are ignored: git sets them for its hooks, which may build.
 macro(ask_git)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env GIT_OPTIONAL_LOCKS=0
+                          --unset=GIT_DIR --unset=GIT_WORK_TREE --unset=GIT_INDEX_FILE
+                          --unset=GIT_COMMON_DIR --unset=GIT_OBJECT_DIRECTORY --unset=GIT_PREFIX
                           git -c safe.directory=* ${ARGV}
                   WORKING_DIRECTORY ${SOURCE_DIR} RESULT_VARIABLE result OUTPUT_VARIABLE text
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
