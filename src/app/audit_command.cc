@@ -129,12 +129,16 @@ ordered_json to_json(const AuditCheck& check, const std::string& lack) {
           {"signer", check.signer},
           {"lack", lack},
           {"faults", std::move(faults)},
+          {"faults_not_listed", check.faults_not_listed},
           {"notes", check.notes}};
 }
 
 void print_check(const AuditOptions& options, const AuditCheck& check, const std::string& lack) {
   for (const AuditFault& fault : check.faults) {
     fmt::print("{}: line {} {}\n", printable(options.file), fault.line, fault.what);
+  }
+  if (check.faults_not_listed > 0) {
+    fmt::print("... and {} more\n", counted(check.faults_not_listed, "fault"));
   }
   for (const std::string& note : check.notes) {
     fmt::print("note: {}\n", note);

@@ -35,7 +35,9 @@ const char* kind_of(mode_t mode) {
   if ((flags & O_ACCMODE) == O_RDONLY) {
     throw DataError(what + ": choose another path");
   }
-  throw PolicyError(what + ": remove it, or choose another path");
+  const bool is_device = S_ISCHR(mode) || S_ISBLK(mode);  // such as /dev/null, which stays
+  throw PolicyError(what +
+                    (is_device ? ": choose another path" : ": remove it, or choose another path"));
 }
 
 }  // namespace

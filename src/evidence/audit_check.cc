@@ -43,6 +43,8 @@ class Checker {
   void fault(std::int64_t line, const std::string& what) {
     if (result_.faults.size() < kMostFindings) {
       result_.faults.push_back({line, what});
+    } else {
+      ++result_.faults_not_listed;
     }
   }
 

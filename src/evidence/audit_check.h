@@ -20,10 +20,11 @@ struct AuditFault {
 
 struct AuditCheck {
   std::int64_t lines = 0;
-  AuditHead head;                 // of the last line
-  std::int64_t signed_lines = 0;  // lines up to the last head that a trusted key has signed
-  std::string signer;             // of that head
-  std::vector<AuditFault> faults;
+  AuditHead head;                  // of the last line
+  std::int64_t signed_lines = 0;   // lines up to the last head that a trusted key has signed
+  std::string signer;              // of that head
+  std::vector<AuditFault> faults;  // the first 20
+  std::int64_t faults_not_listed = 0;
   std::vector<std::string> notes;  // such as a clock that went back
 };
 

@@ -201,7 +201,6 @@ SigningKey SigningKey::generate() {
 }
 
 SigningKey SigningKey::load(const std::filesystem::path& path) {
-  check_owner_only(File::open_to_read(path));
   std::string text = read_file(path, kMostKeyFileBytes);
   const std::string origin = path.string();
   PemReader reader(text, origin);
@@ -209,6 +208,10 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   while (line && (line->empty() || line->starts_with('#'))) {
     line = reader.line();
   }
+  if (line == begin_line(kPublicLabel)) {
+    reader.refuse("this is a public key: name the private one, which signs");
+  }
+  check_owner_only(File::open_to_read(path));
   if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
     reader.refuse("the key is encrypted with a passphrase, which this program does not read");
   }

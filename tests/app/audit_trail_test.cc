@@ -15,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::vector<std::string> events_of(const std::filesystem::path& log) {
   std::vector<std::string> events;
@@ -30,13 +31,35 @@ std::vector<std::string> events_of(const std::filesystem::path& log) {
 
 TEST(AuditTrail, RecordsTheDigestOfAPrompt) {
   const std::string digest = "sha256:" + sha256_hex("secret");
-  EXPECT_THAT(recorded_arguments({"generate", "--prompt", "secret", "--tokens", "2"}),
+  EXPECT_THAT(recorded_arguments({"generate", "--prompt", "secret", "--tokens", "2"}).words,
               ElementsAre("generate", "--prompt", digest, "--tokens", "2"));
-  EXPECT_THAT(recorded_arguments({"--prompt=secret", "--prompts", "file"}),
-              ElementsAre("--prompt=" + digest, "--prompts", "file"));
-  EXPECT_THAT(recorded_arguments({"--prompt"}), ElementsAre("--prompt"));
-  EXPECT_THAT(recorded_arguments({"--prompt", "--prompt", "x"}),
-              ElementsAre("--prompt", "sha256:" + sha256_hex("--prompt"), "x"));
+  EXPECT_THAT(recorded_arguments({"generate", "--prompt=secret", "--prompts", "file"}).words,
+              ElementsAre("generate", "--prompt=" + digest, "--prompts", "file"));
+  EXPECT_THAT(recorded_arguments({"data", "pack", "file"}).words,
+              ElementsAre("data", "pack", "file"));
+}
+
+TEST(AuditTrail, RecordsNoPromptThatWasMistyped) {
+  const std::string digest = "sha256:" + sha256_hex("secret");
+  const auto words = [](std::vector<std::string> more) {
+    more.insert(more.begin(), "generate");
+    return recorded_arguments(more).words;
+  };
+  EXPECT_THAT(words({"--promp", "secret"}), ElementsAre("generate", "--promp", digest));
+  EXPECT_THAT(words({"--promp=secret"}), ElementsAre("generate", "--promp=" + digest));
+  EXPECT_THAT(words({"--json", "secret"}), ElementsAre("generate", "--json", digest));
+  EXPECT_THAT(words({"--seed", "1", "secret"}), ElementsAre("generate", "--seed", "1", digest));
+  EXPECT_THAT(words({"--seed=1", "secret"}), ElementsAre("generate", "--seed=1", digest));
+
+  const TempFolder folder;
+  const std::string log = (folder.path() / "log").string();
+  const std::string variable = "TRIREME_AUDIT__LOG=" + log;
+  const char* const environment[] = {variable.c_str(), nullptr};
+  AuditTrail trail;
+  trail.begin_if_audited({"generate", "secret"}, environment);
+  trail.end(2, "config", "unexpected argument 'secret'");
+  EXPECT_THAT(read_file(log), Not(HasSubstr("secret")));
+  EXPECT_THAT(read_file(log), HasSubstr("may repeat a prompt"));
 }
 
 TEST(AuditTrail, RecordsAStartAndOneEnd) {

@@ -1,6 +1,7 @@
 #include "src/evidence/keys.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,6 +79,14 @@ TEST(Keys, RefuseEveryChangedSignature) {
   EXPECT_FALSE(key.public_key().verifies("message", good.substr(1)));
   EXPECT_FALSE(key.public_key().verifies("message", ""));
   EXPECT_FALSE(SigningKey::generate().public_key().verifies("message", good));
+}
+
+TEST(Keys, APublicKeySignsNothing) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key.pub";
+  std::ofstream(file) << "# Site A\n" << SigningKey::generate().public_key().to_pem();
+  EXPECT_THAT([&] { (void)SigningKey::load(file); },
+              ThrowsMessage<DataError>(HasSubstr("this is a public key")));
 }
 
 TEST(Keys, AreSavedForTheirOwnerOnly) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -42,6 +44,16 @@ std::string audited_command(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// The options of `generate` whose values are recorded. All other words may be a prompt, or one that
+// was mistyped.
+constexpr std::array<std::string_view, 11> kShownOptions = {
+    "--checkpoint",  "--precision", "--device", "--prompts", "--samples", "--tokens",
+    "--temperature", "--top-k",     "--top-p",  "--seed",    "--threads"};
+
+bool is_among(std::span<const std::string_view> options, const std::string& option) {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
 std::string event_name(std::string command, std::string_view what) {
   std::replace(command.begin(), command.end(), ' ', '.');
   return fmt::format("{}.{}", command, what);
@@ -49,22 +61,30 @@ std::string event_name(std::string command, std::string_view what) {
 
 }  // namespace
 
-std::vector<std::string> recorded_arguments(const std::vector<std::string>& arguments) {
-  constexpr std::string_view kPrompt = "--prompt";
-  std::vector<std::string> recorded;
-  bool is_prompt = false;
-  for (const std::string& word : arguments) {
-    if (is_prompt) {
-      recorded.push_back("sha256:" + sha256_hex(word));
-    } else if (word.starts_with(std::string(kPrompt) + "=")) {
-      recorded.push_back(
-          fmt::format("{}=sha256:{}", kPrompt, sha256_hex(word.substr(kPrompt.size() + 1))));
-    } else {
-      recorded.push_back(word);
-    }
-    is_prompt = !is_prompt && word == kPrompt;
+RecordedArguments recorded_arguments(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != "generate") {
+    return {arguments, {}};
   }
-  return recorded;
+  RecordedArguments result{{"generate"}, {}};
+  const auto hide = [&](const std::string& text) {
+    result.hidden.push_back(text);
+    return "sha256:" + sha256_hex(text);
+  };
+  bool is_shown = false;  // whether the next word is the value of an option that is shown
+  for (auto word = arguments.begin() + 1; word != arguments.end(); ++word) {
+    const std::size_t equals = word->find('=');
+    const std::string option = word->substr(0, equals);
+    if (is_shown || !word->starts_with("--")) {
+      result.words.push_back(is_shown ? *word : hide(*word));
+      is_shown = false;
+    } else if (equals == std::string::npos || is_among(kShownOptions, option)) {
+      result.words.push_back(*word);
+      is_shown = equals == std::string::npos && is_among(kShownOptions, option);
+    } else {
+      result.words.push_back(fmt::format("{}={}", option, hide(word->substr(equals + 1))));
+    }
+  }
+  return result;
 }
 
 void AuditTrail::begin(const AuditConfig& config, const std::string& command,
@@ -78,7 +98,10 @@ void AuditTrail::begin(const AuditConfig& config, const std::string& command,
   }
   auto log = std::make_unique<AuditLog>(config.log, std::move(key));
   const ordered_json version = version_json();
-  ordered_json all = {{"version", version["version"]}, {"commit", version["commit"]}};
+  std::error_code unknown;
+  ordered_json all = {{"version", version["version"]},
+                      {"commit", version["commit"]},
+                      {"working_folder", std::filesystem::current_path(unknown).string()}};
   all.update(details);
   log->append(event_name(command, "start"), all);
   log_ = std::move(log);
@@ -89,7 +112,9 @@ void AuditTrail::begin_if_audited(const std::vector<std::string>& arguments,
                                   const char* const* environment) {
   const std::string command = audited_command(arguments);
   if (!command.empty()) {
-    begin(site_audit_config(environment), command, {{"arguments", recorded_arguments(arguments)}});
+    RecordedArguments recorded = recorded_arguments(arguments);
+    begin(site_audit_config(environment), command, {{"arguments", recorded.words}});
+    hidden_ = std::move(recorded.hidden);
   }
 }
 
@@ -111,7 +136,10 @@ void AuditTrail::end(int code, std::string_view kind, std::string_view what) {
   ordered_json details = {{"code", code}};
   if (!kind.empty()) {
     details["kind"] = kind;
-    details["message"] = what;
+    const bool repeats = std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& text) {
+      return what.find(text) != std::string_view::npos;
+    });
+    details["message"] = repeats ? "not recorded, because it may repeat a prompt" : what;
   }
   note(event_name(command_, code == static_cast<int>(ExitCode::refused) ? "refused" : "end"),
        details);

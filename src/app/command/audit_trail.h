@@ -34,9 +34,16 @@ class AuditTrail {
  private:
   std::unique_ptr<AuditLog> log_;
   std::string command_;
+  std::vector<std::string> hidden_;  // texts that no message may repeat
 };
 
-// Returns the arguments as they are recorded: with the digest of a prompt instead of its text.
-std::vector<std::string> recorded_arguments(const std::vector<std::string>& arguments);
+struct RecordedArguments {
+  std::vector<std::string> words;
+  std::vector<std::string> hidden;  // the texts of which `words` have the digests
+};
+
+// Returns the arguments as they are recorded. Those of `generate` have the SHA-256 of everything
+// that may be a prompt, also one behind a mistyped option, instead of its text.
+RecordedArguments recorded_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace trireme

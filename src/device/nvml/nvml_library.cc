@@ -50,6 +50,10 @@ void NvmlLibrary::find_all() {
 }
 
 std::unique_ptr<NvmlLibrary> NvmlLibrary::load(const std::string& path, std::string& why) {
+  if (path.empty()) {  // dlopen would return the program itself
+    why = "no NVIDIA driver to ask: a simulated device has none";
+    return nullptr;
+  }
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const error = ::dlerror();

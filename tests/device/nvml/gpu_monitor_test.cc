@@ -111,6 +111,8 @@ TEST_F(GpuMonitorTest, SaysWhyThereIsNoDriver) {
   EXPECT_THAT(why, HasSubstr("no NVIDIA driver library"));
   EXPECT_EQ(GpuMonitor::open("libc.so.6", &why), nullptr);
   EXPECT_THAT(why, HasSubstr("is not NVIDIA's management library"));
+  EXPECT_EQ(GpuMonitor::open("", &why), nullptr);
+  EXPECT_THAT(why, HasSubstr("a simulated device has none"));
 }
 
 TEST(Xid, IsFoundInTheKernelLog) {
