@@ -1,7 +1,6 @@
 #include "io/data/convert.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -106,9 +105,8 @@ void read_tokens(H5Integers& from, const InputFile& file, const ConvertOptions& 
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (wide[i] < 0 || wide[i] >= options.vocab) {
       throw DataError(fmt::format(
-          "{}: {}[{}] is {}{}, outside the vocabulary of {}: give the right --vocab", file.path,
-          options.tokens, at + static_cast<std::int64_t>(i), wide[i],
-          wide[i] == std::numeric_limits<std::int64_t>::max() ? " or more" : "", options.vocab));
+          "{}: {}[{}] is {}, outside the vocabulary of {}: give the right --vocab", file.path,
+          options.tokens, at + static_cast<std::int64_t>(i), integer_text(wide[i]), options.vocab));
     }
     to[i] = static_cast<std::int32_t>(wide[i]);
   }

@@ -24,7 +24,7 @@ void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& 
     block.resize(static_cast<std::size_t>(std::min(kBlockOffsets, offsets.size() - at)));
     offsets.read(at, static_cast<std::int64_t>(block.size()), block.data());
     if (at == 0 && block.front() != 0) {
-      fail(fmt::format("starts with {}", block.front()));
+      fail(fmt::format("starts with {}", integer_text(block.front())));
     }
     for (std::size_t i = 0; i < block.size(); ++i) {
       const std::int64_t index = at + static_cast<std::int64_t>(i);
@@ -33,7 +33,8 @@ void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& 
             fmt::format("[{}] is {}, less than the offset before it, {}", index, block[i], before));
       }
       if (block[i] > tokens) {
-        fail(fmt::format("[{}] is {}, which lies beyond the end of the tokens", index, block[i]));
+        fail(fmt::format("[{}] is {}, which lies beyond the end of the tokens", index,
+                         integer_text(block[i])));
       }
       before = block[i];
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "io/h5/h5_check.h"
 #include "src/base/check.h"
@@ -50,6 +51,11 @@ std::vector<ChunkFilter> filters_of(std::int64_t creation, const std::string& wh
 }
 
 }  // namespace
+
+std::string integer_text(std::int64_t value) {
+  const bool may_be_more = value == std::numeric_limits<std::int64_t>::max();
+  return fmt::format("{}{}", value, may_be_more ? " or more" : "");
+}
 
 H5Integers::H5Integers(H5Handle dataset, std::string name, Path path)
     : dataset_(std::move(dataset)), name_(std::move(name)), path_(std::move(path)) {

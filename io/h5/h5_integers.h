@@ -49,4 +49,8 @@ class H5Integers {
   std::int64_t chunk_index_ = -1;
 };
 
+// Returns the text of a value that H5Integers has read: "5", and for the largest i64, as which
+// larger values are read, "9223372036854775807 or more".
+std::string integer_text(std::int64_t value);
+
 }  // namespace trireme

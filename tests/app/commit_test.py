@@ -36,9 +36,9 @@ int main() { std::puts(version()); }
 
 
 def run(*words, cwd, **variables):
-    result = subprocess.run([str(word) for word in words], cwd=cwd, env={**ENVIRONMENT, **variables},
-                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
-                            check=False)
+    result = subprocess.run([str(word) for word in words], cwd=cwd,
+                            env={**ENVIRONMENT, **variables}, stdin=subprocess.DEVNULL,
+                            capture_output=True, text=True, timeout=120, check=False)
     if result.returncode != 0:
         raise AssertionError(f"{result.args}: {result.stdout}{result.stderr}")
     return result.stdout.strip()

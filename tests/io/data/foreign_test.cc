@@ -189,6 +189,8 @@ TEST_F(ForeignTest, WhatAFileDoesNotHoldIsNeverMadeUp) {
       {"never_written", {"/tokens has storage for 0 of its 200000 bytes"}},
       {"huge", {"/tokens claims 4611686018427387904 elements", "damaged"}},
       {"offsets_beyond", {"/doc_offsets [2] is 101", "beyond the end", "--offsets"}},
+      {"offsets_beyond_63_bits", {"/doc_offsets [2] is 9223372036854775807 or more, which lies"}},
+      {"offsets_begin_beyond_63_bits", {"/doc_offsets starts with 9223372036854775807 or more"}},
       {"offsets_descend", {"/doc_offsets [2] is 50, less than"}},
       {"offsets_negative", {"/doc_offsets starts with -1"}},
       {"offsets_begin_late",

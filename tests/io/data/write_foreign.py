@@ -110,13 +110,21 @@ def huge(file):
     file.create_dataset("tokens", shape=(2**62,), dtype="u1", chunks=(2**31,))
 
 
-def offsets(file, values):
+def offsets(file, values, dtype="i8"):
     file["tokens"] = TOKENS[:100].astype("u2")
-    file["doc_offsets"] = numpy.array(values, dtype="i8")
+    file["doc_offsets"] = numpy.array(values, dtype=dtype)
 
 
 def offsets_beyond(file):
     offsets(file, [0, 50, 101])
+
+
+def offsets_beyond_63_bits(file):
+    offsets(file, [0, 50, 2**63 + 5], "u8")
+
+
+def offsets_begin_beyond_63_bits(file):
+    offsets(file, [2**64 - 1, 100], "u8")
 
 
 def offsets_descend(file):
