@@ -192,6 +192,10 @@ std::vector<std::string> differences(const MeasuredResult& a, const MeasuredResu
       found.push_back(fmt::format("{}: {} and {}", key, in_a, in_b));
     }
   }
+  if (a.gpus && b.gpus && *a.gpus != *b.gpus) {
+    const auto text = [](const std::string& names) { return names.empty() ? "none" : names; };
+    found.push_back(fmt::format("host.gpus: {} and {}", text(*a.gpus), text(*b.gpus)));
+  }
   return found;
 }
 

@@ -88,6 +88,9 @@ std::string machine_of(const MeasuredResult& result) {
   for (const auto& [key, value] : result.conditions) {
     text += key + "=" + value + "\n";
   }
+  if (const std::string gpus = result.gpus.value_or(""); !gpus.empty()) {
+    text += "host.gpus=" + gpus + "\n";
+  }
   return sha256_hex(text).substr(0, 16);
 }
 

@@ -67,6 +67,9 @@ ResultRow row_of(const json& result) {
   return row;
 }
 
+// The other benchmarks compute on the CPU, also on a host with GPUs.
+bool may_use_gpus(const std::string& command) { return command == "train"; }
+
 // Another GPU of the same kind is no reason not to compare.
 void add_gpus(const json& gpus, MeasuredResult& result) {
   if (!gpus.is_array()) {
@@ -78,8 +81,12 @@ void add_gpus(const json& gpus, MeasuredResult& result) {
     names += (names.empty() ? "" : ", ") + text_field(gpu, "name");
     uuids += (uuids.empty() ? "" : ", ") + text_field(gpu, "uuid");
   }
+  if (may_use_gpus(result.command)) {
+    result.gpus = names;
+  } else if (!names.empty()) {
+    result.circumstances["host.gpus"] = names;
+  }
   if (!names.empty()) {
-    result.conditions["host.gpus"] = names;
     result.circumstances["host.gpus' uuids"] = uuids;
   }
 }
@@ -90,8 +97,8 @@ void add_machine(const json& document, MeasuredResult& result) {
       add_gpus(value, result);
       continue;
     }
-    const bool may_differ =
-        key == "name" || key == "kernel" || key == "memory_bytes" || key == "gpu_driver";
+    const bool may_differ = key == "name" || key == "kernel" || key == "memory_bytes" ||
+                            key == "gpu_driver" || key == "gpu_error";
     (may_differ ? result.circumstances : result.conditions)["host." + key] = text_of(value);
   }
   // Two modules of the same size do not always leave the same number of bytes to the system.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,10 @@ struct MeasuredResult {
   double waited_fraction = 0;
   // Two results can be compared only if these are equal: {"host.cores", "64"}.
   std::map<std::string, std::string> conditions;
+  // The names of the GPUs that may have computed: "" if there were none, and nothing if the
+  // document does not say so (those before 2026-11-26) or its benchmark computes on the CPU only. A
+  // condition if both results have it.
+  std::optional<std::string> gpus;
   // What may differ and explains a difference: commit, host name, kernel.
   std::map<std::string, std::string> circumstances;
   std::vector<ResultRow> rows;

@@ -164,5 +164,27 @@ TEST(Comparison, SaysWhyResultsAreUnlike) {
               ElementsAre("one measures gemm, the other mem"));
 }
 
+TEST(Comparison, GpusAreAConditionWhereBothDocumentsNameThem) {
+  const auto measured = [](const char* command, const nlohmann::json& gpus) {
+    auto document = bench_json(around(100, 20));
+    document["command"] = command;
+    if (!gpus.is_null()) {
+      document["host"]["gpus"] = gpus;
+      document["host"]["gpu_driver"] = gpus.empty() ? nlohmann::json() : "580.65.06";
+      document["host"]["gpu_error"] = nullptr;
+    }
+    return parse_bench_result(document.dump(), command);
+  };
+  const nlohmann::json one = {{{"name", "NVIDIA H100"}, {"uuid", "GPU-1"}}};
+  const nlohmann::json two = {{{"name", "NVIDIA H200"}, {"uuid", "GPU-2"}}};
+  EXPECT_THAT(differences(measured("train", one), measured("train", two)),
+              ElementsAre("host.gpus: NVIDIA H100 and NVIDIA H200"));
+  EXPECT_THAT(differences(measured("train", nlohmann::json::array()), measured("train", one)),
+              ElementsAre("host.gpus: none and NVIDIA H100"));
+  EXPECT_THAT(differences(measured("train", nullptr), measured("train", one)), IsEmpty());
+  EXPECT_THAT(differences(measured("gemm", one), measured("gemm", two)), IsEmpty());
+  EXPECT_THAT(differences(measured("gemm", nullptr), measured("gemm", one)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace trireme

@@ -41,6 +41,24 @@ TEST(History, KeepsWhatIsAddedOnce) {
   EXPECT_EQ(history.series[0].params.at("m"), "96");
 }
 
+TEST(History, TheGpusOfAHostBeginASeriesOnlyWhereTheyCompute) {
+  const auto machine = [](const char* command, const nlohmann::json& gpus) {
+    auto document = bench_json({5, 5, 5});
+    document["command"] = command;
+    if (!gpus.is_null()) {
+      document["host"]["gpus"] = gpus;
+    }
+    const TempFolder folder;
+    const auto path = folder.path() / "history.jsonl";
+    add_to_history(path, parse_bench_result(document.dump(), "test"));
+    return read_history(path).series.at(0).machine;
+  };
+  const nlohmann::json gpu = {{{"name", "NVIDIA H100"}, {"uuid", "GPU-1"}}};
+  EXPECT_EQ(machine("gemm", gpu), machine("gemm", nullptr));
+  EXPECT_EQ(machine("train", nlohmann::json::array()), machine("train", nullptr));
+  EXPECT_NE(machine("train", gpu), machine("train", nullptr));
+}
+
 TEST(History, ATornLineCostsOneResultAlone) {
   const TempFolder folder;
   const auto path = folder.path() / "history.jsonl";

@@ -59,13 +59,18 @@ TEST(MeasuredResult, RefusesHostileDocuments) {
 
 TEST(MeasuredResult, GpusOfOneKindAreTheSameConditions) {
   auto document = bench_json({1});
+  document["command"] = "train";
+  EXPECT_EQ(parse_bench_result(document.dump(), "old.json").gpus, std::nullopt);
   document["host"]["gpus"] = {{{"name", "NVIDIA H100"}, {"uuid", "GPU-1"}}};
   const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
-  EXPECT_EQ(result.conditions.at("host.gpus"), "NVIDIA H100");
+  EXPECT_EQ(result.gpus, "NVIDIA H100");
   document["host"]["gpus"][0]["uuid"] = "GPU-2";
   const MeasuredResult other = parse_bench_result(document.dump(), "b.json");
+  EXPECT_EQ(other.gpus, result.gpus);
   EXPECT_EQ(other.conditions, result.conditions);
   EXPECT_NE(other.circumstances, result.circumstances);
+  document["command"] = "gemm";  // computes on the CPU
+  EXPECT_EQ(parse_bench_result(document.dump(), "c.json").gpus, std::nullopt);
   document["host"]["gpus"] = 3;
   EXPECT_THAT(refusal(document.dump()), HasSubstr("gpus"));
 }

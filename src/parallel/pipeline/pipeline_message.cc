@@ -135,25 +135,26 @@ std::vector<std::size_t> steps_of_arrival(const PipelineSteps& steps, const Pipe
       ++number;
     }
   }
-  struct Sent {
-    std::size_t to;
-    std::size_t taken_by;
-  };
   const std::vector<PipelineStep>& own = steps.at(static_cast<std::size_t>(stage));
-  std::vector<Sent> sent;
+  // By receiver: the messages that are not known to have been taken, by the step that takes them.
+  std::vector<std::map<std::size_t, std::size_t>> under_way(steps.size());
   std::vector<std::size_t> arrivals;
   replay(steps, shape, [&](int at, std::size_t number, const Clock& clock) {
     if (at != stage) {
       return;
     }
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-      const bool taken = sent[i].taken_by < clock[sent[i].to];
-      arrivals[i] = taken ? std::min(arrivals[i], number) : arrivals[i];
+    for (std::size_t peer = 0; peer < clock.size(); ++peer) {
+      std::map<std::size_t, std::size_t>& messages = under_way[peer];
+      const auto untaken = messages.lower_bound(clock[peer]);
+      for (auto taken = messages.begin(); taken != untaken; taken = messages.erase(taken)) {
+        arrivals[taken->second] = number;
+      }
     }
     for (const auto& to : {message_out_of(own[number], shape, stage),
                            embedding_message(own[number], shape, stage)}) {
       if (to && to->peer != stage) {
-        sent.push_back({static_cast<std::size_t>(to->peer), takers.at({to->peer, to->message})});
+        const std::size_t taker = takers.at({to->peer, to->message});
+        under_way[static_cast<std::size_t>(to->peer)][taker] = arrivals.size();
         arrivals.push_back(own.size());
       }
     }

@@ -97,6 +97,21 @@ TEST(PipelineMessage, HasArrivedAtTheStepOfItsArrival) {
   }
 }
 
+// If the work grew with the square of the micro-batches, this would take longer than a test may.
+TEST(PipelineMessage, ArrivalsOfManyMicroBatchesAreFound) {
+  constexpr std::int64_t kMicroBatches = 400'000;
+  for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+    const PipelineShape shape{2, 1, kMicroBatches};
+    const std::vector<std::size_t> arrivals =
+        steps_of_arrival(make_schedules(schedule, shape), shape, 0);
+    ASSERT_EQ(arrivals.size(), static_cast<std::size_t>(kMicroBatches));
+    EXPECT_TRUE(std::is_sorted(arrivals.begin(), arrivals.end()));
+    // The gradient of a micro-batch tells that its activations have been taken.
+    EXPECT_EQ(arrivals.front(), schedule == PipelineSchedule::gpipe ? arrivals.size() : 2U);
+    EXPECT_LT(arrivals.back(), 2 * arrivals.size());
+  }
+}
+
 TEST(PipelineMessage, TagsAreTheirOwn) {
   const PipelineShape shape{4, 3, 24, true};
   std::map<int, PipelineMessage> seen;
