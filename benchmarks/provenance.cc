@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "mpi/topology.h"
+#include "src/base/error.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/device/nvml/gpu_monitor.h"
@@ -78,24 +79,37 @@ Json processor_name() {
   return nullptr;
 }
 
-std::vector<cuda::DeviceFacts> usable_gpus() {
+// UsableGpus holds what is known of the GPUs that this process may use. An error of one must not
+// cost the results that have been measured.
+struct UsableGpus {
   std::vector<cuda::DeviceFacts> gpus;
-  for (int index = 0; index < cuda::device_count(); ++index) {
-    gpus.push_back(cuda::device_identity(index));
-  }
-  return gpus;
-}
+  Json driver = nullptr;
+  Json error = nullptr;  // why the rest is unknown
+};
 
 // Returns the version of NVIDIA's driver; the newest CUDA that it runs where its library is
 // missing.
-Json driver_json(bool has_gpus) {
-  if (!has_gpus) {
-    return nullptr;
-  }
+Json driver_json() {
   const auto monitor = GpuMonitor::open(cuda::management_library());
   return monitor != nullptr
              ? monitor->driver().version
              : fmt::format("of CUDA {}", cuda::cuda_version_text(cuda::cuda_versions().driver));
+}
+
+UsableGpus usable_gpus() {
+  UsableGpus found;
+  try {
+    const int count = cuda::device_count();
+    if (count > 0) {
+      found.driver = driver_json();
+    }
+    for (int index = 0; index < count; ++index) {
+      found.gpus.push_back(cuda::device_identity(index));
+    }
+  } catch (const Error& error) {
+    found.error = error.what();
+  }
+  return found;
 }
 
 }  // namespace
@@ -147,7 +161,7 @@ Json host_json() {
   ::uname(&name);
   const HostShape shape = host_shape();
   const std::int64_t cache = last_level_cache_bytes();
-  const std::vector<cuda::DeviceFacts> gpus = usable_gpus();
+  const UsableGpus found = usable_gpus();
   return {{"name", name.nodename},
           {"kernel", name.release},
           {"machine", name.machine},
@@ -161,8 +175,9 @@ Json host_json() {
           {"frequency_governor",
            text_or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
           {"huge_pages", text_or_null(first_line("/sys/kernel/mm/transparent_hugepage/enabled"))},
-          {"gpus", gpus_json(gpus)},
-          {"gpu_driver", driver_json(!gpus.empty())}};
+          {"gpus", gpus_json(found.gpus)},
+          {"gpu_driver", found.driver},
+          {"gpu_error", found.error}};
 }
 
 Json environment_json() {
