@@ -159,6 +159,12 @@ void LineageWalk::step(const fs::path& path, int depth, const std::string& role)
 void LineageWalk::materials(const std::vector<SignedStatement>& statements, std::size_t number,
                             const fs::path& folder, int depth) {
   const Provenance& provenance = statements[number].provenance;
+  if (statements[number].signature.state != SignatureState::trusted) {
+    LineageItem& item = add_item(depth, "materials", folder.string());
+    item.code = ExitCode::refused;  // the fault is that of the signature
+    item.summary = "not followed, because no trusted key has signed what they are";
+    return;
+  }
   std::vector<const Material*> files;
   for (const Material& material : provenance.materials) {
     if (material.name == "parent") {
@@ -221,7 +227,11 @@ std::optional<fs::path> LineageWalk::find_parent(const Material& material, const
 void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::size_t number,
                          const fs::path& folder, int depth) {
   const Material& material = *statements[number].provenance.find("parent");
-  if (!seen_.insert(fmt::format("parent {} {}", material.uri, material.sha256)).second) {
+  const auto [known, is_new] = parents_.try_emplace(material.uri + " " + material.sha256);
+  if (!is_new) {  // another checkpoint has the same parent
+    if (known->second) {
+      check_ancestors(statements, number, *known->second);
+    }
     return;
   }
   if (material.sha256.empty()) {
@@ -234,6 +244,7 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
   }
   const std::size_t first = lineage.faults.size();
   if (const std::optional<fs::path> found = find_parent(material, folder)) {
+    known->second = found;
     step(*found, depth, "parent");
     check_ancestors(statements, number, *found);
     return;
@@ -258,13 +269,14 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
 void LineageWalk::check_ancestors(const std::vector<SignedStatement>& statements,
                                   std::size_t number, const fs::path& parent) {
   const auto bundle = bundles_.find(fs::weakly_canonical(parent).string());
-  if (number != 0 || bundle == bundles_.end()) {
+  if (bundle == bundles_.end()) {
     return;
   }
-  const std::size_t wanted = std::min(bundle->second.size(), kMostAncestors);
-  bool is_same = statements.size() - 1 == wanted;
+  const std::size_t first = number + 1;
+  const std::size_t wanted = std::min(bundle->second.size(), kMostAncestors - number);
+  bool is_same = statements.size() - first == wanted;
   for (std::size_t i = 0; is_same && i < wanted; ++i) {
-    is_same = statements[i + 1].line == bundle->second[i].line;
+    is_same = statements[first + i].line == bundle->second[i].line;
   }
   if (!is_same) {
     add_fault(ExitCode::bad_data,

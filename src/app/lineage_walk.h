@@ -42,6 +42,7 @@ class LineageWalk {
 
   LineageOptions options_;
   std::set<std::string> seen_;                                   // folders and materials
+  std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest
   std::map<std::string, std::vector<SignedStatement>> bundles_;  // by folder
 };
 

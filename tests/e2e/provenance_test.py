@@ -8,7 +8,7 @@ import unittest
 import urllib.parse
 
 import harness
-from provenance_harness import (BUNDLE, CHECKPOINTS, FOLDER, RUN, SITE, TRUST, make_everything,
+from provenance_harness import (BUNDLE, CHECKPOINTS, FOLDER, KEY, RUN, SITE, TRUST, make_everything,
                                 sha256, statements_of, train, verify)
 
 
@@ -125,6 +125,32 @@ class Saves(unittest.TestCase):
                          ["step-00000006"])
         self.assertEqual(verify(run, "--allow-missing")[0], 0)
         self.assertEqual(len(statements_of(run / "checkpoints/step-00000012", TRUST)), 3)
+
+    def test_validation_set_that_is_gone(self):
+        """A run that is resumed goes on without it, and so does the replay of a step."""
+        folder = FOLDER / "diverges"
+        folder.mkdir()
+        validation = folder / "validation"
+        shutil.copytree(FOLDER / "data/validation", validation)
+        noisy = harness.make_noisy_dataset(folder, 20 * 8 * 48, 3 * 8 * 48)
+        config = harness.write_config(
+            folder / "run.yaml", (noisy, validation), train__steps=32, checkpoint__every=4,
+            checkpoint__keep=3, data__shuffle="none", optimizer__lr=1e-2, divergence__window=8,
+            divergence__spike="rewind", divergence__rewind_steps=4, divergence__skip_batches=3,
+            audit__key=KEY)
+        harness.must(harness.run("train", config, "train.steps=4", "optimizer.schedule.steps=32",
+                                 ranks=2))
+        (harness.run_dir(config) / "DONE").unlink()
+        shutil.rmtree(validation)
+        resumed = harness.must(harness.run("train", config, "optimizer.schedule.steps=32",
+                                           ranks=2))
+        self.assertIn("the run continues without evaluations", resumed.stderr)
+        self.assertIn("it has the same bits", resumed.stderr)
+        step = harness.run_dir(config) / "checkpoints/step-00000032"
+        names = [each["name"] for each in statements_of(step, TRUST)[0]["predicate"]
+                 ["buildDefinition"]["resolvedDependencies"]]
+        self.assertNotIn("data.validation", names)
+        self.assertIn("data.train", names)
 
     def test_damaged_provenance_of_the_parent(self):
         run = FOLDER / "damaged"

@@ -9,8 +9,8 @@ import unittest
 import urllib.parse
 
 import harness
-from provenance_harness import (BUNDLE, FOLDER, KEY, TRUST, make_everything, pae, sha256,
-                                statements_of, verify)
+from provenance_harness import (BUNDLE, FOLDER, KEY, RUN, TRUST, make_everything, pae, sha256,
+                                statements_of, train, verify)
 
 
 def setUpModule():
@@ -116,6 +116,17 @@ class Mutations(unittest.TestCase):
         (self.step / BUNDLE).write_text(own.replace('"sig"', '"note":1,"sig"') + parent)
         self.expect(65, "line 1: it is not written as Trireme writes it")
 
+    def test_ancestors_of_each_child_are_compared(self):
+        """Steps 8 and 10 have the same parent."""
+        run = FOLDER / "siblings"
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        harness.must(train(f"run.dir={run}", "train.steps=10", "audit.log="))
+        self.assertEqual(verify(run)[0], 0)
+        path = run / "checkpoints/step-00000010" / BUNDLE
+        path.write_text(path.read_text().splitlines(keepends=True)[0])
+        self.expect(65, "has other lines about its ancestors", run)
+
     def signed_again(self, path, change, key=None):
         """Changes the first statement; without a key, the old signature remains."""
         lines = path.read_text().splitlines()
@@ -152,6 +163,19 @@ class Mutations(unittest.TestCase):
     def test_statement_of_another_key(self):
         self.signed_again(self.step / BUNDLE, None, FOLDER / "other")
         self.expect(77, "which the trust file does not hold")
+
+    @unittest.skipUnless(shutil.which("openssl"), "the openssl command is not installed")
+    def test_untrusted_statements_lead_nowhere(self):
+        """Whoever may write a statement could otherwise make the checker open any file."""
+        def lead_away(statement):
+            for each in statement["predicate"]["buildDefinition"]["resolvedDependencies"]:
+                each["uri"] = f"file://{TRUST}"
+        self.signed_again(self.step / BUNDLE, lead_away, FOLDER / "other")
+        code, found = self.verify(self.step)
+        self.assertEqual(code, 77, found)
+        self.assertEqual([item["role"] for item in found["items"]], ["checkpoint", "materials"])
+        self.assertIn("not followed", found["items"][1]["summary"])
+        self.assertNotIn(sha256(TRUST), json.dumps(found))
 
     @unittest.skipUnless(shutil.which("openssl"), "the openssl command is not installed")
     def test_what_the_key_has_signed_is_compared(self):

@@ -114,7 +114,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
       check_kernels(context, kernel_shapes(config, layout.grid.tp()));
     }
   }
-  make_checkpoints();
+  make_checkpoints(start && start->is_replay() ? nullptr : host.origin);
   if (start) {
     resume_at(*start);
   } else {
@@ -221,7 +221,7 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
   }
 }
 
-void TrainingParts::make_checkpoints() {
+void TrainingParts::make_checkpoints(const RunOrigin* origin) {
   const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
   nlohmann::json numerics = numerics_fingerprint(config, context.kernels().name, layout.grid.dp(),
                                                  layout.grid.tp(), layout.sequence_parallel);
@@ -233,7 +233,7 @@ void TrainingParts::make_checkpoints() {
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
       TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log, host.node,
-                                 host.mtbf_hours, host.audit, host.origin});
+                                 host.mtbf_hours, host.audit, origin});
 }
 
 void TrainingParts::resume() {

@@ -86,7 +86,8 @@ struct TrainingParts {
   void log_layout();
   void log_graphs();
   void open_validation_set();
-  void make_checkpoints();
+  // origin: null if no checkpoint is to be signed; a replay saves none.
+  void make_checkpoints(const RunOrigin* origin);
   void resume();
   void resume_at(const StartPoint& start);
   void make_loader();

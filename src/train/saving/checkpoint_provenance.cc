@@ -53,7 +53,11 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
     common_.materials.push_back(manifest_in("data.train", config.data.train));
   }
   if (!config.data.validation.empty()) {
-    common_.materials.push_back(manifest_in("data.validation", config.data.validation));
+    try {
+      common_.materials.push_back(manifest_in("data.validation", config.data.validation));
+    } catch (const Error&) {
+      // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
+    }
   }
   common_.materials.push_back(own_program());
   const std::string text = as_in_json(origin.config_yaml);

@@ -33,7 +33,8 @@ struct RunOrigin {
 
 class CheckpointProvenance {
  public:
-  // Computes the digests of the program and of the datasets' manifests. origin.key must be set.
+  // Computes the digests of the program and of the datasets' manifests, and leaves out a validation
+  // set that cannot be read. origin.key must be set.
   CheckpointProvenance(const RunConfig& config, const RunOrigin& origin);
 
   // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.

@@ -15,10 +15,16 @@
 namespace trireme {
 namespace {
 
-std::optional<CheckpointProvenance> provenance_of(const TrainingCheckpoints::Parts& parts) {
-  return parts.origin == nullptr || parts.world.rank() != 0
-             ? std::nullopt
-             : std::make_optional<CheckpointProvenance>(parts.config, *parts.origin);
+// Collective, so that all ranks throw alike if rank 0 cannot read what is to be signed.
+std::unique_ptr<CheckpointProvenance> provenance_of(const TrainingCheckpoints::Parts& parts) {
+  std::unique_ptr<CheckpointProvenance> provenance;
+  if (parts.origin != nullptr) {
+    run_on_root(parts.world, [&] {
+      provenance = std::make_unique<CheckpointProvenance>(parts.config, *parts.origin);
+      return std::string();
+    });
+  }
+  return provenance;
 }
 
 bool is_tmpfs(const std::filesystem::path& folder) {
@@ -56,7 +62,7 @@ DiskOptions TrainingCheckpoints::disk_options() const {
   options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
                        config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
   options.io.sha256 = parts_.origin != nullptr;
-  if (provenance_) {
+  if (provenance_ != nullptr) {
     options.provenance = [this](const Manifest& manifest, std::string_view text) {
       return provenance_->bundle(manifest, text);
     };
@@ -121,8 +127,9 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   policy_.start(meta.step, on_disk, resumed->from_memory);
   report_.resumed(*resumed);
-  if (provenance_) {
-    const std::string warning = provenance_->resumed(*resumed);
+  if (parts_.origin != nullptr) {
+    const std::string warning =
+        run_on_root(parts_.world, [&] { return provenance_->resumed(*resumed); });
     if (!warning.empty()) {
       report_.warning(warning);
     }

@@ -107,7 +107,7 @@ class TrainingCheckpoints {
   SavingPolicy policy_;
   ResumeCheck check_;
   HostMirror mirror_;  // outlives the writers, which read its memory in the background
-  std::optional<CheckpointProvenance> provenance_;  // on rank 0, if there is an origin
+  std::unique_ptr<CheckpointProvenance> provenance_;  // on rank 0, if there is an origin
   DiskTarget disk_;
   CheckpointWriter disk_writer_;
   NodeMap nodes_;
