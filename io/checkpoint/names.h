@@ -20,10 +20,11 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/provenance_name.h"
+
 namespace trireme {
 
 inline constexpr std::string_view kManifestName = "manifest.json";
-inline constexpr std::string_view kProvenanceName = "provenance.intoto.jsonl";
 inline constexpr std::string_view kPinnedName = "PINNED";
 inline constexpr std::string_view kLatestName = "LATEST";
 inline constexpr std::string_view kGenerationName = "GENERATION";

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "io/data/input_files.h"
 #include "io/data/shard_writer.h"
 #include "io/data/text_packing.h"
 
@@ -65,6 +66,9 @@ struct PackReport {
   PackCounts counts;
   // Symbolic links and special files; filled in by pack() and convert().
   std::int64_t skipped_inputs = 0;
+  // The files as they were listed before they were packed; filled in by pack(), in the first of its
+  // reports.
+  std::vector<InputFile> inputs;
 };
 
 // All ranks call it together and get the same report. Throws PolicyError if the folder holds

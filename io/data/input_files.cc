@@ -149,6 +149,10 @@ bool is_unchanged(const InputFile& file) {
          nanoseconds(now.st_mtim) == file.modified_ns;
 }
 
+bool is_untouched(const InputFile& file) {
+  return is_unchanged(file) && nanoseconds(status_of(file.path).st_ctim) == file.changed_ns;
+}
+
 std::string input_files_text(const InputFiles& inputs) {
   std::string text = std::to_string(inputs.skipped);
   text.push_back('\0');

@@ -42,6 +42,8 @@ InputFiles find_input_files(const std::vector<std::string>& arguments,
 
 // Returns whether the file is still the one that was listed and has not been written to.
 bool is_unchanged(const InputFile& file);
+// Returns whether not even the file's status has changed: a writer can set the other times back.
+bool is_untouched(const InputFile& file);
 
 // Serializes a list for sending it to other ranks. Names may hold any byte but NUL.
 std::string input_files_text(const InputFiles& inputs);

@@ -123,6 +123,7 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   }
   // Inputs that belong to neither part are counted once.
   reports.front().skipped_inputs = inputs.skipped;
+  reports.front().inputs = inputs.files;
   reports.front().counts.empty_documents += std::ranges::count(inputs.files, 0, &InputFile::bytes);
   return reports;
 }

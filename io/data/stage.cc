@@ -5,15 +5,13 @@
 #include "io/data/file_lock.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/provenance_name.h"
 #include "src/base/units.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Says where the dataset comes from, if the site signs that; not needed to read it.
-constexpr const char* kProvenanceName = "provenance.intoto.jsonl";
 
 // Compares the manifest and the files' sizes only; damage is found when the data is first read.
 bool is_staged(const fs::path& to, const std::string& manifest_text) {
@@ -80,11 +78,23 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
       }
     });
   }
-  const fs::path provenance = dataset.folder() / kProvenanceName;
-  if (fs::exists(fs::symlink_status(provenance))) {
-    write_file_durably(staging / kProvenanceName, read_file(provenance));
-  }
   write_file_durably(staging / kDatasetManifestName, manifest_text);
+}
+
+// Copies the provenance if there is one that the copy lacks. Returns a warning if that fails, else
+// "": the dataset can be read without it.
+std::string copy_provenance(const fs::path& from, const fs::path& to) {
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(from / kProvenanceName, code)) ||
+      fs::exists(fs::symlink_status(to / kProvenanceName, code))) {
+    return "";
+  }
+  try {
+    write_file_durably(to / kProvenanceName, read_file(from / kProvenanceName));
+  } catch (const Error& error) {
+    return fmt::format("the dataset is staged without its provenance: {}", error.what());
+  }
+  return "";
 }
 
 }  // namespace
@@ -99,8 +109,9 @@ StageReport stage(const fs::path& from, const fs::path& given,
   const fs::path parent = to.has_parent_path() ? to.parent_path() : fs::path(".");
   make_directories(parent);
   const FileLock lock = FileLock::wait_for(fs::path(to.string() + ".lock"));
-  StageReport report{dataset.manifest().bytes(), is_staged(to, manifest_text)};
+  StageReport report{dataset.manifest().bytes(), is_staged(to, manifest_text), ""};
   if (report.was_there) {
+    report.warning = copy_provenance(from, to);
     return report;
   }
   const fs::path staging = to.string() + ".staging";
@@ -109,6 +120,7 @@ StageReport stage(const fs::path& from, const fs::path& given,
   check_capacity(parent, report.bytes + static_cast<std::int64_t>(manifest_text.size()));
   try {
     copy_all(dataset, manifest_text, staging, progress);
+    report.warning = copy_provenance(from, staging);
     fs::remove(to, ignored);
     rename_durably(staging, to);
   } catch (...) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 namespace trireme {
 
 struct StageReport {
   std::int64_t bytes = 0;
   bool was_there = false;  // the folder already held this dataset
+  std::string warning;     // why its provenance was not copied; or empty
 };
 
 // Copies the dataset `from` to the folder `to`, which appears complete or not at all. The digest of

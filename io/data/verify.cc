@@ -8,6 +8,7 @@
 #include "io/data/shard_check.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
+#include "src/base/provenance_name.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -121,14 +122,14 @@ class Verification {
   }
 
   void find_extras() {
-    std::set<std::string> known;
+    std::set<std::string> known = {kDatasetManifestName, std::string(kProvenanceName)};
     for (const ShardEntry& entry : manifest_.shards) {
       known.insert(entry.path);
     }
     std::error_code code;
     for (const auto& entry : fs::recursive_directory_iterator(folder_, code)) {
       const std::string name = entry.path().lexically_relative(folder_);
-      if (!entry.is_directory() && name != kDatasetManifestName && !known.contains(name)) {
+      if (!entry.is_directory() && !known.contains(name)) {
         report_.extras.push_back(entry.path());
       }
     }

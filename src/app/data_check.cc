@@ -11,6 +11,7 @@
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -161,6 +162,9 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
   const RankGroup ranks = rank_group(comm);
   // One rank per node copies, while the others wait for its lock.
   const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));
+  if (!report.warning.empty()) {
+    say("warning: " + report.warning);
+  }
   ranks.broadcast("");
   if (ranks.rank == 0) {
     fmt::print("{}: {}{}\n", printable(arguments.to), format_bytes(report.bytes),

@@ -70,7 +70,7 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
   if (ranks.rank == 0) {
     for (const PackReport& report : reports) {
-      provenance->sign(report);
+      provenance->sign(report, reports.front().inputs);
     }
     print_pack_reports(reports, arguments.output.json);
   }

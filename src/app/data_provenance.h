@@ -14,18 +14,18 @@ namespace trireme {
 
 class DataProvenance {
  public:
-  // Lists the inputs, before they are packed. Throws what SigningKey::load() throws. Does nothing
-  // if the site has no key.
+  // Throws what SigningKey::load() throws. Does nothing if the site has no key.
   explicit DataProvenance(const PackOptions& options);
 
-  // Writes the provenance of a finished dataset, unless it is there: reads the inputs and the
-  // dataset again for their digests. Throws DataError if an input has changed since it was listed.
-  void sign(const PackReport& report) const;
+  // Writes the provenance of a dataset that pack() has just made from `inputs`: reads both again
+  // for their digests. Throws DataError if an input was touched since it was listed, or if the
+  // dataset is not what was packed. Only warns if an earlier call has made the dataset: nobody
+  // knows then which files it has read.
+  void sign(const PackReport& report, const std::vector<InputFile>& inputs) const;
 
  private:
   const PackOptions& options_;
   std::optional<SigningKey> key_;
-  InputFiles inputs_;
   std::string started_;
 };
 

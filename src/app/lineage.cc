@@ -86,14 +86,26 @@ void LineageWalk::take(const FolderCheck& check) {
 }
 
 // Returns where a material is now, or "" if its URI is not that of a file.
-fs::path LineageWalk::place_of(const Material& material) const {
+fs::path LineageWalk::place_of(const Material& material) {
   const std::string stated = path_of_uri(material.uri);
-  for (const auto& [from, to] : options_.moved) {
+  for (std::size_t i = 0; i < options_.moved.size() && !stated.empty(); ++i) {
+    const auto& [from, to] = options_.moved[i];
     if (stated == from || stated.starts_with(from + "/")) {
+      used_moves_.insert(i);
       return to + stated.substr(from.size());
     }
   }
   return stated;
+}
+
+void LineageWalk::note_unused_moves() {
+  for (std::size_t i = 0; i < options_.moved.size(); ++i) {
+    if (!used_moves_.contains(i)) {
+      const auto& [from, to] = options_.moved[i];
+      lineage.notes.push_back(
+          fmt::format("--moved {}={}: no statement names a place below {}", from, to, from));
+    }
+  }
 }
 
 void LineageWalk::steps_of(const fs::path& folder) {
@@ -174,6 +186,8 @@ void LineageWalk::materials(const std::vector<SignedStatement>& statements, std:
       files.push_back(&material);
     } else if (!seen_.insert(material.name + material.uri + material.sha256).second) {
       continue;
+    } else if (material.name.ends_with(kProvenanceSuffix)) {
+      dataset_provenance(material, depth);
     } else if (material.name.starts_with("data.")) {
       dataset_of(material, depth);
     } else if (material.name == "program") {
@@ -268,6 +282,15 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
 // The lines about the ancestors are copies of the parent's lines.
 void LineageWalk::check_ancestors(const std::vector<SignedStatement>& statements,
                                   std::size_t number, const fs::path& parent) {
+  const std::string stated = text_at(*statements[number].provenance.details, "lineage");
+  if (stated == kLineageUnreadable && statements.size() == number + 1) {
+    add_fault(
+        ExitCode::not_found,
+        fmt::format("a run could not read {} when it resumed from there: its checkpoints lack "
+                    "the lines about their ancestors, as they state",
+                    (parent / kProvenanceName).string()));
+    return;
+  }
   const auto bundle = bundles_.find(fs::weakly_canonical(parent).string());
   if (bundle == bundles_.end()) {
     return;
@@ -306,11 +329,12 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
     walk.steps_of(what / "checkpoints");
   } else if (is_dataset_folder(what)) {
     walk.dataset(what, 0, "dataset");
-  } else if (is_step_folder(what) || fs::exists(fs::symlink_status(what / kBundleName, code))) {
+  } else if (is_step_folder(what) || fs::exists(fs::symlink_status(what / kProvenanceName, code))) {
     walk.step(what, 0, "checkpoint");
   } else {
     walk.steps_of(what);
   }
+  walk.note_unused_moves();
   return std::move(walk.lineage);
 }
 

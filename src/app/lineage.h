@@ -16,7 +16,8 @@ namespace trireme {
 struct LineageOptions {
   std::vector<TrustedKey> trusted;
   int threads = 1;
-  // Folders that were moved: the place that statements name, and the place now.
+  // Folders that were moved: the place that statements name, and the place now, both without a
+  // slash at the end. A note names those that no statement mentions.
   std::vector<std::pair<std::string, std::string>> moved = {};
 };
 

@@ -43,6 +43,41 @@ void LineageWalk::dataset_of(const Material& material, int depth) {
   end_item(item, first, "");
 }
 
+// Finds out whether the dataset still has the provenance that it had when the run read it. What the
+// provenance says is checked with the dataset.
+void LineageWalk::dataset_provenance(const Material& material, int depth) {
+  const fs::path path = place_of(material);
+  std::error_code code;
+  if (!fs::exists(path.parent_path() / kDatasetManifestName, code)) {
+    return;  // the dataset is gone, which its own material reports
+  }
+  const bool is_here = fs::exists(fs::symlink_status(path, code));
+  const FileDigest digest = is_here ? digest_file(path) : FileDigest{};
+  if (is_here && !material.sha256.empty() && digest.sha256 == material.sha256) {
+    return;
+  }
+  const std::size_t first = lineage.faults.size();
+  const std::size_t item = lineage.items.size();
+  add_item(depth, material.name, path.string());
+  if (material.sha256.empty()) {
+    add_fault(
+        ExitCode::not_found,
+        fmt::format("the run could not read {}, so that its digest is unknown", path.string()));
+  } else if (!is_here) {
+    add_fault(
+        ExitCode::bad_data,
+        fmt::format("{} was removed: the provenance of a checkpoint names it", path.string()));
+  } else if (digest.sha256.empty()) {
+    add_fault(digest.code, digest.trouble);
+  } else {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} was changed: its SHA-256 is {}, and the provenance of a checkpoint "
+                          "states {}",
+                          path.string(), digest.sha256, material.sha256));
+  }
+  end_item(item, first, "");
+}
+
 void LineageWalk::dataset(const fs::path& path, int depth, const std::string& role) {
   if (!seen_.insert("folder:" + fs::weakly_canonical(path).string()).second) {
     return;
@@ -53,7 +88,7 @@ void LineageWalk::dataset(const fs::path& path, int depth, const std::string& ro
   const std::int64_t bytes = lineage.bytes;
   add_item(depth, role, path.string());
   std::error_code code;
-  const bool is_signed = fs::exists(fs::symlink_status(path / kBundleName, code));
+  const bool is_signed = fs::exists(fs::symlink_status(path / kProvenanceName, code));
   FolderCheck check;
   if (is_signed || depth == 0) {
     check = check_folder(path, {options_.trusted, options_.threads, {}});
@@ -101,7 +136,7 @@ void LineageWalk::unsigned_dataset(const fs::path& path) {
   add_fault(ExitCode::not_found,
             fmt::format("{} has no {}: the files from which it was packed are unknown and were not "
                         "checked",
-                        path.string(), kBundleName));
+                        path.string(), kProvenanceName));
 }
 
 void LineageWalk::program(const Material& material, int depth) {

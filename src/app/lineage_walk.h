@@ -18,6 +18,9 @@ class LineageWalk {
   void step(const std::filesystem::path& path, int depth, const std::string& role);
   void dataset(const std::filesystem::path& path, int depth, const std::string& role);
 
+  // Adds a note for each of LineageOptions::moved that has found nothing.
+  void note_unused_moves();
+
   Lineage lineage;
 
  private:
@@ -25,7 +28,7 @@ class LineageWalk {
   void add_fault(ExitCode code, const std::string& what);
   void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);
   void take(const FolderCheck& check);
-  std::filesystem::path place_of(const Material& material) const;
+  std::filesystem::path place_of(const Material& material);
   void materials(const std::vector<SignedStatement>& statements, std::size_t number,
                  const std::filesystem::path& folder, int depth);
   void parent(const std::vector<SignedStatement>& statements, std::size_t number,
@@ -35,15 +38,17 @@ class LineageWalk {
   void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
                        const std::filesystem::path& parent);
   void dataset_of(const Material& material, int depth);
+  void dataset_provenance(const Material& material, int depth);
   void unsigned_dataset(const std::filesystem::path& path);
   void program(const Material& material, int depth);
   void configuration(const Material& material, const Provenance& provenance, int depth);
   void inputs(const std::vector<const Material*>& materials, int depth);
 
   LineageOptions options_;
-  std::set<std::string> seen_;                                   // folders and materials
+  std::set<std::size_t> used_moves_;                                     // by number
+  std::set<std::string> seen_;                                           // folders and materials
   std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest
-  std::map<std::string, std::vector<SignedStatement>> bundles_;  // by folder
+  std::map<std::string, std::vector<SignedStatement>> bundles_;          // by folder
 };
 
 // Returns what a statement says, for people.

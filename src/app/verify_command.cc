@@ -43,7 +43,11 @@ std::pair<std::string, std::string> parse_moved(const std::string& text) {
   if (at == 0 || at == std::string::npos || at + 1 == text.size()) {
     throw ConfigError(fmt::format("--moved {}: expected OLD=NEW, two folders", printable(text)));
   }
-  return {text.substr(0, at), text.substr(at + 1)};
+  const auto without_slashes = [](std::string path) {
+    path.resize(path.find_last_not_of('/') + 1);
+    return path;  // "" for the root folder
+  };
+  return {without_slashes(text.substr(0, at)), without_slashes(text.substr(at + 1))};
 }
 
 std::string conclusion(const Lineage& lineage, bool is_accepted) {

@@ -15,12 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/provenance_name.h"
 #include "src/evidence/envelope.h"
 #include "src/evidence/statement.h"
 
 namespace trireme {
 
-inline constexpr const char* kBundleName = "provenance.intoto.jsonl";
 inline constexpr const char* kManifestSubject = "manifest.json";
 inline constexpr std::size_t kMostAncestors = 255;
 

@@ -49,7 +49,7 @@ void check_names(const std::vector<std::string>& files, const FolderDemands& dem
   const auto is_among = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  std::vector<std::string> named = {kBundleName};
+  std::vector<std::string> named = {std::string(kProvenanceName)};
   for (const Subject& subject : check.statements[0].provenance.subjects) {
     named.push_back(subject.name);
   }
@@ -135,11 +135,11 @@ FolderCheck check_folder(const fs::path& folder, const FolderDemands& demands) {
   FolderCheck check;
   check.folder = folder;
   const std::vector<std::string> files = files_in(folder, check);
-  const std::string bundle = (folder / kBundleName).string();
-  if (!std::binary_search(files.begin(), files.end(), kBundleName)) {
+  const std::string bundle = (folder / kProvenanceName).string();
+  if (!std::binary_search(files.begin(), files.end(), kProvenanceName)) {
     add_fault(check, ExitCode::refused,
               fmt::format("{} has no {}: nothing in it is signed (see audit.key)", folder.string(),
-                          kBundleName));
+                          kProvenanceName));
     return check;
   }
   try {

@@ -2,8 +2,10 @@
 together with the checkpoint, and how it is kept."""
 import hashlib
 import json
+import os
 import pathlib
 import shutil
+import signal
 import unittest
 import urllib.parse
 
@@ -42,7 +44,8 @@ class Statements(unittest.TestCase):
         self.assertIn("hidden: 16", definition["externalParameters"]["config"])
         materials = {each["name"]: each for each in definition["resolvedDependencies"]}
         self.assertEqual(set(materials),
-                         {"data.train", "data.validation", "program", "config", "parent"})
+                         {"data.train", "data.train.provenance", "data.validation",
+                          "data.validation.provenance", "program", "config", "parent"})
         self.assertEqual(materials["config"]["digest"]["sha256"], hashlib.sha256(
             definition["externalParameters"]["config"].encode()).hexdigest())
         step4 = CHECKPOINTS / "step-00000004"
@@ -87,10 +90,64 @@ class Statements(unittest.TestCase):
                                  "0.3", "--shard-size", "64K", FOLDER / "text", env=SITE))
         self.assertEqual((FOLDER / "data/train" / BUNDLE).read_bytes(), before)
 
+    def test_what_was_packed_before_is_not_signed(self):
+        words = ("data", "pack", "--out", FOLDER / "before", FOLDER / "text")
+        harness.must(harness.run(*words))
+        again = harness.must(harness.run(*words, env=SITE))
+        self.assertIn("is not signed, because it was packed before", again.stderr)
+        self.assertFalse((FOLDER / "before" / BUNDLE).exists())
+
+    def test_what_changes_while_it_is_packed_is_not_signed(self):
+        text = FOLDER / "touched-text"
+        harness.make_text(text, 30_000, 3)
+        out = FOLDER / "touched"
+
+        def touch():
+            (text / "text0.txt").chmod(0o600)  # size and modification time remain
+
+        def damage():
+            shard = bytearray((out / "shards/00000.h5").read_bytes())
+            shard[-1] ^= 1
+            (out / "shards/00000.h5").write_bytes(shard)
+
+        for change, words in [(touch, "text0.txt was changed while it was packed"),
+                              (damage, "00000.h5 was changed since it was packed")]:
+            with self.subTest(words):
+                shutil.rmtree(out, ignore_errors=True)
+                log = FOLDER / f"{change.__name__}.log"
+                # The third rename is that of the manifest.
+                process = harness.start("data", "pack", "--out", out, text, ranks=0, log=log,
+                                        env={**SITE, "TRIREME_FAULTS": "file.rename:0:3:stop"})
+                self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]),
+                                log.read_text())
+                change()
+                os.kill(process.pid, signal.SIGCONT)
+                self.assertEqual(process.wait(60), 65)
+                self.assertIn(words, log.read_text())
+                self.assertFalse((out / BUNDLE).exists())
+
+    def test_the_check_of_a_dataset_expects_the_statement(self):
+        checked = harness.must(harness.run("data", "verify", FOLDER / "data/train", "--json"))
+        self.assertEqual(json.loads(checked.stdout)["extra_files"], [])
+
     def test_staged_datasets_keep_the_statement(self):
         staged = FOLDER / "staged"
-        harness.must(harness.run("data", "stage", FOLDER / "data/train", staged))
+        words = ("data", "stage", FOLDER / "data/train", staged)
+        harness.must(harness.run(*words))
         self.assertEqual(verify(staged)[0], 0)
+        (staged / BUNDLE).unlink()
+        harness.must(harness.run(*words))
+        self.assertEqual(verify(staged)[0], 0)
+
+    def test_datasets_are_staged_without_a_statement_that_cannot_be_read(self):
+        source = FOLDER / "unreadable"
+        shutil.copytree(FOLDER / "data/train", source)
+        (source / BUNDLE).unlink()
+        (source / BUNDLE).mkdir()
+        for _ in range(2):
+            result = harness.must(harness.run("data", "stage", source, FOLDER / "staged-unsigned"))
+            self.assertIn("staged without its provenance", result.stderr)
+        self.assertFalse((FOLDER / "staged-unsigned" / BUNDLE).exists())
 
 
 class Saves(unittest.TestCase):
@@ -163,6 +220,22 @@ class Saves(unittest.TestCase):
                       resumed.stderr)
         self.assertEqual(len(statements_of(run / "checkpoints/step-00000008", TRUST)), 1)
         self.assertEqual(verify(run / "checkpoints/step-00000008")[0], 65)
+
+    def test_provenance_of_the_parent_that_cannot_be_read(self):
+        run = FOLDER / "unread"
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        path = run / "checkpoints/step-00000006" / BUNDLE
+        good = path.read_bytes()
+        path.unlink()
+        path.mkdir()
+        resumed = harness.must(train(f"run.dir={run}", "train.steps=8", "audit.log="))
+        self.assertIn("does not include that of", resumed.stderr)
+        path.rmdir()
+        path.write_bytes(good)
+        code, found = verify(run)
+        self.assertEqual(code, 66, found)
+        self.assertIn("a run could not read", found["faults"][0]["what"])
 
     def test_inputs_that_are_gone_do_not_sign(self):
         key = FOLDER / "no.key"

@@ -251,12 +251,31 @@ class Mutations(unittest.TestCase):
         self.expect(66, "data/validation is gone: data.validation was not checked")
 
     def test_unsigned_dataset(self):
-        for name in ("train", "validation"):
-            (self.all / "data" / name / BUNDLE).unlink()
-        self.expect(66, "the files from which it was packed are unknown")
-        self.expect(77, "nothing in it is signed", self.all / "data/train")
-        self.flip(self.all / "data/train/shards/00000.h5")
-        self.expect(65, "00000.h5")
+        data, run = FOLDER / "unsigned", FOLDER / "on-unsigned"
+        shutil.copytree(FOLDER / "data/train", data)
+        (data / BUNDLE).unlink()
+        harness.must(train(f"run.dir={run}", f"data.train={data}", "train.steps=2", "audit.log="))
+        self.expect(66, "the files from which it was packed are unknown", run)
+        self.expect(77, "nothing in it is signed", data)
+        self.flip(data / "shards/00000.h5")
+        self.expect(65, "00000.h5", run)
+
+    def test_dataset_that_has_lost_its_provenance(self):
+        path = self.all / "data/train" / BUNDLE
+        good = path.read_text()
+        path.unlink()
+        self.expect(65, f"{path} was removed: the provenance of a checkpoint names it")
+        path.write_text(good[:-1])
+        self.expect(65, f"{path} was changed: its SHA-256 is")
+
+    def test_moved_folders(self):
+        moved = ("--moved", f"{FOLDER / 'data'}/={self.all / 'data'}//")
+        code, found = verify(self.step, *moved, "--moved", f"{FOLDER / 'nothing'}=/x")
+        self.assertEqual(code, 0, found)
+        places = {item["role"]: item["place"] for item in found["items"]}
+        self.assertEqual(places["data.train"], str(self.all / "data/train"))
+        self.assertEqual(found["notes"], [f"--moved {FOLDER / 'nothing'}=/x: no statement names a "
+                                          f"place below {FOLDER / 'nothing'}"])
 
     def test_raw_files(self):
         file = next(path for path in (self.all / "text").rglob("*") if path.is_file())

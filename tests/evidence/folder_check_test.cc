@@ -34,7 +34,7 @@ class FolderCheckTest : public testing::Test {
       provenance.subjects.push_back({name, sha256_hex(read_file(folder_.path() / name))});
     }
     provenance.builder = "urn:test";
-    put(kBundleName,
+    put(std::string(kProvenanceName),
         bundle_text(make_envelope(std::string(kStatementType), statement_text(provenance), key),
                     ""));
   }
@@ -96,7 +96,7 @@ TEST_F(FolderCheckTest, FindsPipes) {
 }
 
 TEST_F(FolderCheckTest, FindsAMissingStatement) {
-  fs::remove(folder_.path() / kBundleName);
+  fs::remove(folder_.path() / kProvenanceName);
   expect_fault(ExitCode::refused, "nothing in it is signed");
 }
 
@@ -113,7 +113,7 @@ TEST_F(FolderCheckTest, FindsForgedStatements) {
   provenance.builder = "urn:test";
   Envelope forged = make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   forged.payload[forged.payload.find("aaaa")] = 'b';
-  put(kBundleName, to_text(forged));
+  put(std::string(kProvenanceName), to_text(forged));
   const FolderCheck found = check();
   EXPECT_THAT(found.faults[0].what, HasSubstr("was changed: the signature is not that of ours"));
   EXPECT_EQ(found.faults[0].code, ExitCode::bad_data);

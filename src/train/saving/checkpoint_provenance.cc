@@ -26,6 +26,18 @@ Material manifest_in(const std::string& name, const fs::path& folder) {
   return {name, uri_of(path), sha256_hex(read_file(path))};
 }
 
+// The provenance of a dataset is named, too, so that its absence is seen later.
+std::vector<Material> dataset_in(const std::string& name, const fs::path& folder) {
+  std::vector<Material> materials = {manifest_in(name, folder)};
+  const fs::path path = folder / kProvenanceName;
+  std::error_code code;
+  if (fs::exists(fs::symlink_status(path, code))) {
+    materials.push_back(
+        {name + std::string(kProvenanceSuffix), uri_of(path), digest_file(path).sha256});
+  }
+  return materials;
+}
+
 Material own_program() {
   std::error_code unknown;
   const fs::path path = fs::read_symlink(kOwnProgram, unknown);
@@ -50,11 +62,13 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
     : origin_(origin) {
   check(origin.key.has_value(), "provenance needs a key");
   if (!config.data.train.empty()) {
-    common_.materials.push_back(manifest_in("data.train", config.data.train));
+    common_.materials = dataset_in("data.train", config.data.train);
   }
   if (!config.data.validation.empty()) {
     try {
-      common_.materials.push_back(manifest_in("data.validation", config.data.validation));
+      for (Material& each : dataset_in("data.validation", config.data.validation)) {
+        common_.materials.push_back(std::move(each));
+      }
     } catch (const Error&) {
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
@@ -77,13 +91,15 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
 std::string CheckpointProvenance::resumed(const Resumed& resumed) {
   const std::lock_guard<std::mutex> guard(parent_mutex_);
   ancestors_.clear();
+  is_lineage_unreadable_ = false;
   if (resumed.folder.empty()) {  // the nodes' memory holds no file that could be checked later
     parent_ = Material{"parent", "memory:" + step_folder_name(resumed.manifest.meta.step), ""};
     return "";
   }
   parent_ = manifest_in("parent", resumed.folder);
   const fs::path path = resumed.folder / kProvenanceName;
-  if (!fs::exists(path)) {
+  std::error_code unknown;
+  if (fs::symlink_status(path, unknown).type() == fs::file_type::not_found) {
     return "";
   }
   try {
@@ -95,6 +111,7 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
     }
     ancestors_ = std::move(text);
   } catch (const Error& error) {
+    is_lineage_unreadable_ = true;
     return fmt::format("the provenance of later checkpoints does not include that of {}: {}",
                        resumed.folder.string(), error.what());
   }
@@ -114,6 +131,9 @@ std::string CheckpointProvenance::bundle(const Manifest& manifest,
   const std::lock_guard<std::mutex> guard(parent_mutex_);
   if (parent_) {
     provenance.materials.push_back(*parent_);
+  }
+  if (is_lineage_unreadable_) {
+    (*provenance.details)["lineage"] = kLineageUnreadable;
   }
   return bundle_text(
       make_envelope(std::string(kStatementType), statement_text(provenance), &*origin_.key),

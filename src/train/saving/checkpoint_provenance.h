@@ -48,7 +48,8 @@ class CheckpointProvenance {
   Provenance common_;  // what all steps share
   mutable std::mutex parent_mutex_;
   std::optional<Material> parent_;
-  std::string ancestors_;  // the bundle of the parent
+  std::string ancestors_;               // the bundle of the parent
+  bool is_lineage_unreadable_ = false;  // the parent has a bundle that cannot be read
 };
 
 }  // namespace trireme
