@@ -13,6 +13,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/evidence/audit_check.h"
@@ -59,9 +60,18 @@ std::string details_text(const nlohmann::json& details) {
   return text;
 }
 
+// Returns null for what is no line of a log, such as JSON that is nested too deeply.
+nlohmann::json object_of(const std::string& line) {
+  try {
+    return parse_json(line);
+  } catch (const DataError&) {
+    return nullptr;
+  }
+}
+
 // Prints one line of a log. Lines that cannot be read are for `audit verify` to complain about.
 void show_line(const std::string& line, std::int64_t number) {
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+  const nlohmann::json object = object_of(line);
   if (!object.is_object()) {
     fmt::print("{:>6}  (no line of an audit log)\n", number);
     return;
@@ -84,7 +94,7 @@ void show(const AuditOptions& options) {
     std::string line = text.substr(at, end - at);
     at = end + 1;
     ++number;
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json object = object_of(line);
     const std::string event =
         object.is_object() && object.contains("event") && object["event"].is_string()
             ? object["event"].get<std::string>()
@@ -108,8 +118,14 @@ void show(const AuditOptions& options) {
 
 // Returns what --trust demands and the log does not give, or "".
 std::string lack_of_trust(const AuditCheck& check, const AuditDemands& demands) {
-  if (demands.trusted.empty() || check.signed_lines == check.lines) {
+  if (demands.trusted.empty() || (check.signed_lines == check.lines && check.unsigned_event == 0)) {
     return "";
+  }
+  if (check.signed_lines == check.lines) {
+    return fmt::format(
+        "the event of line {} has no signature of a trusted key; those of later lines do not "
+        "vouch for it",
+        check.unsigned_event);
   }
   return check.signed_lines == 0
              ? "no line is signed by a trusted key"
@@ -135,20 +151,20 @@ ordered_json to_json(const AuditCheck& check, const std::string& lack) {
 
 void print_check(const AuditOptions& options, const AuditCheck& check, const std::string& lack) {
   for (const AuditFault& fault : check.faults) {
-    fmt::print("{}: line {} {}\n", printable(options.file), fault.line, fault.what);
+    fmt::print("{}: line {} {}\n", printable(options.file), fault.line, printable(fault.what));
   }
   if (check.faults_not_listed > 0) {
     fmt::print("... and {} more\n", counted(check.faults_not_listed, "fault"));
   }
   for (const std::string& note : check.notes) {
-    fmt::print("note: {}\n", note);
+    fmt::print("note: {}\n", printable(note));
   }
   if (check.faults.empty()) {
     fmt::print("{}: {}, each continues the one before it\n", printable(options.file),
                counted(check.lines, "line"));
   }
   if (check.signed_lines > 0) {
-    fmt::print("signed up to line {} by {}\n", check.signed_lines, check.signer);
+    fmt::print("signed up to line {} by {}\n", check.signed_lines, printable(check.signer));
   }
   if (!lack.empty()) {
     fmt::print("not trusted: {}\n", lack);

@@ -1,6 +1,8 @@
 #include "src/evidence/audit_check.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 namespace {
@@ -17,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostFindings = 20;  // a log with more of them is not worth listing
+constexpr double kMostWaitSeconds = 10;
 constexpr std::int64_t kMostLogBytes = std::int64_t{1} << 32;
 
 class Checker {
@@ -35,6 +39,7 @@ class Checker {
       text.remove_prefix(end + 1);
     }
     settle_suspicion();
+    note_unsigned();
     compare_heads();
     return std::move(result_);
   }
@@ -62,6 +67,8 @@ class Checker {
       if (event == kHeadEvent) {
         check_head(last, object, line);
       } else {
+        note_unsigned();
+        event_ = result_.lines;
         check_time(object);
       }
     } catch (const DataError& error) {
@@ -139,8 +146,16 @@ class Checker {
             fmt::format("was changed: its signature is not that of {}", found.signer));
     } else if (found.state == SignatureState::trusted) {
       result_.signed_lines = result_.lines;
+      event_ = 0;
       result_.signer = found.signer;
     }
+  }
+
+  void note_unsigned() {
+    if (event_ != 0 && !demands_.trusted.empty() && result_.unsigned_event == 0) {
+      result_.unsigned_event = event_;
+    }
+    event_ = 0;
   }
 
   void check_time(const json& object) {
@@ -173,8 +188,25 @@ class Checker {
   std::unordered_map<std::string, std::int64_t> line_of_;  // by digest
   std::unordered_map<std::int64_t, std::string> known_;    // digests, by number
   std::string last_time_;
+  std::int64_t event_ = 0;    // the line of an event that no trusted head has followed so far; or 0
   std::int64_t suspect_ = 0;  // a line that does not continue the one before it; or 0
 };
+
+}  // namespace
+
+namespace {
+
+// Waits until no writer appends, for at most 10 s: another reader or a stopped writer may hold the
+// lock for ever, and a line that is half written is reported in any case.
+void wait_for_writer(const File& file) {
+  const Stopwatch watch;
+  while (::flock(file.fd(), LOCK_SH | LOCK_NB) != 0) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || watch.seconds() > kMostWaitSeconds) {
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
 
 }  // namespace
 
@@ -184,8 +216,7 @@ AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands) 
 
 AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands& demands) {
   const File file = File::open_to_read(path);
-  while (::flock(file.fd(), LOCK_SH) != 0 && errno == EINTR) {
-  }
+  wait_for_writer(file);
   return check_audit_text(read_file(path, kMostLogBytes), demands);
 }
 

@@ -20,9 +20,12 @@ struct AuditFault {
 
 struct AuditCheck {
   std::int64_t lines = 0;
-  AuditHead head;                  // of the last line
-  std::int64_t signed_lines = 0;   // lines up to the last head that a trusted key has signed
-  std::string signer;              // of that head
+  AuditHead head;                 // of the last line
+  std::int64_t signed_lines = 0;  // lines up to the last head that a trusted key has signed
+  std::string signer;             // of that head
+  // Events that no head of a trusted key follows at once: 0, or the line of the first of them. A
+  // later head does not vouch for them, because its writer signed what it found.
+  std::int64_t unsigned_event = 0;
   std::vector<AuditFault> faults;  // the first 20
   std::int64_t faults_not_listed = 0;
   std::vector<std::string> notes;  // such as a clock that went back

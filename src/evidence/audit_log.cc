@@ -114,9 +114,15 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
   const Tail tail = read_tail(path_);
   AuditHead head = tail.last;
   std::string lines;
-  const auto add = [&](const std::string& line) {
+  const auto add_line = [&](const std::string& line) {
     lines += line + "\n";
     head = head_after(head, line);
+  };
+  const auto add = [&](const std::string& line) {
+    add_line(line);
+    if (key_) {
+      add_line(head_line(head, *key_));
+    }
   };
   if (!tail.torn.empty() && ::ftruncate(file.fd(), tail.bytes) != 0) {
     throw_errno(errno, "remove the incomplete last line of", path_);
@@ -130,9 +136,6 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
                    {{"bytes", tail.torn.size()}, {"sha256", sha256_hex(tail.torn)}}));
   }
   add(event_line(head, event, details));
-  if (key_) {
-    add(head_line(head, *key_));
-  }
   write_lines(file, lines, tail.bytes);
   if (tail.bytes == 0) {
     sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");

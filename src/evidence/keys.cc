@@ -135,22 +135,18 @@ std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN 
       "the private one disclosed if others could read this file");
 }
 
-void check_owner_only(const File& file) {
-  struct stat status {};
-  if (::fstat(file.fd(), &status) != 0) {
-    throw_errno(errno, "stat", file.path());
-  }
+void check_owner_only(const struct stat& status, const std::filesystem::path& path) {
   if ((status.st_mode & 077U) != 0) {
     throw PolicyError(fmt::format(
         "{} is a private key that others can use (mode {:04o}): chmod 600 it, and replace the key "
         "if they may have read it",
-        file.path().string(), status.st_mode & 07777U));
+        path.string(), status.st_mode & 07777U));
   }
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     throw PolicyError(
         fmt::format("{} is a private key of user {}, and this is user {}: use a key "
                     "of this user or of root",
-                    file.path().string(), status.st_uid, ::geteuid()));
+                    path.string(), status.st_uid, ::geteuid()));
   }
 }
 
@@ -201,8 +197,18 @@ SigningKey SigningKey::generate() {
 }
 
 SigningKey SigningKey::load(const std::filesystem::path& path) {
-  std::string text = read_file(path, kMostKeyFileBytes);
+  // What is checked is what is read, also if another file takes the name meanwhile.
+  const File file = File::open_to_read(path);
+  struct stat status {};
+  if (::fstat(file.fd(), &status) != 0) {
+    throw_errno(errno, "stat", path);
+  }
+  std::string text(static_cast<std::size_t>(kMostKeyFileBytes + 1), '\0');
+  text.resize(static_cast<std::size_t>(file.read_at(0, text.data(), kMostKeyFileBytes + 1)));
   const std::string origin = path.string();
+  if (std::ssize(text) > kMostKeyFileBytes) {
+    throw DataError(fmt::format("{}: too long for a key", origin));
+  }
   PemReader reader(text, origin);
   std::optional<std::string> line = reader.line();
   while (line && (line->empty() || line->starts_with('#'))) {
@@ -211,7 +217,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (line == begin_line(kPublicLabel)) {
     reader.refuse("this is a public key: name the private one, which signs");
   }
-  check_owner_only(File::open_to_read(path));
+  check_owner_only(status, path);
   if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
     reader.refuse("the key is encrypted with a passphrase, which this program does not read");
   }

@@ -200,7 +200,7 @@ class Mutations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.log = FOLDER / "mutated.jsonl"
-        cls.good = (FOLDER / "audit.jsonl").read_text().splitlines(keepends=True)[:9]
+        cls.good = (FOLDER / "audit.jsonl").read_text().splitlines(keepends=True)[:10]
 
     def verify(self, lines, *words):
         self.log.write_text("".join(lines))
@@ -218,11 +218,11 @@ class Mutations(unittest.TestCase):
     def test_untouched(self):
         code, found = self.verify(self.good, "--trust", FOLDER / "key.pub")
         self.assertEqual(code, 0, found)
-        self.assertEqual(found["signed_lines"], 9)
+        self.assertEqual(found["signed_lines"], 10)
         self.assertIn("Site A (key ", found["signer"])
 
     def test_edited(self):
-        for number in range(1, 10):
+        for number in range(1, 11):
             for old, new in [('"event"', '"Event"'), ('"seq":', '"seq": '),
                              ('"prev":"', '"prev":"0')]:
                 with self.subTest((number, old)):
@@ -232,14 +232,14 @@ class Mutations(unittest.TestCase):
                     self.expect(lines, number, 65, 65)
 
     def test_last_event_edited(self):
-        lines = self.good[:8]
-        lines[7] = lines[7].replace('"pid":', '"pid":1')
-        self.expect(lines, 8, 0, 77)
-        lines.append(self.good[8])
-        self.expect(lines, 8, 65, 65)
+        lines = self.good[:9]
+        lines[8] = lines[8].replace('"pid":', '"pid":1')
+        self.expect(lines, 9, 0, 77)
+        lines.append(self.good[9])
+        self.expect(lines, 9, 65, 65)
 
     def test_deleted_moved_repeated_inserted(self):
-        for at in range(8):
+        for at in range(9):
             with self.subTest(at):
                 self.expect(self.good[:at] + self.good[at + 1:], at + 1, 65, 65)
                 swapped = list(self.good)
@@ -250,12 +250,12 @@ class Mutations(unittest.TestCase):
         self.expect(self.good[1:], 1, 65, 65)
 
     def test_cut(self):
-        self.expect(self.good[:8], 0, 0, 77)
-        self.expect(self.good[:7], 0, 0, 0)
-        self.expect(self.good[:8] + [self.good[8][:-1]], 9, 65, 65)
-        self.expect(self.good[:8] + [self.good[8][:50]], 9, 65, 65)
+        self.expect(self.good[:9], 0, 0, 77)
+        self.expect(self.good[:8], 0, 0, 0)
+        self.expect(self.good[:9] + [self.good[9][:-1]], 10, 65, 65)
+        self.expect(self.good[:9] + [self.good[9][:50]], 10, 65, 65)
         _, whole = self.verify(self.good)
-        code, found = self.verify(self.good[:7], "--trust", FOLDER / "key.pub", "--head",
+        code, found = self.verify(self.good[:8], "--trust", FOLDER / "key.pub", "--head",
                                   whole["head"])
         self.assertEqual(code, 65)
         self.assertIn("cut", found["faults"][0]["what"])
@@ -263,12 +263,12 @@ class Mutations(unittest.TestCase):
 
     def test_forked(self):
         fork = FOLDER / "fork.jsonl"
-        fork.write_text("".join(self.good[:7]))
+        fork.write_text("".join(self.good[:8]))
         harness.run("generate", "--checkpoint", FOLDER / "none",
                     env={"TRIREME_AUDIT__LOG": str(fork),
                          "TRIREME_AUDIT__KEY": str(FOLDER / "key")})
-        other = fork.read_text().splitlines(keepends=True)[7:]
-        self.expect(self.good + other, 10, 65, 65)
+        other = fork.read_text().splitlines(keepends=True)[8:]
+        self.expect(self.good + other, 11, 65, 65)
 
     def test_written_anew_without_the_key(self):
         def written_anew(old):
@@ -286,9 +286,23 @@ class Mutations(unittest.TestCase):
             return [line for line in lines if '"event":"head"' not in line]
 
         lines = written_anew(self.good)
-        self.expect(lines, 5, 65, 65)  # the signatures are of other lines
-        self.expect(events(lines), 3, 65, 65)  # the numbers have gaps
+        self.expect(lines, 4, 65, 65)  # the signatures are of other lines
+        self.expect(events(lines), 2, 65, 65)  # the numbers have gaps
         self.expect(written_anew(events(self.good)), 0, 0, 77)
+
+    def test_added_without_the_key_before_an_honest_command(self):
+        log = FOLDER / "added.jsonl"
+        log.write_text("".join(self.good))
+        command = ["generate", "--checkpoint", FOLDER / "none"]
+        harness.run(*command, env={"TRIREME_AUDIT__LOG": str(log)})
+        added = len(log.read_text().splitlines())
+        harness.run(*command, env={"TRIREME_AUDIT__LOG": str(log),
+                                  "TRIREME_AUDIT__KEY": str(FOLDER / "key")})
+        lines = log.read_text().splitlines(keepends=True)
+        self.assertGreater(len(lines), added)
+        code, found = self.verify(lines, "--trust", FOLDER / "key.pub")
+        self.assertEqual(code, 77, found)
+        self.assertIn("the event of line 11 has no signature", found["lack"])
 
     def test_other_keys(self):
         harness.must(harness.run("audit", "keygen", "--out", FOLDER / "other"))

@@ -69,8 +69,9 @@ TEST_F(Audit, AnUntouchedLogHasNoFault) {
   const AuditHead head = log.append("train.end", {{"code", 0}});
   const AuditCheck found = check_audit_log(path(), trusting());
   EXPECT_THAT(found.faults, IsEmpty());
-  EXPECT_EQ(found.lines, 5);  // log.created, and two events with their heads
-  EXPECT_EQ(found.signed_lines, 5);
+  EXPECT_EQ(found.lines, 6);  // log.created and two events, with their heads
+  EXPECT_EQ(found.signed_lines, 6);
+  EXPECT_EQ(found.unsigned_event, 0);
   EXPECT_EQ(found.head, head);
   EXPECT_THAT(found.signer, HasSubstr("site (key "));
   EXPECT_EQ(parse_audit_head(to_text(head)), head);
@@ -173,11 +174,25 @@ TEST_F(Audit, LinesAfterTheLastHeadAreNotSigned) {
   AuditLog(path()).append("b", {{"n", 2}});
   const AuditCheck found = check_audit_log(path(), trusting());
   EXPECT_THAT(found.faults, IsEmpty());
-  EXPECT_EQ(found.lines, 4);
-  EXPECT_EQ(found.signed_lines, 3);
+  EXPECT_EQ(found.lines, 5);
+  EXPECT_EQ(found.signed_lines, 4);
+  EXPECT_EQ(found.unsigned_event, 5);
   AuditDemands others;
   others.trusted = {{SigningKey::generate().public_key(), ""}};
   EXPECT_EQ(check_audit_log(path(), others).signed_lines, 0);
+}
+
+// A key signs what it finds, so events that somebody added without it must not become trusted.
+TEST_F(Audit, ALaterHeadDoesNotVouchForEventsWithoutOne) {
+  (void)signed_log().append("test.first", {});
+  (void)AuditLog(path()).append("test.added", {});
+  (void)AuditLog(path(), SigningKey(SigningKey::Seed{9})).append("test.other_key", {});
+  (void)signed_log().append("test.last", {});
+  const AuditCheck found = check(lines(), trusting());
+  EXPECT_THAT(found.faults, IsEmpty());
+  EXPECT_EQ(found.signed_lines, found.lines);
+  EXPECT_EQ(found.unsigned_event, 5);  // after log.created and test.first, each with its head
+  EXPECT_EQ(check(lines()).unsigned_event, 0);
 }
 
 TEST_F(Audit, AHeadOfAnotherLogIsRefused) {
@@ -189,7 +204,7 @@ TEST_F(Audit, AHeadOfAnotherLogIsRefused) {
   const AuditHead changed = check(all).head;
   // A forger who has no key continues the changed line with the old envelope.
   all.push_back(head_line(changed, envelope_of(nlohmann::json::parse(head)["head"])));
-  EXPECT_THAT(lines_of(check(all, trusting())), ElementsAre(3));
+  EXPECT_THAT(lines_of(check(all, trusting())), ElementsAre(4));
 }
 
 TEST_F(Audit, ManyWritersKeepOneChain) {
@@ -209,7 +224,7 @@ TEST_F(Audit, ManyWritersKeepOneChain) {
   }
   const AuditCheck found = check_audit_log(path(), trusting());
   EXPECT_THAT(found.faults, IsEmpty());
-  EXPECT_EQ(found.lines, 1 + 2 * kWriters * kEvents);
+  EXPECT_EQ(found.lines, 2 + 2 * kWriters * kEvents);
 }
 
 TEST_F(Audit, ATornLineIsRemovedAndRecorded) {
