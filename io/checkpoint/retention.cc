@@ -20,27 +20,6 @@ bool has_only(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-// Returns whether the file is a leftover draft of one of the small files. Matches exactly the names
-// that write_file_durably() (LATEST.tmp-PID) and the run lock (run.lock.NONCE,
-// run.lock.stale-NONCE) use, so that a user's LATEST.notes stays.
-bool is_draft(const fs::path& path) {
-  const std::string name = path.filename().string();
-  std::string_view rest = name;
-  const auto skip = [&rest](std::string_view prefix) {
-    const bool found = rest.starts_with(prefix);
-    rest.remove_prefix(found ? prefix.size() : 0);
-    return found;
-  };
-  bool matches = false;
-  if (skip(kLockName)) {
-    matches =
-        (skip(".stale-") || skip(".")) && rest.size() == 16 && has_only(rest, "0123456789abcdef");
-  } else if (skip(kLatestName) || skip(kGenerationName)) {
-    matches = skip(".tmp-") && has_only(rest, "0123456789");
-  }
-  return matches && fs::is_regular_file(fs::symlink_status(path));
-}
-
 // Returns an unused name for `path` as trash.
 fs::path free_trash_name(const fs::path& path, std::int64_t generation) {
   const std::int64_t step = parse_step_folder_name(path.filename().string()).value_or(0);
@@ -75,6 +54,24 @@ std::set<std::int64_t> steps_to_keep(const std::vector<StepFolder>& steps) {
 }
 
 }  // namespace
+
+bool is_draft(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::string_view rest = name;
+  const auto skip = [&rest](std::string_view prefix) {
+    const bool found = rest.starts_with(prefix);
+    rest.remove_prefix(found ? prefix.size() : 0);
+    return found;
+  };
+  bool matches = false;
+  if (skip(kLockName)) {
+    matches =
+        (skip(".stale-") || skip(".")) && rest.size() == 16 && has_only(rest, "0123456789abcdef");
+  } else if (skip(kLatestName) || skip(kGenerationName)) {
+    matches = skip(".tmp-") && has_only(rest, "0123456789");
+  }
+  return matches && fs::is_regular_file(fs::symlink_status(path));
+}
 
 std::vector<fs::path> plan_retention(const std::vector<StepFolder>& steps,
                                      const Retention& retention) {

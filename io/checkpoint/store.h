@@ -88,6 +88,10 @@ void delete_step(const std::filesystem::path& path, std::int64_t generation);
 // and the second deletes that.
 std::filesystem::path take_step_away(const std::filesystem::path& path, std::int64_t generation);
 void remove_trash(const std::filesystem::path& trash);
+// Returns whether the file is a leftover draft of one of the small files. Matches exactly the names
+// that write_file_durably() (LATEST.tmp-PID) and the run lock (run.lock.NONCE,
+// run.lock.stale-NONCE) use, so that a user's LATEST.notes stays.
+bool is_draft(const std::filesystem::path& path);
 // Cleans up after earlier generations: deletes attempts and trash, and moves a replaced step back
 // unless a new one took its place. The caller holds the run lock.
 void clean_remains(const std::filesystem::path& folder, std::int64_t generation);

@@ -21,6 +21,8 @@ namespace {
 constexpr std::array kSeverity = {ExitCode::ok, ExitCode::not_found, ExitCode::io,
                                   ExitCode::refused, ExitCode::bad_data};
 
+constexpr int kMostGenerations = 1024;  // of parents that are followed
+
 constexpr std::size_t kMostFactBytes = 200;  // of a list of hosts, for example
 
 std::size_t severity_of(ExitCode code) {
@@ -33,6 +35,22 @@ std::string text_at(const nlohmann::json& object, const char* name) {
     return "";
   }
   return object[name].is_string() ? object[name].get<std::string>() : object[name].dump();
+}
+
+// Returns the absolute path without "." and a slash at the end, so that its last name is that of
+// the folder. Only the file system knows what ".." means after a symbolic link.
+fs::path plain_path(const fs::path& path) {
+  const fs::path absolute = fs::absolute(path);
+  const bool goes_up = std::find(absolute.begin(), absolute.end(), "..") != absolute.end();
+  const fs::path plain = goes_up ? fs::weakly_canonical(absolute) : absolute.lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+bool is_signed_or_step(const fs::path& folder) {
+  std::error_code code;
+  return parse_step_folder_name(folder.filename().string()) ||
+         fs::exists(fs::symlink_status(folder / kManifestName, code)) ||
+         fs::exists(fs::symlink_status(folder / kProvenanceName, code));
 }
 
 }  // namespace
@@ -108,17 +126,41 @@ void LineageWalk::note_unused_moves() {
   }
 }
 
+// Reports what is in a folder of checkpoints and no step, unless a run writes it there.
+void LineageWalk::stray(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const fs::file_status status = fs::symlink_status(path);
+  const auto transient = parse_transient_name(name);
+  const bool is_own = name == kLatestName || name == kGenerationName || name == kLockName;
+  if ((is_own && fs::is_regular_file(status)) || is_draft(path)) {
+    return;
+  }
+  if (!transient || !fs::is_directory(status)) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} was added: it is no step of this folder", path.string()));
+  } else if (transient->kind == TransientName::Kind::replaced) {
+    add_fault(ExitCode::refused,
+              fmt::format("{} was left by an interrupted save, and the next start of the run may "
+                          "make it step {}: it was not checked",
+                          path.string(), transient->step));
+  } else {
+    lineage.notes.push_back(fmt::format(
+        "{} is a save or a deletion that has not ended: it was not checked", path.string()));
+  }
+}
+
 void LineageWalk::steps_of(const fs::path& folder) {
   std::vector<fs::path> steps;
+  std::vector<fs::path> strays;
   for (const fs::path& path : folder_entries(folder)) {
-    if (parse_step_folder_name(path.filename().string())) {
-      steps.push_back(path);
-    }
+    (parse_step_folder_name(path.filename().string()) ? steps : strays).push_back(path);
   }
   std::sort(steps.begin(), steps.end());
+  std::sort(strays.begin(), strays.end());
   if (steps.empty()) {
     throw no_checkpoint_in(folder);
   }
+  std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });
   for (const fs::path& path : steps) {
     if (fs::is_symlink(fs::symlink_status(path))) {
       add_item(0, "checkpoint", path.string()).code = ExitCode::bad_data;
@@ -256,6 +298,14 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
                           folder.string(), material.uri));
     return;
   }
+  if (depth > kMostGenerations) {
+    add_item(depth, "parent", material.uri).code = ExitCode::not_found;
+    add_fault(ExitCode::not_found,
+              fmt::format("the parent {} of {} was not checked, because it is more than {} "
+                          "generations away: verify it by itself",
+                          material.uri, folder.string(), kMostGenerations));
+    return;
+  }
   const std::size_t first = lineage.faults.size();
   if (const std::optional<fs::path> found = find_parent(material, folder)) {
     known->second = found;
@@ -318,21 +368,25 @@ ExitCode Lineage::code() const {
 }
 
 Lineage walk_lineage(const fs::path& what, LineageOptions options) {
+  const fs::path folder = plain_path(what);
   LineageWalk walk(std::move(options));
-  if (!fs::is_directory(what)) {
+  if (!fs::is_directory(folder)) {
     throw NotFound(fmt::format(
         "{} is not a folder: name a run, a checkpoint, a folder of checkpoints or a dataset",
         what.string()));
   }
+  // A folder `checkpoints` that somebody has put into a step or a dataset must not hide it.
   std::error_code code;
-  if (fs::is_directory(what / "checkpoints", code)) {
-    walk.steps_of(what / "checkpoints");
-  } else if (is_dataset_folder(what)) {
-    walk.dataset(what, 0, "dataset");
-  } else if (is_step_folder(what) || fs::exists(fs::symlink_status(what / kProvenanceName, code))) {
-    walk.step(what, 0, "checkpoint");
+  if (is_dataset_folder(folder)) {
+    walk.dataset(folder, 0, "dataset");
+  } else if (is_signed_or_step(folder)) {
+    walk.step(folder, 0, "checkpoint");
+  } else if (fs::is_directory(folder / "checkpoints", code)) {
+    walk.steps_of(folder / "checkpoints");
+  } else if (is_step_folder(folder)) {
+    walk.step(folder, 0, "checkpoint");
   } else {
-    walk.steps_of(what);
+    walk.steps_of(folder);
   }
   walk.note_unused_moves();
   return std::move(walk.lineage);

@@ -24,6 +24,7 @@ class LineageWalk {
   Lineage lineage;
 
  private:
+  void stray(const std::filesystem::path& path);
   LineageItem& add_item(int depth, const std::string& role, const std::string& place);
   void add_fault(ExitCode code, const std::string& what);
   void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);

@@ -116,11 +116,7 @@ void verify(const VerifyOptions& options, int& exit_code) {
   for (const std::string& each : options.moved) {
     walk.moved.push_back(parse_moved(each));
   }
-  std::filesystem::path what = options.what;
-  if (!what.has_filename() && what.has_parent_path()) {
-    what = what.parent_path();  // without the slash at the end
-  }
-  const Lineage lineage = walk_lineage(what, std::move(walk));
+  const Lineage lineage = walk_lineage(options.what, std::move(walk));
   const bool is_accepted = options.allow_missing && lineage.code() == ExitCode::not_found;
   const ExitCode code = is_accepted ? ExitCode::ok : lineage.code();
   if (options.json) {

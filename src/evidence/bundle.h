@@ -11,6 +11,7 @@
 // been deleted. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ namespace trireme {
 
 inline constexpr const char* kManifestSubject = "manifest.json";
 inline constexpr std::size_t kMostAncestors = 255;
+// A run copies no larger bundle of its parent into each of its checkpoints.
+inline constexpr std::int64_t kMostBundleBytes = std::int64_t{16} << 20;
 
 struct SignedStatement {
   std::string line;  // as it stands in the file, without the line end

@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/printable.h"
 #include "src/evidence/base64.h"
 
 namespace trireme {
@@ -63,6 +64,12 @@ Envelope envelope_of(const nlohmann::json& object) {
   for (const nlohmann::json& each : signatures) {
     const std::string key_id =
         each.is_object() && each.contains("keyid") ? text_field(each, "keyid") : std::string();
+    const auto has_same_key = [&](const EnvelopeSignature& other) {
+      return other.key_id == key_id;
+    };
+    if (std::any_of(envelope.signatures.begin(), envelope.signatures.end(), has_same_key)) {
+      throw DataError(fmt::format("two signatures have the keyid '{}'", printable(key_id)));
+    }
     envelope.signatures.push_back({key_id, decoded(each, "sig")});
   }
   return envelope;
@@ -81,11 +88,12 @@ SignatureFinding find_signature(const Envelope& envelope, const std::vector<Trus
   SignatureFinding finding;
   for (const EnvelopeSignature& signature : envelope.signatures) {
     for (const TrustedKey& key : trusted) {
-      if (key.key.verifies(message, signature.bytes)) {
-        return {SignatureState::trusted, title_of(key), key.key.id()};
+      const bool is_good = key.key.verifies(message, signature.bytes);
+      if (!is_good && signature.key_id == key.key.id()) {
+        return {SignatureState::forged, title_of(key), ""};
       }
-      if (signature.key_id == key.key.id()) {
-        finding = {SignatureState::forged, title_of(key), ""};
+      if (is_good && finding.state != SignatureState::trusted) {
+        finding = {SignatureState::trusted, title_of(key), key.key.id()};
       }
     }
     if (finding.state == SignatureState::none) {

@@ -36,12 +36,13 @@ std::string pae(std::string_view payload_type, std::string_view body);
 Envelope make_envelope(std::string payload_type, std::string payload, const SigningKey* key);
 nlohmann::ordered_json to_json(const Envelope& envelope);
 std::string to_text(const Envelope& envelope);
-// Both throw DataError; the message of the second one names `origin`.
+// Both throw DataError, also if two signatures have the same keyid; the message of the second one
+// names `origin`.
 Envelope envelope_of(const nlohmann::json& object);
 Envelope parse_envelope(std::string_view text, const std::string& origin);
 
 enum class SignatureState {
-  trusted,    // a trusted key has signed this payload
+  trusted,    // a trusted key has signed this payload, and no signature is forged
   untrusted,  // only other keys have signed it
   none,       // there is no signature
   forged,     // a signature names a trusted key, but that key did not sign this payload

@@ -15,24 +15,32 @@ void add_fault(FolderCheck& check, ExitCode code, std::string what) {
   check.faults.push_back({code, std::move(what)});
 }
 
-// Returns the files of the folder and its subfolders, by their path relative to it. Everything that
-// is neither a file nor a folder is a fault.
-std::vector<std::string> files_in(const fs::path& folder, FolderCheck& check) {
+// What a folder and its subfolders hold, by the path relative to it, sorted.
+struct Contents {
   std::vector<std::string> files;
+  std::vector<std::string> folders;
+  std::vector<std::string> others;  // a fault each
+};
+
+// Everything that is neither a file nor a folder is a fault.
+Contents contents_of(const fs::path& folder, FolderCheck& check) {
+  Contents contents;
   std::error_code code;
   fs::recursive_directory_iterator at(folder, code);
   for (const fs::recursive_directory_iterator end; !code && at != end; at.increment(code)) {
     std::error_code unknown;
     const fs::file_type type = at->symlink_status(unknown).type();
+    const std::string name = at->path().lexically_relative(folder).string();
     if (type == fs::file_type::regular) {
-      files.push_back(at->path().lexically_relative(folder).string());
-    } else if (type == fs::file_type::symlink) {
-      add_fault(check, ExitCode::bad_data,
-                fmt::format("{} is a symbolic link: a signed folder holds files only",
-                            at->path().string()));
-    } else if (type != fs::file_type::directory) {
-      add_fault(check, ExitCode::bad_data,
-                fmt::format("{} is not a regular file", at->path().string()));
+      contents.files.push_back(name);
+    } else if (type == fs::file_type::directory) {
+      contents.folders.push_back(name);
+    } else {
+      contents.others.push_back(name);
+      const char* const what = type == fs::file_type::symlink
+                                   ? "is a symbolic link: a signed folder holds files only"
+                                   : "is not a regular file";
+      add_fault(check, ExitCode::bad_data, fmt::format("{} {}", at->path().string(), what));
     }
   }
   if (code) {
@@ -40,12 +48,31 @@ std::vector<std::string> files_in(const fs::path& folder, FolderCheck& check) {
     add_fault(check, is_denied ? ExitCode::refused : ExitCode::io,
               fmt::format("the folder {} cannot be listed: {}", folder.string(), code.message()));
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  for (std::vector<std::string>* names : {&contents.files, &contents.folders, &contents.others}) {
+    std::sort(names->begin(), names->end());
+  }
+  return contents;
 }
 
-void check_names(const std::vector<std::string>& files, const FolderDemands& demands,
-                 FolderCheck& check) {
+bool holds(const std::vector<std::string>& sorted, const std::string& name) {
+  return std::binary_search(sorted.begin(), sorted.end(), name);
+}
+
+// Reports each folder that no named file needs. `named` is sorted.
+void check_folders(const std::vector<std::string>& folders, const std::vector<std::string>& named,
+                   FolderCheck& check) {
+  for (const std::string& folder : folders) {
+    const auto inside = std::lower_bound(named.begin(), named.end(), folder + "/");
+    const bool is_needed = inside != named.end() && inside->starts_with(folder + "/");
+    if (!is_needed && !holds(named, folder)) {  // a folder in place of a file counts as missing
+      add_fault(check, ExitCode::bad_data,
+                fmt::format("the folder {} was added: the provenance names no file in it",
+                            (check.folder / folder).string()));
+    }
+  }
+}
+
+void check_names(const Contents& contents, const FolderDemands& demands, FolderCheck& check) {
   const auto is_among = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -58,31 +85,32 @@ void check_names(const std::vector<std::string>& files, const FolderDemands& dem
     add_fault(check, ExitCode::bad_data,
               fmt::format("{}: the provenance names {} twice", check.folder.string(), *twice));
   }
-  for (const std::string& file : files) {
+  for (const std::string& file : contents.files) {
     if (is_among(demands.unsigned_names, file)) {
       check.notes.push_back(fmt::format("{} is not signed", (check.folder / file).string()));
-    } else if (!std::binary_search(named.begin(), named.end(), file)) {
+    } else if (!holds(named, file)) {
       add_fault(check, ExitCode::bad_data,
                 fmt::format("{} was added: the provenance does not name it",
                             (check.folder / file).string()));
     }
   }
+  check_folders(contents.folders, named, check);
 }
 
-void check_contents(const std::vector<std::string>& files, const FolderDemands& demands,
-                    FolderCheck& check) {
+void check_contents(const Contents& contents, const FolderDemands& demands, FolderCheck& check) {
   const std::vector<Subject>& subjects = check.statements[0].provenance.subjects;
   std::vector<fs::path> paths;
   std::vector<const Subject*> wanted;
   for (const Subject& subject : subjects) {
     const fs::path path = check.folder / subject.name;
-    std::error_code code;
-    if (std::binary_search(files.begin(), files.end(), subject.name)) {
+    if (holds(contents.files, subject.name)) {
       paths.push_back(path);
       wanted.push_back(&subject);
-    } else if (fs::symlink_status(path, code).type() == fs::file_type::not_found) {
+    } else if (!holds(contents.others, subject.name)) {
+      const char* const instead =
+          holds(contents.folders, subject.name) ? "; a folder has its name" : "";
       add_fault(check, ExitCode::bad_data,
-                fmt::format("{} is missing: the provenance names it", path.string()));
+                fmt::format("{} is missing: the provenance names it{}", path.string(), instead));
     }
   }
   const std::vector<FileDigest> digests = digest_files(paths, demands.threads);
@@ -134,9 +162,9 @@ void check_signatures(const std::vector<SignedStatement>& statements, std::size_
 FolderCheck check_folder(const fs::path& folder, const FolderDemands& demands) {
   FolderCheck check;
   check.folder = folder;
-  const std::vector<std::string> files = files_in(folder, check);
+  const Contents contents = contents_of(folder, check);
   const std::string bundle = (folder / kProvenanceName).string();
-  if (!std::binary_search(files.begin(), files.end(), kProvenanceName)) {
+  if (!holds(contents.files, std::string(kProvenanceName))) {
     add_fault(check, ExitCode::refused,
               fmt::format("{} has no {}: nothing in it is signed (see audit.key)", folder.string(),
                           kProvenanceName));
@@ -149,8 +177,8 @@ FolderCheck check_folder(const fs::path& folder, const FolderDemands& demands) {
     return check;
   }
   check_signatures(check.statements, 0, bundle, check);
-  check_names(files, demands, check);
-  check_contents(files, demands, check);
+  check_names(contents, demands, check);
+  check_contents(contents, demands, check);
   return check;
 }
 

@@ -232,10 +232,29 @@ class Saves(unittest.TestCase):
         resumed = harness.must(train(f"run.dir={run}", "train.steps=8", "audit.log="))
         self.assertIn("does not include that of", resumed.stderr)
         path.rmdir()
+        path.symlink_to(path)
+        again = FOLDER / "unread-link"
+        shutil.copytree(run, again, symlinks=True)
+        shutil.rmtree(again / "checkpoints/step-00000008")
+        (again / "DONE").unlink()
+        resumed = harness.must(train(f"run.dir={again}", "train.steps=8", "audit.log="))
+        self.assertIn("does not include that of", resumed.stderr)
+        path.unlink()
         path.write_bytes(good)
         code, found = verify(run)
         self.assertEqual(code, 66, found)
         self.assertIn("a run could not read", found["faults"][0]["what"])
+
+    def test_provenance_of_the_parent_that_is_too_large(self):
+        run = FOLDER / "large"
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        os.truncate(run / "checkpoints/step-00000006" / BUNDLE, (16 << 20) + 1)
+        resumed = harness.must(train(f"run.dir={run}", "train.steps=8", "audit.log="))
+        self.assertIn("more than the 16777216 that are allowed", resumed.stderr)
+        details = statements_of(run / "checkpoints/step-00000008", TRUST)[0]["predicate"][
+            "buildDefinition"]["internalParameters"]
+        self.assertEqual(details["lineage"], "unreadable")
 
     def test_inputs_that_are_gone_do_not_sign(self):
         key = FOLDER / "no.key"

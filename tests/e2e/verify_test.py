@@ -74,6 +74,54 @@ class Mutations(unittest.TestCase):
         (self.step / "shard-00009.safetensors").write_text("x")
         self.expect(65, "shard-00009.safetensors was added")
 
+    def test_folder_in_place_of_a_file(self):
+        shard = next(self.step.glob("shard-*"))
+        shard.unlink()
+        shard.mkdir()
+        self.expect(65, f"{shard} is missing: the provenance names it; a folder has its name")
+
+    def test_decoy_inside_what_is_checked(self):
+        for what in (self.step, self.all / "data/train"):
+            with self.subTest(what):
+                shutil.copytree(self.steps / "step-00000002", what / "checkpoints/step-00000002")
+                self.expect(65, f"the folder {what}/checkpoints was added", what)
+                (what / "manifest.json").unlink()
+                (what / BUNDLE).unlink()
+        self.expect(77, "nothing in it is signed")
+
+    def test_other_spellings_of_a_folder(self):
+        shutil.rmtree(self.step)
+        shutil.copytree(self.steps / "step-00000002", self.step)
+        (self.all / "elsewhere").symlink_to(self.step / "..")
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.step)
+        for what in (f"{self.step}/.", f"{self.step}//", f"{self.step}/./", ".", "./",
+                     "../step-00000006", f"{self.all}/elsewhere/../checkpoints/step-00000006"):
+            with self.subTest(what):
+                self.expect(65, "holds step 2, as its provenance states", what)
+
+    def test_what_is_beside_the_steps(self):
+        planted = self.steps / "planted"
+        planted.mkdir()
+        (self.steps / "LATEST.tmp-12").write_text("")
+        (self.steps / ".tmp-8-9").mkdir()
+        self.expect(65, f"{planted} was added", self.all / "run")
+        planted.rmdir()
+        code, found = self.verify(self.all / "run")
+        self.assertEqual(code, 0, found)
+        self.assertIn("has not ended", found["notes"][0])
+        (self.steps / "step-00000002").rename(self.steps / ".replaced-2-0")
+        self.expect(77, "was left by an interrupted save", self.steps)
+        (self.steps / "LATEST").unlink()
+        (self.steps / "LATEST").mkdir()
+        self.expect(65, "LATEST was added", self.steps)
+        for path in list(self.step.iterdir()):
+            if path.name != BUNDLE:
+                shutil.copy(path, self.steps)
+        self.expect(65, f"{self.steps}/manifest.json was added", self.all / "run")
+        self.expect(77, "nothing in it is signed", self.steps)
+
     def test_linked_file(self):
         shard = next(self.step.glob("shard-*"))
         shard.rename(self.all / "moved")
@@ -208,6 +256,9 @@ class Mutations(unittest.TestCase):
         code, found = self.verify(self.steps / "step-00000002")
         self.assertEqual(code, 0, found)
         self.assertIn("also signed by the key", found["notes"][0])
+        envelope["signatures"][1]["keyid"] = envelope["signatures"][0]["keyid"]
+        path.write_text(json.dumps(envelope, separators=(",", ":")) + "\n")
+        self.expect(65, "two signatures have the keyid", path.parent)
 
     def test_other_trust_files(self):
         self.expect(77, "which the trust file does not hold", trust=FOLDER / "other.pub")

@@ -44,6 +44,9 @@ TEST(Envelope, TellsWhoHasSigned) {
   Envelope both = make_envelope(kType, "body", &theirs);
   both.signatures.push_back(good.signatures[0]);
   EXPECT_EQ(state(both), SignatureState::trusted);
+  Envelope extra = good;  // a good signature does not excuse one that is forged
+  extra.signatures.push_back({ours.public_key().id(), std::string(64, 'x')});
+  EXPECT_EQ(state(extra), SignatureState::forged);
   Envelope hidden = good;  // the identity is a hint only
   hidden.signatures[0].key_id = "";
   EXPECT_EQ(state(hidden), SignatureState::trusted);
@@ -76,6 +79,15 @@ TEST(Envelope, EveryChangedByteIsFound) {
       }
     }
   }
+}
+
+TEST(Envelope, RefusesTwoSignaturesWithOneName) {
+  const SigningKey key = SigningKey::generate();
+  Envelope twice = make_envelope(kType, "body", &key);
+  twice.signatures.push_back(twice.signatures[0]);
+  EXPECT_THROW((void)parse_envelope(to_text(twice), "file"), DataError);
+  twice.signatures[1].key_id = "other";
+  EXPECT_EQ(parse_envelope(to_text(twice), "file").signatures.size(), 2U);
 }
 
 TEST(Envelope, RefusesOtherTexts) {

@@ -77,6 +77,31 @@ TEST_F(FolderCheckTest, FindsMissingFiles) {
   expect_fault(ExitCode::bad_data, "shards/1 is missing: the provenance names it");
 }
 
+TEST_F(FolderCheckTest, FindsFoldersInPlaceOfFiles) {
+  fs::remove(folder_.path() / "shards/1");
+  fs::create_directory(folder_.path() / "shards/1");
+  expect_fault(ExitCode::bad_data, "shards/1 is missing: the provenance names it; a folder has");
+}
+
+TEST_F(FolderCheckTest, FindsNamesThatNoFileCanHave) {
+  Provenance provenance;
+  provenance.subjects = {{std::string(300, 'n'), std::string(64, 'a')}};
+  provenance.builder = "urn:test";
+  fs::remove_all(folder_.path() / "shards");
+  fs::remove(folder_.path() / "manifest.json");
+  put(std::string(kProvenanceName),
+      to_text(make_envelope(std::string(kStatementType), statement_text(provenance), &key_)));
+  expect_fault(ExitCode::bad_data, "nnn is missing: the provenance names it");
+}
+
+TEST_F(FolderCheckTest, FindsAddedFolders) {
+  fs::create_directory(folder_.path() / "shard");
+  expect_fault(ExitCode::bad_data, "shard was added: the provenance names no file in it");
+  fs::remove(folder_.path() / "shard");
+  fs::create_directory(folder_.path() / "shards/2");
+  expect_fault(ExitCode::bad_data, "shards/2 was added: the provenance names no file in it");
+}
+
 TEST_F(FolderCheckTest, FindsAddedFiles) {
   put("shards/2", "");
   expect_fault(ExitCode::bad_data, "shards/2 was added: the provenance does not name it");

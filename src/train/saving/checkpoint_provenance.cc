@@ -103,7 +103,7 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
     return "";
   }
   try {
-    std::string text = read_file(path);
+    std::string text = read_file(path, kMostBundleBytes);
     const std::vector<SignedStatement> statements = parse_bundle(text, path.string(), {});
     const Subject* const manifest = statements[0].provenance.find_subject(kManifestSubject);
     if (manifest == nullptr || manifest->sha256 != parent_->sha256) {
