@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <cuda_flavour.h>
 #include <fmt/core.h>
 
 #include "mpi/links/nccl_log_file.h"
@@ -65,5 +66,16 @@ int nccl_version_code() {
 std::string nccl_version() { return version_text(nccl_version_code()); }
 
 std::string nccl_build_version() { return version_text(NCCL_VERSION_CODE); }
+
+std::string nccl_trouble() {
+  const std::string why = cuda::flavour_nccl_error();
+  if (why.empty()) {
+    return "";
+  }
+  return fmt::format(
+      "NCCL, which connects GPUs, cannot be loaded ({}): install NCCL 2.19 or newer on this node "
+      "(for example the package libnccl2), or name its folder in LD_LIBRARY_PATH",
+      why);
+}
 
 }  // namespace trireme

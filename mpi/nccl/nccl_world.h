@@ -38,5 +38,8 @@ std::string nccl_version();
 // Returns the version that this program was built with, without loading the library; "no NCCL" if
 // it was built without.
 std::string nccl_build_version();
+// Returns why this process cannot use NCCL and what to do; empty if it can. In a program without
+// CUDA, says that it was built without.
+std::string nccl_trouble();
 
 }  // namespace trireme

@@ -26,7 +26,7 @@ struct DeviceSearch {
     none,
     absent,      // no back end, no driver, or no device that this process may see
     old_driver,  // there is a driver, which this program cannot use
-    library,     // there is a device, but a library of CUDA is missing on this host
+    library,     // there is a device, but cuBLASLt is missing on this host
     fault,       // the driver reports an error of a device or of itself
   };
   int count = 0;

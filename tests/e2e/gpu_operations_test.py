@@ -135,6 +135,7 @@ class GpuOperations(unittest.TestCase):
             ("lost", lost, 1, 76, "cudaErrorECCUncorrectable"),
             ("no-nccl", {"TRIREME_SIM_NCCL": "0"}, 2, 2, "NCCL, which connects GPUs, cannot"),
             ("no-cublaslt", {"TRIREME_SIM_CUBLASLT": "0"}, 1, 2, "install cuBLAS of the CUDA"),
+            ("one-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "NCCL, which connects GPUs, cannot"),
             ("auto-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "set train.device=cpu"),
             ("old-nccl", {"TRIREME_SIM_NCCL": "21805"}, 2, 2, "NCCL 2.18.5, but this program"),
             ("no-code", {"TRIREME_SIM_CAPABILITY": "70"}, 2, 2,
@@ -198,6 +199,34 @@ class GpuOperations(unittest.TestCase):
                     self.assertIn(words, output)
                     self.assertIn("LD_LIBRARY_PATH" if variable != "DRIVER" else "libcuda.so.1",
                                   output)
+
+    def test_what_needs_no_nccl_works_without_it(self):
+        config = self.config("trained")
+        harness.must(harness.run("train", config))
+        checkpoint = ("--checkpoint", harness.run_dir(config) / "checkpoints")
+        health = ("health", "--json", "--seconds", 600, "--dir", self.folder)
+        for words in [("eval", *checkpoint, "--data", self.datasets[1], "--samples", 2, "--device",
+                       "cuda"),
+                      ("generate", *checkpoint, "--tokens", 1, "--device", "cuda")]:
+            with self.subTest(words[0]):
+                for env in ({}, {"TRIREME_SIM_DEVICES": "1"}):
+                    result = harness.must(
+                        harness.run(*words, env={"TRIREME_SIM_NCCL": "0", **env}))
+                    self.assertIn("computes on simulated CUDA device 0", result.stderr)
+                result = harness.run(*words, env={"TRIREME_SIM_CUBLASLT": "0"})
+                self.assertEqual(result.returncode, 76, result.stderr)
+                self.assertIn("cuBLASLt, which computes matrix products, cannot", result.stderr)
+        with self.subTest("health"):
+            env = {**self.script(""), "TRIREME_SIM_DEVICES": "1"}
+            result = harness.run(*health, env={**env, "TRIREME_SIM_NCCL": "0"})
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            result = harness.run(*health, env={**env, "TRIREME_SIM_CUBLASLT": "0"})
+            self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+            self.assertIn("GPUs: none can be used: cuBLASLt", result.stdout)
+        result = harness.run("doctor", config, "--json", env={"TRIREME_SIM_NCCL": "0"})
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertTrue(report["devices"][0].endswith(", no NCCL"), report["devices"])
 
     def test_without_the_libraries_cpus_still_compute(self):
         lacks = {"TRIREME_SIM_NCCL": "0", "TRIREME_SIM_CUBLASLT": "0", "TRIREME_SIM_DRIVER": "0"}
@@ -276,6 +305,15 @@ class GpuOperations(unittest.TestCase):
         ending = self.script("0 process 4711\n0 process_looks 2\n")  # a rank of an earlier attempt
         result = harness.must(harness.run("train", self.config("ending"), env=ending))
         self.assertNotIn("4711", result.stderr)
+        # The shell becomes the program, which then is the process in the script.
+        own = self.folder / "own-process"
+        words = harness.command(["train", self.config("own")])
+        script = f'echo "0 process $$" > {own}; exec "$@"'
+        result = subprocess.run(["sh", "-c", script, "sh", *words],
+                                env={**harness.ENVIRONMENT, "TRIREME_SIM_NVML": STANDIN,
+                                     "TRIREME_SIM_NVML_SCRIPT": str(own)},
+                                capture_output=True, text=True, timeout=240, check=False)
+        self.assertNotIn("shares its GPU", harness.must(result).stderr)
         hidden = self.script("0 memory_total 85899345920\n0 memory_used 12884901888\n")
         result = harness.must(harness.run("train", self.config("hidden"), env=hidden))
         self.assertIn("12 GiB of its 80 GiB are in use, by no process that the driver shows",

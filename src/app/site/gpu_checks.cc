@@ -183,8 +183,7 @@ GpuSurroundings gpu_surroundings(const std::string& host, int ranks) {
   }
   // This process itself may use the GPUs, because doctor also runs the kernels.
   for (GpuState& gpu : here.gpus) {
-    std::erase_if(gpu.processes,
-                  [own = ::getpid()](const GpuProcess& process) { return process.pid == own; });
+    leave_out(::getpid(), gpu);
   }
   return here;
 }
@@ -230,7 +229,7 @@ std::string gpu_summary(const GpuSurroundings& here) {
                                                cuda::cuda_version_text(here.driver.cuda_version));
   return fmt::format("{}{} ({}){}, CUDA {}, {}, {}", simulated, counted(here.visible, "GPU"),
                      fmt::join(names, "; "), driver, cuda::cuda_version_text(here.versions.runtime),
-                     cuda_product_library(), nccl_version());
+                     cuda_product_library(), nccl_trouble().empty() ? nccl_version() : "no NCCL");
 }
 
 }  // namespace trireme

@@ -136,14 +136,14 @@ void examine_gpus(NodeExamination& result, const std::function<void(const char*)
   if (monitor == nullptr && visible == 0) {
     return;
   }
+  if (visible == 0 && cuda::back_end() != cuda::BackEnd::none) {
+    result.complaints.push_back(fmt::format("GPUs: none can be used: {}", found.why));
+  }
   if (cuda::back_end() != cuda::BackEnd::real) {
     result.notes.push_back(cuda::back_end() == cuda::BackEnd::simulated
                                ? "rates of GPUs: a simulated CUDA device has no speed"
                                : "rates of GPUs: this program was built without CUDA");
     return;
-  }
-  if (visible == 0) {
-    result.complaints.push_back(fmt::format("GPUs: none can be used: {}", found.why));
   }
   for (int index = 0; index < visible; ++index) {
     reported("the speed of GPUs");

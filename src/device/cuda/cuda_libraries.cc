@@ -13,12 +13,6 @@ std::string library_trouble() {
         "LD_LIBRARY_PATH",
         why, back_end_text());
   }
-  if (const std::string why = flavour_nccl_error(); !why.empty()) {
-    return fmt::format(
-        "NCCL, which connects GPUs, cannot be loaded ({}): install NCCL 2.19 or newer on this "
-        "node (for example the package libnccl2), or name its folder in LD_LIBRARY_PATH",
-        why);
-  }
   return "";
 }
 

@@ -30,6 +30,17 @@ std::string GpuState::text() const {
                      uuid.empty() ? "no UUID" : uuid, bus.empty() ? "no bus id" : bus);
 }
 
+void leave_out(std::int64_t pid, GpuState& gpu) {
+  for (const GpuProcess& process : gpu.processes) {
+    if (process.pid == pid && gpu.used_bytes) {
+      // If the driver does not say how much the process holds, what the others hold is unknown.
+      gpu.used_bytes =
+          process.used_bytes ? Reading(*gpu.used_bytes - *process.used_bytes) : Reading();
+    }
+  }
+  std::erase_if(gpu.processes, [pid](const GpuProcess& process) { return process.pid == pid; });
+}
+
 std::string use_of(const GpuState& gpu) {
   // The driver itself takes less than both (0.6 of 80 GiB on an H100).
   constexpr std::int64_t kDriverBytes = std::int64_t{1} << 30;

@@ -46,6 +46,9 @@ struct GpuState {
   std::string text() const;
 };
 
+// Removes a process and its memory from the state.
+void leave_out(std::int64_t pid, GpuState& gpu);
+
 // Returns what the processes in the list do with the GPU, for example "process 4711 computes on it,
 // with 12 GiB of its memory". Without processes, as in a container that does not show those of
 // others, says how much memory is in use if it is more than a driver takes; otherwise empty.

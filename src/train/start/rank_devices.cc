@@ -8,6 +8,7 @@
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "mpi/agreement.h"
 #include "mpi/nccl/nccl_world.h"
@@ -101,9 +102,18 @@ Device share_out(const Sight& own, const std::vector<RankPlace>& places, Communi
   return {DeviceKind::cuda, assign_devices(ranks, own.devices)[my_place]};
 }
 
+// Returns why a rank with this device cannot be connected; empty if it can. Even a world of one
+// rank needs NCCL.
+std::string connection_fault(Device device, const std::string& word) {
+  const std::string trouble = device.kind == DeviceKind::cuda ? nccl_trouble() : "";
+  const char* const use_cpu = word == "auto" ? "; to compute on the CPU, set train.device=cpu" : "";
+  return trouble.empty() ? "" : trouble + use_cpu;
+}
+
 std::string use_of(const GpuMonitor& monitor, const std::string& uuid) {
-  for (const GpuState& gpu : monitor.gpus()) {
+  for (GpuState& gpu : monitor.gpus()) {
     if (gpu.uuid == uuid) {
+      leave_out(::getpid(), gpu);
       return use_of(gpu);
     }
   }
@@ -326,6 +336,9 @@ std::vector<RankDevice> agree_on_devices(const RunConfig& config,
   const Sight sight = look_around(config.train.device);
   std::string fault = sight.fault;
   const Device chosen = share_out(sight, places, world, config.train.share_device, fault);
+  if (fault.empty()) {
+    fault = connection_fault(chosen, config.train.device);
+  }
   check_all_have_devices(fault, sight.is_device_fault, world);
   const std::vector<std::string> users = all_gather_text(world, users_of(sight, chosen));
   std::string unfit;

@@ -71,6 +71,23 @@ TEST_F(GpuMonitorTest, NamesFaults) {
   EXPECT_EQ(gpus[1].mig, 1);
 }
 
+TEST_F(GpuMonitorTest, AProcessDoesNotCountItselfAsAUser) {
+  GpuState gpu;
+  gpu.memory_bytes = std::int64_t{80} << 30;
+  gpu.used_bytes = std::int64_t{5} << 30;
+  gpu.processes = {{11, std::int64_t{4} << 30}, {12, std::int64_t{1} << 29}};
+  leave_out(13, gpu);
+  EXPECT_THAT(use_of(gpu), HasSubstr("process 11 computes on it, with 4 GiB"));
+  leave_out(11, gpu);
+  EXPECT_EQ(use_of(gpu), "process 12 computes on it, with 512 MiB of its memory");
+  leave_out(12, gpu);
+  EXPECT_EQ(use_of(gpu), "");  // the memory that remains is the driver's
+  gpu.used_bytes = std::int64_t{5} << 30;
+  gpu.processes = {{11, {}}};
+  leave_out(11, gpu);
+  EXPECT_EQ(use_of(gpu), "");
+}
+
 TEST_F(GpuMonitorTest, ALostGpuHasAFailure) {
   for (const char* script : {"1 handle lost\n", "1 memory_total lost\n"}) {
     const std::vector<GpuState> gpus = open(script)->gpus();
