@@ -17,8 +17,8 @@ import harness
 STEPS = 12
 EVERY = 2
 # The points that only rank 0 passes.
-ROOT_ONLY = re.compile(r"ckpt\.(manifest|directory|fence|rename|latest|gc_)|finish\.done|"
-                       r"file\.rename")
+ROOT_ONLY = re.compile(r"ckpt\.(provenance|manifest|directory|fence|rename|latest|gc_)|"
+                       r"finish\.done|file\.rename")
 # The points that only a run with a checkpoint passes.
 LOADING = re.compile(r"load\.")
 
@@ -36,6 +36,7 @@ class Faults(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = harness.workspace()
         cls.datasets = harness.make_datasets(cls.folder)
+        harness.must(harness.run("audit", "keygen", "--out", cls.folder / "key"))
         cls.reference = cls.make_config("reference")
         harness.must(harness.run("train", cls.reference, ranks=2))
         cls.bits = harness.loss_bits(cls.reference)
@@ -46,7 +47,8 @@ class Faults(unittest.TestCase):
 
     @classmethod
     def make_config(cls, name, **keys):
-        keys = {"train__steps": STEPS, "checkpoint__every": EVERY, "checkpoint__keep": 2, **keys}
+        keys = {"train__steps": STEPS, "checkpoint__every": EVERY, "checkpoint__keep": 2,
+                "audit__key": cls.folder / "key", **keys}
         return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "small", "bf16",
                                     **keys)
 
