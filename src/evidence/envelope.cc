@@ -7,7 +7,7 @@
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
-#include "src/evidence/base64.h"
+#include "src/base/base64.h"
 
 namespace trireme {
 namespace {

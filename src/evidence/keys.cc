@@ -1,25 +1,22 @@
 #include "src/evidence/keys.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <sstream>
 #include <utility>
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "src/base/base64.h"
 #include "src/base/check.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/private_file.h"
 #include "src/base/unique_handle.h"
-#include "src/evidence/base64.h"
 
 namespace trireme {
 namespace {
@@ -135,21 +132,6 @@ std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN 
       "the private one disclosed if others could read this file");
 }
 
-void check_owner_only(const struct stat& status, const std::filesystem::path& path) {
-  if ((status.st_mode & 077U) != 0) {
-    throw PolicyError(fmt::format(
-        "{} is a private key that others can use (mode {:04o}): chmod 600 it, and replace the key "
-        "if they may have read it",
-        path.string(), status.st_mode & 07777U));
-  }
-  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    throw PolicyError(
-        fmt::format("{} is a private key of user {}, and this is user {}: use a key "
-                    "of this user or of root",
-                    path.string(), status.st_uid, ::geteuid()));
-  }
-}
-
 }  // namespace
 
 PublicKey::PublicKey(const Bytes& bytes)
@@ -197,19 +179,9 @@ SigningKey SigningKey::generate() {
 }
 
 SigningKey SigningKey::load(const std::filesystem::path& path) {
-  // What is checked is what is read, also if another file takes the name meanwhile.
-  const File file = File::open_to_read(path);
-  struct stat status {};
-  if (::fstat(file.fd(), &status) != 0) {
-    throw_errno(errno, "stat", path);
-  }
-  std::string text(static_cast<std::size_t>(kMostKeyFileBytes + 1), '\0');
-  text.resize(static_cast<std::size_t>(file.read_at(0, text.data(), kMostKeyFileBytes + 1)));
+  const PrivateFile file(path, kMostKeyFileBytes);
   const std::string origin = path.string();
-  if (std::ssize(text) > kMostKeyFileBytes) {
-    throw DataError(fmt::format("{}: too long for a key", origin));
-  }
-  PemReader reader(text, origin);
+  PemReader reader(file.text(), origin);
   std::optional<std::string> line = reader.line();
   while (line && (line->empty() || line->starts_with('#'))) {
     line = reader.line();
@@ -217,7 +189,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (line == begin_line(kPublicLabel)) {
     reader.refuse("this is a public key: name the private one, which signs");
   }
-  check_owner_only(status, path);
+  file.check_owner_only("a private key");
   if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
     reader.refuse("the key is encrypted with a passphrase, which this program does not read");
   }
@@ -230,31 +202,21 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   SigningKey key(seed);
   OPENSSL_cleanse(seed.data(), seed.size());
   OPENSSL_cleanse(raw.data(), raw.size());
-  OPENSSL_cleanse(text.data(), text.size());
   return key;
 }
 
 void SigningKey::save(const std::filesystem::path& path) const {
   std::string contents = der(kPrivatePrefix, seed_.data(), seed_.size());
   std::string text = pem(kPrivateLabel, contents);
-  const UniqueHandle<FileDescriptorTraits> fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd) {
-    if (errno == EEXIST) {
-      throw PolicyError(
-          fmt::format("{} exists: a key is never overwritten; choose another name", path.string()));
-    }
-    throw_errno(errno, "create", path);
+  try {
+    write_private_file(path, text);
+  } catch (const Error&) {
+    OPENSSL_cleanse(text.data(), text.size());
+    OPENSSL_cleanse(contents.data(), contents.size());
+    throw;
   }
-  const ssize_t put = ::write(fd.get(), text.data(), text.size());
-  const int code = put < 0 ? errno : ENOSPC;
-  const bool is_written = put == std::ssize(text) && ::fsync(fd.get()) == 0;
   OPENSSL_cleanse(text.data(), text.size());
   OPENSSL_cleanse(contents.data(), contents.size());
-  if (!is_written) {
-    ::unlink(path.c_str());
-    throw_errno(code, "write", path);
-  }
 }
 
 std::string SigningKey::sign(std::string_view message) const {

@@ -10,7 +10,7 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/evidence/base64.h"
+#include "src/base/base64.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {

@@ -1,7 +1,7 @@
 // Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a trust file,
 // base64, a URI and the head of a log.
 #include "src/evidence/audit_check.h"
-#include "src/evidence/base64.h"
+#include "src/base/base64.h"
 #include "src/evidence/bundle.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -17,7 +17,7 @@ TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/tensor", "io/h5"]
-CHECKPOINT = DEVICE + ["src/tensor", "mpi"]
+CHECKPOINT = DEVICE + ["src/keys", "src/tensor", "mpi"]
 RUN = PARALLEL + ["mpi/session", "mpi/links", "mpi/nccl", "src/parallel", "src/parallel/pipeline",
                   "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
@@ -32,6 +32,7 @@ LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/jou
 SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
+    "src/keys": ["src/base"],
     "src/evidence": ["src/base"],
     "src/figures": ["src/base"],
     "src/trace": DEVICE,
@@ -109,7 +110,7 @@ FOREIGN = {
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
-    r"openssl/.*": r"src/(base|evidence)/.*|slurm/wire/.*",
+    r"openssl/.*": r"src/(base|evidence|keys)/.*|slurm/wire/.*",
     r"CLI/.*": r"src/app/command/command_line\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -8,7 +8,6 @@
 #include <span>
 
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/version.h"
@@ -95,8 +94,6 @@ void AuditTrail::begin(const AuditConfig& config, const std::string& command,
   }
   std::optional<SigningKey> key;
   if (!config.key.empty()) {
-    const rlimit no_core = {0, 0};  // which would hold the key
-    (void)::setrlimit(RLIMIT_CORE, &no_core);
     key = SigningKey::load(config.key);
   }
   auto log = std::make_unique<AuditLog>(config.log, std::move(key));

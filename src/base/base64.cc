@@ -1,4 +1,4 @@
-#include "src/evidence/base64.h"
+#include "src/base/base64.h"
 
 #include <cstdint>
 
