@@ -5,33 +5,15 @@
 #include <fmt/format.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
 
 #include "src/base/check.h"
 #include "src/base/digest.h"
-#include "src/base/unique_handle.h"
+#include "src/keys/derive.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kIdBytes = 16;
-
-struct KdfTraits {
-  using Handle = EVP_KDF*;
-  static Handle none() { return nullptr; }
-  static void close(Handle kdf) { EVP_KDF_free(kdf); }
-};
-struct KdfContextTraits {
-  using Handle = EVP_KDF_CTX*;
-  static Handle none() { return nullptr; }
-  static void close(Handle context) { EVP_KDF_CTX_free(context); }
-};
-
-OSSL_PARAM octets(const char* name, std::string_view bytes) {
-  // OpenSSL's parameters are not const, but those of inputs are only read.
-  return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
-}
 
 std::string id_of(const Secret& key) {
   const Secret id = hkdf_sha256(key.view(), "trireme id", kIdBytes);
@@ -45,16 +27,13 @@ std::string id_of(const Secret& key) {
 }  // namespace
 
 Secret hkdf_sha256(std::string_view key, std::string_view info, std::size_t bytes) {
-  const UniqueHandle<KdfTraits> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  const UniqueHandle<KdfContextTraits> context(EVP_KDF_CTX_new(kdf.get()));
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {
       OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
-      octets(OSSL_KDF_PARAM_KEY, key), octets(OSSL_KDF_PARAM_INFO, info),
+      octets_parameter(OSSL_KDF_PARAM_KEY, key), octets_parameter(OSSL_KDF_PARAM_INFO, info),
       OSSL_PARAM_construct_end()};
   Secret derived(bytes);
-  check(context && EVP_KDF_derive(context.get(), derived.data(), bytes, parameters) == 1,
-        "OpenSSL derives a key with HKDF");
+  check(derive_with("HKDF", parameters, derived), "OpenSSL derives a key with HKDF");
   return derived;
 }
 

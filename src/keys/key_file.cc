@@ -76,21 +76,6 @@ void KeyFile::create(const std::filesystem::path& path, std::string_view name) {
   wipe(text.data(), text.size());
 }
 
-Recipient KeyFile::wrap(const DataKey& key) {
-  return {std::string(kFileKind), id(), name_, wrap_with(key_.bytes(), key), {}};
-}
-
-std::optional<DataKey> KeyFile::unwrap(const Recipient& recipient, std::string_view data_key_id) {
-  if (recipient.kind != kFileKind || recipient.key != id()) {
-    return std::nullopt;
-  }
-  std::optional<DataKey> key = unwrap_with(key_.bytes(), recipient.wrapped, data_key_id);
-  if (!key) {
-    throw DataError(fmt::format("what is wrapped for {} was changed", title()));
-  }
-  return key;
-}
-
 std::string KeyFile::title() const {
   return fmt::format("key file {} ({})", printable(path_.string()), id());
 }

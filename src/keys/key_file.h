@@ -3,17 +3,17 @@
 //   # NAME                                  what people call the key; may be missing
 //   TRIREME-KEY-1 <base64 of 32 bytes>
 //
-// Its identity is that of DataKey: HKDF-SHA256 of the bytes with the info "trireme id".
+// held_key.h says how it is identified and used.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
-#include "src/keys/wrapping_key.h"
+#include "src/keys/held_key.h"
 
 namespace trireme {
 
-class KeyFile final : public WrappingKey {
+class KeyFile final : public HeldKey {
  public:
   // Throws NotFound if there is no such file, PolicyError if others can use it, and DataError if it
   // holds no key.
@@ -22,22 +22,13 @@ class KeyFile final : public WrappingKey {
   // the path exists.
   static void create(const std::filesystem::path& path, std::string_view name);
 
-  const std::string& id() const { return key_.id(); }
-  const std::string& name() const { return name_; }
-
-  Recipient wrap(const DataKey& key) override;
-  std::optional<DataKey> unwrap(const Recipient& recipient, std::string_view data_key_id) override;
   std::string title() const override;
 
  private:
   KeyFile(std::filesystem::path path, std::string name, DataKey key)
-      : path_(std::move(path)), name_(std::move(name)), key_(std::move(key)) {}
+      : HeldKey(kFileKind, std::move(name), std::move(key)), path_(std::move(path)) {}
 
   std::filesystem::path path_;
-  std::string name_;
-  DataKey key_;
 };
-
-inline constexpr std::string_view kFileKind = "file";
 
 }  // namespace trireme

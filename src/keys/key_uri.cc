@@ -3,21 +3,39 @@
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/keys/key_file.h"
+#include "src/keys/keyring_key.h"
+#include "src/keys/passphrase_key.h"
 
 namespace trireme {
 namespace {
+
+constexpr std::string_view kPassphraseFile = "passphrase-file";
 
 struct KeyUri {
   std::string scheme;
   std::string rest;
 };
 
+// Messages quote only the scheme, because a secret could follow it by mistake.
 KeyUri parse_key_uri(const std::string& uri) {
   const std::size_t colon = uri.find(':');
   const KeyUri parsed{uri.substr(0, colon),
                       colon == std::string::npos ? "" : uri.substr(colon + 1)};
-  if (parsed.scheme != kFileKind || parsed.rest.empty()) {
-    throw ConfigError(fmt::format("'{}' names no key: write file:PATH", printable(uri)));
+  if (parsed.scheme == kPassphraseKind && colon != std::string::npos) {
+    if (!parsed.rest.empty()) {
+      throw ConfigError(
+          "nothing may follow passphrase: because others can read what is written there; the "
+          "passphrase is asked for on the terminal, or name a file: passphrase-file:PATH");
+    }
+    return parsed;
+  }
+  const bool is_known = parsed.scheme == kFileKind || parsed.scheme == kPassphraseFile ||
+                        parsed.scheme == kKeyringKind;
+  if (!is_known || parsed.rest.empty() || parsed.rest.find('\0') != std::string::npos) {
+    throw ConfigError(
+        fmt::format("a key named with '{}' is not understood: write file:PATH, "
+                    "passphrase-file:PATH, passphrase: or keyring:DESCRIPTION",
+                    printable(parsed.scheme)));
   }
   return parsed;
 }
@@ -28,6 +46,15 @@ void check_key_uri(const std::string& uri) { (void)parse_key_uri(uri); }
 
 std::unique_ptr<WrappingKey> open_key(const std::string& uri) {
   const KeyUri parsed = parse_key_uri(uri);
+  if (parsed.scheme == kPassphraseKind) {
+    return PassphraseKey::ask();
+  }
+  if (parsed.scheme == kPassphraseFile) {
+    return PassphraseKey::load(parsed.rest);
+  }
+  if (parsed.scheme == kKeyringKind) {
+    return KeyringKey::load(parsed.rest);
+  }
   return KeyFile::load(parsed.rest);
 }
 

@@ -1,7 +1,10 @@
 // Opens wrapping keys by their URIs, which name a key without disclosing it, so that they may stand
 // in configurations and on command lines:
 //
-//   file:PATH        a key file (key_file.h)
+//   file:PATH               a key file (key_file.h)
+//   passphrase-file:PATH    a passphrase, the first line of a file (passphrase_key.h)
+//   passphrase:             a passphrase that is asked for on the terminal (passphrase_key.h)
+//   keyring:DESCRIPTION     a key in the keyring of the Linux kernel (keyring_key.h)
 //
 // Relative paths are relative to the working folder.
 #pragma once

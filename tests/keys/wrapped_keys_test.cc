@@ -12,6 +12,7 @@
 #include "src/base/file.h"
 #include "src/keys/key_file.h"
 #include "src/keys/key_ring.h"
+#include "src/keys/key_uri.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -131,7 +132,9 @@ TEST_F(Keys, DamagedKeyFilesAreRefused) {
 }
 
 TEST(KeyUri, OtherTextsAreRefused) {
-  for (const char* uri : {"", "file", "file:", "key.txt", "http://key", ":x"}) {
+  for (const char* uri : {"", "file", "file:", "key.txt", "http://key", ":x", "keyring:", "keyring",
+                          "passphrase", "passphrase:x", "passphrase-file:", "pkcs11", "pkcs11:"}) {
+    EXPECT_THROW(check_key_uri(uri), ConfigError) << uri;
     EXPECT_THROW((void)KeyRing({uri}), ConfigError) << uri;
   }
 }

@@ -92,7 +92,7 @@ ROOMS = {
     "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command",
                                "benchmarks", "src/study", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
-                                         "src/kernels/mirrored", "src/report",
+                                         "src/kernels/mirrored", "src/keys", "src/report",
                                          "src/train", "src/app", "src/app/command", "benchmarks",
                                          "src/study"],
 }
@@ -111,6 +111,7 @@ FOREIGN = {
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
     r"openssl/.*": r"src/(base|evidence|keys)/.*|slurm/wire/.*",
+    r"p11-kit/.*": r"(src|tests)/keys/.*",
     r"CLI/.*": r"src/app/command/command_line\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
