@@ -5,6 +5,8 @@
 #include "src/keys/key_file.h"
 #include "src/keys/keyring_key.h"
 #include "src/keys/passphrase_key.h"
+#include "src/keys/pkcs11_uri.h"
+#include "src/keys/token_key.h"
 
 namespace trireme {
 namespace {
@@ -21,6 +23,10 @@ KeyUri parse_key_uri(const std::string& uri) {
   const std::size_t colon = uri.find(':');
   const KeyUri parsed{uri.substr(0, colon),
                       colon == std::string::npos ? "" : uri.substr(colon + 1)};
+  if (parsed.scheme == kPkcs11Kind && colon != std::string::npos) {
+    (void)parse_pkcs11_uri(uri);
+    return parsed;
+  }
   if (parsed.scheme == kPassphraseKind && colon != std::string::npos) {
     if (!parsed.rest.empty()) {
       throw ConfigError(
@@ -34,7 +40,7 @@ KeyUri parse_key_uri(const std::string& uri) {
   if (!is_known || parsed.rest.empty() || parsed.rest.find('\0') != std::string::npos) {
     throw ConfigError(
         fmt::format("a key named with '{}' is not understood: write file:PATH, "
-                    "passphrase-file:PATH, passphrase: or keyring:DESCRIPTION",
+                    "passphrase-file:PATH, passphrase:, keyring:DESCRIPTION or pkcs11:...",
                     printable(parsed.scheme)));
   }
   return parsed;
@@ -54,6 +60,9 @@ std::unique_ptr<WrappingKey> open_key(const std::string& uri) {
   }
   if (parsed.scheme == kKeyringKind) {
     return KeyringKey::load(parsed.rest);
+  }
+  if (parsed.scheme == kPkcs11Kind) {
+    return open_token_key(uri);
   }
   return KeyFile::load(parsed.rest);
 }

@@ -5,6 +5,7 @@
 //   passphrase-file:PATH    a passphrase, the first line of a file (passphrase_key.h)
 //   passphrase:             a passphrase that is asked for on the terminal (passphrase_key.h)
 //   keyring:DESCRIPTION     a key in the keyring of the Linux kernel (keyring_key.h)
+//   pkcs11:...              an AES key in a token (pkcs11_uri.h, token_key.h)
 //
 // Relative paths are relative to the working folder.
 #pragma once

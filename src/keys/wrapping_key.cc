@@ -22,18 +22,18 @@ struct WrapContextTraits {
   static void close(Handle context) { EVP_CIPHER_CTX_free(context); }
 };
 
-std::string additional_data(std::string_view data_key_id) {
-  return fmt::format("trireme recipient {}", data_key_id);
-}
-
 const unsigned char* octets(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 }  // namespace
 
+std::string recipient_context(std::string_view data_key_id) {
+  return fmt::format("trireme recipient {}", data_key_id);
+}
+
 std::string wrap_with(const Secret& wrapping, const DataKey& key) {
-  const std::string additional = additional_data(key.id());
+  const std::string additional = recipient_context(key.id());
   std::string wrapped(kWrappedBytes, '\0');
   auto* const out = reinterpret_cast<unsigned char*>(wrapped.data());
   fill_random(out, kNonceBytes);
@@ -58,7 +58,7 @@ std::optional<DataKey> unwrap_with(const Secret& wrapping, std::string_view wrap
   if (wrapped.size() != kWrappedBytes || wrapping.bytes() != 32) {
     return std::nullopt;
   }
-  const std::string additional = additional_data(data_key_id);
+  const std::string additional = recipient_context(data_key_id);
   BlockTag tag{};
   std::memcpy(tag.data(), wrapped.data() + kNonceBytes + DataKey::kBytes, tag.size());
   const UniqueHandle<WrapContextTraits> context(EVP_CIPHER_CTX_new());

@@ -39,9 +39,10 @@ class WrappingKey {
 };
 
 // Wraps a data key with a symmetric key of 32 bytes: AES-256-GCM with a random nonce. Returns
-// nonce (12 bytes), encrypted key (32), tag (16). The additional data is "trireme recipient " and
-// the data key's id.
+// nonce (12 bytes), encrypted key (32), tag (16).
 std::string wrap_with(const Secret& wrapping, const DataKey& key);
+// Returns the additional data: "trireme recipient " and the data key's id.
+std::string recipient_context(std::string_view data_key_id);
 // Returns nothing if `wrapped` was changed, or is of another key.
 std::optional<DataKey> unwrap_with(const Secret& wrapping, std::string_view wrapped,
                                    std::string_view data_key_id);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Computes the values of block_cipher_test.cc and passphrase_key_test.cc with another
-implementation: Python's cryptography package (Debian: python3-cryptography). Prints them one per
-line."""
+"""Computes the values of block_cipher_test.cc, passphrase_key_test.cc and token_key_test.cc with
+another implementation: Python's cryptography package (Debian: python3-cryptography). Prints them
+one per line."""
 import base64
 
 from cryptography.hazmat.primitives import hashes, hmac
@@ -46,3 +46,4 @@ for name, values in [("FIRST", sealed(0, 0, "hello wo")), ("LAST", sealed(70000,
 passphrase_key = Scrypt(bytes(range(0x40, 0x50)), 32, 2**17, 8, 1).derive(b"correct horse battery")
 print("PASSPHRASE", derived("trireme id", 16, passphrase_key).hex())
 print("PASSPHRASEWRAPPED", base64.b64encode(wrapped(passphrase_key)).decode())
+print("TOKENWRAPPED", base64.b64encode(wrapped(bytes(range(0x80, 0xa0)))).decode())
