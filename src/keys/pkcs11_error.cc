@@ -111,6 +111,11 @@ bool is_refused_text(CK_RV result) {
                             CKR_ENCRYPTED_DATA_LEN_RANGE, CKR_SIGNATURE_INVALID, CK_RV{0x42}});
 }
 
+bool is_refused_pin(CK_RV result) {
+  return is_one_of(result, {CKR_PIN_INCORRECT, CKR_PIN_INVALID, CKR_PIN_LEN_RANGE, CKR_PIN_EXPIRED,
+                            CKR_PIN_LOCKED});
+}
+
 void pkcs11_check(CK_RV result, std::string_view what) {
   if (result == CKR_OK) {
     return;

@@ -19,6 +19,9 @@ bool is_lost(CK_RV result);
 // different results for this.
 bool is_refused_text(CK_RV result);
 
+// Returns whether C_Login says that the PIN must not be tried again.
+bool is_refused_pin(CK_RV result);
+
 // Throws unless the result is CKR_OK: PolicyError if the token refuses, ResourceError for lack of
 // memory on this machine, and DeviceError if the token has gone away or failed. what: what was
 // tried and where, such as "token 'x': cannot log in".

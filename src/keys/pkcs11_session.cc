@@ -64,6 +64,9 @@ void Pkcs11Session::log_in(TokenPin& pin) const {
     auto* const data = const_cast<unsigned char*>(digits.data());  // C_Login only reads it
     result = calls().C_Login(handle(), CKU_USER, data, digits.bytes());
   }
+  if (is_refused_pin(result)) {
+    pin.mark_refused();
+  }
   if (result != CKR_USER_ALREADY_LOGGED_IN) {
     check_result(result, "cannot log in");
   }

@@ -275,6 +275,15 @@ TEST_F(TokenKeys, LogInOnceMoreAfterAReset) {
   EXPECT_EQ(wrapping->unwrap(recipient, data_.id())->id(), data_.id());
 }
 
+TEST_F(TokenKeys, DoNotTryARefusedPinAgain) {
+  const auto wrapping = open_token_key(tokens_.faulty_uri(key()));
+  fail("C_EncryptInit=0xb3 C_Login=0xa0*1");  // the PIN was changed, and the token reset
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)wrapping->wrap(data_); }),
+              HasSubstr("(CKR_PIN_INCORRECT): the PIN is wrong"));
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)wrapping->wrap(data_); }),
+              HasSubstr("the PIN was refused before and is not tried again"));
+}
+
 TEST_F(TokenKeys, SayThatTheTokenHasGoneAway) {
   const auto wrapping = open_token_key(tokens_.faulty_uri(key()));
   const Recipient recipient = wrapping->wrap(data_);
