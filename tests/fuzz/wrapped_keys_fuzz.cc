@@ -1,0 +1,27 @@
+// Parses any bytes as a file of wrapped keys, which gives keys that survive a round trip, or a
+// DataError. A valid seal is added first, because the parser refuses everything else at once. The
+// parameters of passphrases are parsed as well, but no key is derived.
+#include "src/base/sealed_json.h"
+#include "src/keys/key_ring.h"
+#include "src/keys/scrypt.h"
+#include "tests/fuzz/fuzz_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  using namespace trireme;
+  const std::string body(text_of(data, bytes));
+  refuses_only_with<DataError>([&] { (void)parse_wrapped_keys(body, "input"); });
+  refuses_only_with<DataError>([&] {
+    const WrappedKeys keys = parse_wrapped_keys(seal_body(body), "input");
+    const std::string text = to_text(keys);
+    require(to_text(parse_wrapped_keys(text, "text")) == text);
+    (void)recipients_text(keys);
+    for (const Recipient& recipient : keys.recipients) {
+      refuses_only_with<DataError>([&] {
+        const ScryptParameters parameters = parse_scrypt(recipient.parameters);
+        require(parse_scrypt(to_json(parameters)) == parameters);
+        require((std::int64_t{128} * parameters.r << parameters.log2_n) <= std::int64_t{1} << 30);
+      });
+    }
+  });
+  return 0;
+}
