@@ -18,7 +18,7 @@ CK_FUNCTION_LIST* load_calls(const std::string& path) {
         fmt::format("cannot load the PKCS#11 module {}: {}: name the file of the token's vendor as "
                     "module-path=/PATH.so in the URI of the key{}",
                     printable(path), printable(error == nullptr ? "" : error),
-                    path == kUsualModule ? ", or install p11-kit" : ""));
+                    path == kUsualModule ? ", or install p11-kit (Debian: p11-kit-modules)" : ""));
   }
   const auto get_list =
       reinterpret_cast<CK_C_GetFunctionList>(::dlsym(library, "C_GetFunctionList"));
