@@ -38,7 +38,11 @@ void write_manifest(const CommitPlan& plan) {
   fault("ckpt.manifest_write");
   const std::string text = to_text(plan.manifest);
   // Never commit a manifest that can't be read back.
-  (void)parse_manifest(text, "the new manifest");
+  const Manifest read = parse_manifest(text, "the new manifest");
+  if (plan.key != nullptr) {
+    write_new(plan.attempt / kKeysFileName, keys_text(*plan.key, read.seal));
+    fault("ckpt.keys_written");
+  }
   if (plan.provenance) {
     write_new(plan.attempt / kProvenanceName, plan.provenance(plan.manifest, text));
     fault("ckpt.provenance_written");

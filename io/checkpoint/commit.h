@@ -3,9 +3,9 @@
 //
 //   1. check that every shard is present in    4. set an existing step of that number aside
 //      full size                               5. rename to step-NNNNNNNN, fsync the parent
-//   2. the provenance, if any, and then        6. write LATEST; delete what was set aside
-//      manifest.json: create, write, fsync;
-//      fsync the folder
+//   2. the wrapped key and the provenance,      6. write LATEST; delete what was set aside
+//      if any, and then manifest.json: create,
+//      write, fsync; fsync the folder
 //   3. check that the lock is still ours
 //
 // A crash before 5 leaves an attempt, which is never read; a crash after 5 leaves the checkpoint.
@@ -18,6 +18,7 @@
 
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/run_lock.h"
+#include "io/checkpoint/save_key.h"
 
 namespace trireme {
 
@@ -28,7 +29,8 @@ struct CommitPlan {
   std::filesystem::path folder;   // the checkpoint folder
   std::filesystem::path attempt;  // the attempt's folder, within `folder`
   Manifest manifest;
-  MakeProvenance provenance = {};  // may be empty
+  MakeProvenance provenance = {};           // may be empty
+  std::shared_ptr<const SaveKey> key = {};  // encrypts the shards; null if they are not encrypted
 };
 
 // Returns a warning if something failed after the checkpoint was safe, else "". Throws if the step

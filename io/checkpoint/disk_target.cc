@@ -78,13 +78,19 @@ fs::path DiskTarget::attempt_folder() const {
          TransientName{TransientName::Kind::attempt, step_, generation_}.to_string();
 }
 
+void DiskTarget::begin(std::int64_t step, std::shared_ptr<const SaveKey> key) {
+  step_ = step;
+  key_ = std::move(key);
+}
+
 Snapshot DiskTarget::take(std::span<const TensorBlock> blocks, std::function<void()> ready) {
   ShardPlan plan = plan_shard_of_rank(blocks, step_, generation_, rank_);
   fault("ckpt.snapshot");
   reserve_image(plan.bytes);
   return make_snapshot(
       std::move(plan), image_.data(),
-      {options_.copy_threads, std::move(ready), [] { fault("ckpt.snapshot_taken"); }});
+      {options_.copy_threads, std::move(ready), [] { fault("ckpt.snapshot_taken"); },
+       data_key(key_), shard_file_name(rank_)});
 }
 
 std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {
@@ -93,7 +99,7 @@ std::optional<StoredShard> DiskTarget::write(const Snapshot& snapshot) {
   if (snapshot.bytes == 0) {
     return std::nullopt;
   }
-  return write_shard(folder / shard_file_name(rank_), snapshot.image, snapshot.bytes, options_.io);
+  return write_shard(folder / shard_file_name(rank_), snapshot, options_.io);
 }
 
 void DiskTarget::before_gather() { fault("ckpt.gather"); }
@@ -104,7 +110,7 @@ std::string DiskTarget::commit(Manifest manifest) {
   manifest.read_back = options_.io.read_back;
   const std::lock_guard<std::mutex> names(names_);
   return trireme::commit(
-      {options_.folder, attempt_folder(), std::move(manifest), options_.provenance}, *lock_);
+      {options_.folder, attempt_folder(), std::move(manifest), options_.provenance, key_}, *lock_);
 }
 
 std::string DiskTarget::settle(bool durable) {

@@ -1,15 +1,17 @@
 // The manifest lists what a checkpoint holds and where; everything else is read through it.
 //
-//   {"format": "trireme-checkpoint", "version": 1,
+//   {"format": "trireme-checkpoint", "version": 1,                     2 if it is encrypted
 //    "software": "trireme 0.1.0", "created": "2025-01-31T12:00:00Z",
 //    "generation": 3,                          the run that wrote it; later runs have larger ones
 //    "read_back": true,                        every byte was read and compared before the commit
 //    "step": 100, "samples": 3200,
 //    "config": {...}, "numerics": {...}, "extra": {...},
+//    "encryption": {"cipher": "AES-256-GCM", "data_key": "<32 digits>"},     if it is encrypted
 //    "shards": [{"file": "shard-00000.safetensors", "bytes": N,
 //                "xxh3": "<16 digits, the file's XXH3-64>",
 //                "blocks": "<16 digits for each MiB of the file>",
-//                "sha256": "<64 digits, the file's SHA-256>"}, ...],     if provenance is written
+//                "sha256": "<64 digits, the file's SHA-256>",     if provenance is written
+//                "tags": "<32 digits for each MiB>"}, ...],       if it is encrypted
 //    "tensors": [{"name": "wte.weight", "dtype": "F32", "shape": [V, C],
 //                 "blocks": [{"shard": 0, "offset": 4096, "kind": "box"|"flat",
 //                             "start": [...], "length": [...]}, ...]}, ...],
@@ -17,22 +19,28 @@
 //
 // A reader compares the digests in `blocks`, which cover every byte. It compares neither `xxh3` nor
 // `sha256`, which are for other programs such as xxhsum and for the provenance, because a digest of
-// the whole file needs all bytes in order. `shard` is an index into `shards`, `offset` is in bytes
-// from the start of that file, and start and length form an Extent. Tensors are sorted bytewise by
-// name. Each tensor and each shard has a line of its own. Unknown fields are ignored. A later
-// version may change everything except the meaning of `version`.
+// the whole file needs all bytes in order. All digests are of the bytes in the file, which may be
+// encrypted (sealed_shard.h); keys.json beside the manifest has the wrapped data key. `shard` is an
+// index into `shards`, `offset` is in bytes from the start of that file, and start and length form
+// an Extent. Tensors are sorted bytewise by name. Each tensor and each shard has a line of its own.
+// Unknown fields are ignored. A later version may change everything except the meaning of
+// `version`.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/checkpoint/types.h"
+#include "src/keys/block_cipher.h"
 
 namespace trireme {
 
 inline constexpr std::string_view kManifestFormat = "trireme-checkpoint";
-inline constexpr std::int64_t kManifestVersion = 1;
+inline constexpr std::int64_t kManifestVersion = 2;
+inline constexpr std::int64_t kPlainManifestVersion = 1;
+inline constexpr std::string_view kCipherName = "AES-256-GCM";
 
 struct StoredBlock {
   std::int64_t shard = 0;
@@ -54,6 +62,7 @@ struct StoredShard {
   std::uint64_t digest = 0;                  // XXH3 of the whole file; not compared by readers
   std::vector<std::uint64_t> block_digests;  // XXH3 of each digest block (kDigestBlockBytes)
   std::string sha256 = {};                   // of the whole file; empty if it was not computed
+  std::vector<BlockTag> tags = {};           // of each digest block; empty if it is not encrypted
 };
 
 struct Manifest {
@@ -64,6 +73,11 @@ struct Manifest {
   CheckpointMeta meta;
   std::vector<StoredShard> shards;
   std::vector<StoredTensor> tensors;  // sorted by name
+  std::string data_key = {};  // identity of the key that encrypts the shards; empty if none does
+  std::string seal = {};      // set by parse_manifest(), which found it intact
+
+  // The key itself, for readers who have it (step_key.h). Not part of the text.
+  std::shared_ptr<const DataKey> key = {};
 
   // Returns nullptr if there is no tensor of that name.
   const StoredTensor* find(std::string_view name) const;

@@ -18,6 +18,25 @@ namespace {
 
 using nlohmann::json;
 
+std::vector<BlockTag> split_tags(const std::string& text) {
+  const auto value = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  if (text.empty() || text.size() % (2 * kTagBytes) != 0) {
+    throw DataError("the length of `tags` is no multiple of 32 digits");
+  }
+  std::vector<BlockTag> tags(text.size() / (2 * kTagBytes));
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const int high = value(text[i]);
+    const int low = value(text[i + 1]);
+    if (high < 0 || low < 0) {
+      throw DataError("`tags` has a character that is no hexadecimal digit");
+    }
+    tags[i / (2 * kTagBytes)][i / 2 % kTagBytes] = static_cast<unsigned char>(high * 16 + low);
+  }
+  return tags;
+}
+
 StoredShard parse_shard(const json& object) {
   StoredShard shard;
   shard.file = text_field(object, "file");
@@ -39,6 +58,14 @@ StoredShard parse_shard(const json& object) {
     if (shard.sha256.size() != 64 ||
         shard.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) {
       throw DataError(fmt::format("{}: '{}' is not a SHA-256", shard.file, shard.sha256));
+    }
+  }
+  if (object.contains("tags")) {
+    shard.tags = split_tags(text_field(object, "tags"));
+    if (shard.tags.size() != shard.block_digests.size()) {
+      throw DataError(fmt::format("{} has {} for {}", shard.file,
+                                  counted(std::ssize(shard.tags), "tag"),
+                                  counted(std::ssize(shard.block_digests), "block")));
     }
   }
   return shard;
@@ -152,6 +179,28 @@ void check_blocks_apart(const Manifest& manifest) {
   }
 }
 
+// Sets the identity of the data key, and checks that all shards are encrypted, or none.
+void parse_encryption(const json& object, Manifest& manifest) {
+  if (object.contains("encryption")) {
+    const json& encryption = object_field(object, "encryption");
+    const std::string& cipher = text_field(encryption, "cipher");
+    if (cipher != kCipherName) {
+      throw DataError(fmt::format("unknown cipher '{}': expected {}", cipher, kCipherName));
+    }
+    manifest.data_key = text_field(encryption, "data_key");
+    if (manifest.data_key.size() != 32) {
+      throw DataError("the identity of the data key does not have 32 digits");
+    }
+  }
+  for (const StoredShard& shard : manifest.shards) {
+    if (shard.tags.empty() != manifest.data_key.empty()) {
+      throw DataError(fmt::format("the checkpoint is {}encrypted, but {} is {}",
+                                  manifest.data_key.empty() ? "not " : "", shard.file,
+                                  shard.tags.empty() ? "not" : "encrypted"));
+    }
+  }
+}
+
 // Reports whether the text is a dataset's manifest, even if its seal is invalid, for a clearer
 // message.
 bool claims_to_be_dataset(std::string_view text) {
@@ -171,7 +220,9 @@ Manifest parse_fields(const json& object) {
                    JsonValue(object_field(object, "config")),
                    JsonValue(object_field(object, "numerics")),
                    JsonValue(object_field(object, "extra"))};
+  manifest.seal = text_field(object, "seal");
   parse_tables(object, manifest.shards, manifest.tensors);
+  parse_encryption(object, manifest);
   for (const StoredTensor& tensor : manifest.tensors) {
     if (const std::string fault = tiling_fault(tensor); !fault.empty()) {
       throw DataError(fmt::format("tensor {}: {}", tensor.name, fault));

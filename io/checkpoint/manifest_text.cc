@@ -12,6 +12,18 @@ namespace {
 
 using nlohmann::json;
 
+std::string join_tags(const std::vector<BlockTag>& tags) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const BlockTag& tag : tags) {
+    for (const unsigned char byte : tag) {
+      text += kDigits[byte >> 4U];
+      text += kDigits[byte & 15U];
+    }
+  }
+  return text;
+}
+
 json to_json(const StoredShard& shard) {
   json object = {{"file", shard.file},
                  {"bytes", shard.bytes},
@@ -19,6 +31,9 @@ json to_json(const StoredShard& shard) {
                  {"blocks", join_hex64(shard.block_digests)}};
   if (!shard.sha256.empty()) {
     object["sha256"] = shard.sha256;
+  }
+  if (!shard.tags.empty()) {
+    object["tags"] = join_tags(shard.tags);
   }
   return object;
 }
@@ -58,14 +73,21 @@ std::string to_text(const ShardTable& table) {
 
 std::string to_text(const Manifest& manifest) {
   const CheckpointMeta& meta = manifest.meta;
+  const bool is_plain = manifest.data_key.empty();
+  const std::string encryption =
+      is_plain
+          ? ""
+          : fmt::format("\"encryption\": {},\n",
+                        json({{"cipher", kCipherName}, {"data_key", manifest.data_key}}).dump());
   return seal_body(
       fmt::format("{{\"format\": \"{}\", \"version\": {},\n"
                   "\"software\": {}, \"created\": {}, \"generation\": {}, \"read_back\": {},\n"
                   "\"step\": {}, \"samples\": {},\n"
-                  "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{},\n{}",
-                  kManifestFormat, kManifestVersion, json(manifest.software).dump(),
-                  json(manifest.created).dump(), manifest.generation, manifest.read_back, meta.step,
-                  meta.samples, meta.config->dump(), meta.numerics->dump(), meta.extra->dump(),
+                  "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{}{},\n{}",
+                  kManifestFormat, is_plain ? kPlainManifestVersion : kManifestVersion,
+                  json(manifest.software).dump(), json(manifest.created).dump(),
+                  manifest.generation, manifest.read_back, meta.step, meta.samples,
+                  meta.config->dump(), meta.numerics->dump(), meta.extra->dump(), encryption,
                   lines("shards", manifest.shards), lines("tensors", manifest.tensors)));
 }
 

@@ -7,6 +7,7 @@
 //   step-00000100/           a committed checkpoint
 //       manifest.json        written last                             (manifest.h)
 //       shard-00000.safetensors   one per writing rank                (shard_plan.h)
+//       keys.json            the wrapped key of encrypted shards      (src/keys/wrapped_keys.h)
 //       provenance.intoto.jsonl   where the step comes from, signed; not needed to load it
 //       PINNED               if present, retention does not delete the step
 //   .tmp-100-3/              an attempt of generation 3 to save step 100

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/save_key.h"
 #include "io/checkpoint/snapshot.h"
 
 namespace trireme {
@@ -22,8 +24,8 @@ class SaveTarget {
   SaveTarget& operator=(const SaveTarget&) = delete;
   virtual ~SaveTarget() = default;
 
-  // Collective. Called when a save of this step starts.
-  virtual void begin(std::int64_t step) = 0;
+  // Collective. Called when a save of this step starts. `key` encrypts it, unless it is null.
+  virtual void begin(std::int64_t step, std::shared_ptr<const SaveKey> key) = 0;
   // Copies the blocks; the copy does not change until the next save. `ready` is that of
   // SnapshotFill. Not called if the writer's caller already has a snapshot. If it throws an Error,
   // the save fails.

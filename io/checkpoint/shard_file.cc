@@ -25,8 +25,16 @@ bool set_direct(const File& file, bool on) {
   return flags >= 0 && ::fcntl(file.fd(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
+// Encrypts the first `end` bytes, if the snapshot is to be encrypted.
+void seal_until(const Snapshot& snapshot, std::int64_t end) {
+  if (snapshot.sealer != nullptr) {
+    snapshot.sealer->seal_until(end);
+  }
+}
+
 // Updates the digests of the whole file while each block is still cached from its own digest.
-void add_digests(const std::byte* image, StoredShard& shard, bool with_sha256) {
+void add_digests(const Snapshot& snapshot, StoredShard& shard, bool with_sha256) {
+  const std::byte* const image = snapshot.image;
   Xxh3 whole;
   std::optional<Sha256> sha256;
   if (with_sha256) {
@@ -35,6 +43,7 @@ void add_digests(const std::byte* image, StoredShard& shard, bool with_sha256) {
   shard.block_digests.clear();
   for (std::int64_t at = 0; at < shard.bytes; at += kDigestBlockBytes) {
     const std::int64_t bytes = std::min(kDigestBlockBytes, shard.bytes - at);
+    seal_until(snapshot, at + bytes);
     shard.block_digests.push_back(xxh3(image + at, bytes));
     whole.update(image + at, bytes);
     if (sha256) {
@@ -43,6 +52,9 @@ void add_digests(const std::byte* image, StoredShard& shard, bool with_sha256) {
   }
   shard.digest = whole.value();
   shard.sha256 = sha256 ? sha256->finish_hex() : "";
+  if (snapshot.sealer != nullptr) {
+    shard.tags = snapshot.sealer->tags();
+  }
 }
 
 void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
@@ -55,13 +67,18 @@ void check_space(const std::filesystem::path& folder, std::int64_t bytes) {
   }
 }
 
-void write_image(File& file, const std::byte* image, std::int64_t bytes, bool direct) {
+void write_image(File& file, const Snapshot& snapshot, bool direct) {
+  const std::byte* const image = snapshot.image;
+  const std::int64_t bytes = snapshot.bytes;
   const bool is_direct = direct && set_direct(file, true);
   const std::int64_t aligned = bytes / kDataAlignment * kDataAlignment;
   for (std::int64_t at = 0; at < aligned; at += kTransferBytes) {
     fault("ckpt.shard_write");
-    file.write_at(at, image + at, std::min(kTransferBytes, aligned - at));
+    const std::int64_t part = std::min(kTransferBytes, aligned - at);
+    seal_until(snapshot, at + part);
+    file.write_at(at, image + at, part);
   }
+  seal_until(snapshot, bytes);
   if (is_direct && !set_direct(file, false)) {
     throw_errno(errno, "turn off direct I/O for", file.path());
   }
@@ -80,28 +97,29 @@ void read_back(const std::filesystem::path& path, const StoredShard& shard, cons
 
 }  // namespace
 
-StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes) {
-  StoredShard shard{std::move(file), bytes, 0, {}};
-  add_digests(image, shard, false);
+StoredShard describe_shard(std::string file, const Snapshot& snapshot) {
+  StoredShard shard{std::move(file), snapshot.bytes, 0, {}};
+  add_digests(snapshot, shard, false);
   return shard;
 }
 
-StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
-                        std::int64_t bytes, const ShardIo& io) {
+StoredShard write_shard(const std::filesystem::path& path, const Snapshot& snapshot,
+                        const ShardIo& io) {
+  const std::int64_t bytes = snapshot.bytes;
   StoredShard shard{path.filename().string(), bytes, 0, {}};
   check_space(path.parent_path(), bytes);
   fault("ckpt.shard_open");
   File file = File::create_new(path);
   file.reserve(bytes);
   BackgroundJob digests;
-  digests.start([&] { add_digests(image, shard, io.sha256); });
-  write_image(file, image, bytes, io.direct);
+  digests.start([&] { add_digests(snapshot, shard, io.sha256); });
+  write_image(file, snapshot, io.direct);
   fault("ckpt.shard_sync");
   file.sync();
   file.close();
   digests.wait();
   if (digests.state() != BackgroundJob::State::succeeded) {
-    add_digests(image, shard, io.sha256);  // on this thread: no other one could be started
+    add_digests(snapshot, shard, io.sha256);  // on this thread: no other one could be started
   }
   sync_directory(path.parent_path());
   if (io.read_back) {
@@ -163,7 +181,7 @@ void ShardReader::read_blocks(std::int64_t first, std::int64_t last, std::byte* 
 }
 
 std::vector<std::string> verify_shard(const std::filesystem::path& folder, const StoredShard& shard,
-                                      const ShardIo& io) {
+                                      const ShardIo& io, const BlockCheck& also) {
   const auto blocks = static_cast<std::int64_t>(shard.block_digests.size());
   const std::int64_t chunks = round_up(blocks, kTransferBlocks) / kTransferBlocks;
   std::vector<std::string> faults(static_cast<std::size_t>(blocks));
@@ -177,8 +195,12 @@ std::vector<std::string> verify_shard(const std::filesystem::path& folder, const
         const std::int64_t last = std::min(first + kTransferBlocks, blocks);
         reader.read_unchecked(first, last, buffer.data());
         for (std::int64_t block = first; block < last; ++block) {
-          faults[static_cast<std::size_t>(block)] =
-              reader.block_fault(block, buffer.data() + (block - first) * kDigestBlockBytes);
+          const std::byte* const at = buffer.data() + (block - first) * kDigestBlockBytes;
+          std::string& fault = faults[static_cast<std::size_t>(block)];
+          fault = reader.block_fault(block, at);
+          if (fault.empty() && also) {
+            fault = also(block, at);
+          }
         }
       }
     });

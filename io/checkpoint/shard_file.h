@@ -5,9 +5,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/snapshot.h"
 #include "io/checkpoint/types.h"
 #include "src/base/file.h"
 
@@ -21,13 +23,14 @@ struct ShardIo {
   bool sha256 = false;  // also compute the SHA-256 of a shard that is written
 };
 
-// Returns a shard with this name and contents, and its digests. image: [bytes].
-StoredShard describe_shard(std::string file, const std::byte* image, std::int64_t bytes);
+// Encrypts the image of a complete snapshot, if it is to be encrypted, and returns a shard with
+// this name and contents, its digests and tags.
+StoredShard describe_shard(std::string file, const Snapshot& snapshot);
 
-// Writes the image to a new file and syncs it. image: [round_up(bytes, kDataAlignment)],
-// page-aligned. Throws at the first failure; the file is then useless.
-StoredShard write_shard(const std::filesystem::path& path, const std::byte* image,
-                        std::int64_t bytes, const ShardIo& io);
+// Does the same, writes the image to a new file and syncs it. Throws at the first failure; the file
+// is then useless.
+StoredShard write_shard(const std::filesystem::path& path, const Snapshot& snapshot,
+                        const ShardIo& io);
 
 // Reads an open shard. Several threads may read from it at once. `shard` must outlive it.
 class ShardReader {
@@ -52,10 +55,13 @@ class ShardReader {
   bool has_direct_;
 };
 
+// Returns what is wrong with a block that has its digest, or "". Called on several threads.
+using BlockCheck = std::function<std::string(std::int64_t block, const std::byte* at)>;
+
 // Reads every byte of the shard. Returns one line for each damaged block, or for a file that can't
-// be read. Throws PolicyError if this user may not read it, and
-// ResourceError for lack of memory.
+// be read. `also` may be empty. Throws PolicyError if this user may not read it, and ResourceError
+// for lack of memory.
 std::vector<std::string> verify_shard(const std::filesystem::path& folder, const StoredShard& shard,
-                                      const ShardIo& io);
+                                      const ShardIo& io, const BlockCheck& also = {});
 
 }  // namespace trireme

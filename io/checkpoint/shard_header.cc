@@ -1,5 +1,6 @@
 #include "io/checkpoint/shard_header.h"
 
+#include "io/checkpoint/sealed_shard.h"
 #include "io/checkpoint/shard_plan.h"
 #include "io/checkpoint/tiling.h"
 #include "src/base/error.h"
@@ -8,18 +9,16 @@
 namespace trireme {
 namespace {
 
-SafetensorsHeader read_header(const File& file) {
-  std::string head(8, '\0');
-  file.read_exactly_at(0, head.data(), 8);
-  const std::int64_t bytes = safetensors_head_bytes(head, file.size());
-  head.resize(static_cast<std::size_t>(bytes));
-  file.read_exactly_at(0, head.data(), bytes);
-  return parse_safetensors_header(head, file.size());
+SafetensorsHeader read_header(const File& file, const Manifest& manifest, std::int64_t shard) {
+  const std::int64_t bytes =
+      safetensors_head_bytes(read_start(file, manifest, shard, 8), file.size());
+  return parse_safetensors_header(read_start(file, manifest, shard, bytes), file.size());
 }
 
 }  // namespace
 
-ShardContents::ShardContents(const Manifest& manifest) : parts_(manifest.shards.size()) {
+ShardContents::ShardContents(const Manifest& manifest)
+    : manifest_(manifest), parts_(manifest.shards.size()) {
   for (const StoredTensor& tensor : manifest.tensors) {
     for (const StoredBlock& block : tensor.blocks) {
       parts_[static_cast<std::size_t>(block.shard)].push_back({&tensor, &block});
@@ -45,7 +44,7 @@ std::vector<std::string> ShardContents::header_faults(const File& file, std::int
   const Entries entries = expected(shard);
   std::vector<std::string> faults;
   try {
-    SafetensorsHeader header = read_header(file);
+    SafetensorsHeader header = read_header(file, manifest_, shard);
     if (header.entries.size() != entries.size()) {
       faults.push_back(fmt::format(
           "{}: the header lists {}, the manifest {}", name,

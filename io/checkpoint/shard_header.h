@@ -20,7 +20,7 @@ class ShardContents {
 
   // Returns one line for each disagreement between the header of `file`, which is shard number
   // `shard`, and the manifest, or for a header that can't be parsed. Throws IoError if the header
-  // can't be read.
+  // can't be read, and PolicyError if the shard is encrypted and the manifest has no key.
   std::vector<std::string> header_faults(const File& file, std::int64_t shard) const;
 
  private:
@@ -32,6 +32,7 @@ class ShardContents {
   // Returns what the header of the shard must list, but with offsets from the start of the file.
   Entries expected(std::int64_t shard) const;
 
+  const Manifest& manifest_;
   std::vector<std::vector<Part>> parts_;  // by shard
 };
 

@@ -13,7 +13,8 @@ namespace trireme {
 CheckpointWriter::CheckpointWriter(Communicator& comm, SaveTarget& target, Seconds patience)
     : comm_(comm), target_(target), patience_(patience) {}
 
-std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& meta) {
+std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& meta,
+                                                        std::shared_ptr<const SaveKey> key) {
   const double start = steady_seconds();
   std::optional<SaveOutcome> before;
   if (in_flight()) {
@@ -21,8 +22,9 @@ std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& me
     before = finish();
     stats_.wait_seconds += steady_seconds() - start;
   }
-  target_.begin(meta.step);
   meta_ = meta;
+  data_key_ = key == nullptr ? "" : key->key.id();
+  target_.begin(meta.step, std::move(key));
   save_start_ = start;
   ++stats_.saves;
   phase_ = Phase::writing;
@@ -38,8 +40,9 @@ void CheckpointWriter::end_stall() {
 
 std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
                                                   std::span<const TensorBlock> blocks,
-                                                  std::function<void()> ready) {
-  std::optional<SaveOutcome> before = begin_save(meta);
+                                                  std::function<void()> ready,
+                                                  std::shared_ptr<const SaveKey> key) {
+  std::optional<SaveOutcome> before = begin_save(meta, std::move(key));
   try {
     start_writing(target_.take(blocks, std::move(ready)));
   } catch (const Error& e) {
@@ -49,8 +52,9 @@ std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
   return before;
 }
 
-std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Snapshot snapshot) {
-  std::optional<SaveOutcome> before = begin_save(meta);
+std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Snapshot snapshot,
+                                                  std::shared_ptr<const SaveKey> key) {
+  std::optional<SaveOutcome> before = begin_save(meta, std::move(key));
   start_writing(std::move(snapshot));
   end_stall();
   return before;
@@ -107,6 +111,7 @@ Manifest CheckpointWriter::joined(const std::vector<std::string>& tables) const 
   Manifest manifest;
   manifest.created = tables.front().substr(0, tables.front().find('\n'));
   manifest.meta = meta_;
+  manifest.data_key = data_key_;
   std::vector<ShardTable> parsed;
   parsed.reserve(tables.size());
   for (const std::string& text : tables) {

@@ -64,11 +64,14 @@ class CheckpointWriter {
   // Collective. Copies the blocks, which may change as soon as it returns. If it waited for the
   // previous save, returns the outcome of that. With `ready` (SnapshotFill), the background thread
   // copies the blocks instead, which may change after complete_snapshot().
+  // The shards are encrypted with `key`, if given: a new key for each step, the same on all ranks.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks,
-                                  std::function<void()> ready = nullptr);
+                                  std::function<void()> ready = nullptr,
+                                  std::shared_ptr<const SaveKey> key = nullptr);
   // Same, with a snapshot that the caller has taken and does not change while in_flight(). Some
-  // ranks may call this and others the overload above.
-  std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot);
+  // ranks may call this and others the overload above. `key` is that of the snapshot.
+  std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot,
+                                  std::shared_ptr<const SaveKey> key = nullptr);
   // Waits until the blocks of the latest save have been copied. Not collective.
   void complete_snapshot() const {
     if (filled_.valid()) {
@@ -89,7 +92,8 @@ class CheckpointWriter {
  private:
   enum class Phase { idle, writing, committing };
 
-  std::optional<SaveOutcome> begin_save(const CheckpointMeta& meta);
+  std::optional<SaveOutcome> begin_save(const CheckpointMeta& meta,
+                                        std::shared_ptr<const SaveKey> key);
   void end_stall();
   void start_writing(Snapshot snapshot);
   void start_committing();
@@ -101,6 +105,7 @@ class CheckpointWriter {
   Seconds patience_;
   Phase phase_ = Phase::idle;
   CheckpointMeta meta_;
+  std::string data_key_;             // identity of the key of the latest save, or ""
   std::shared_future<void> filled_;  // of the latest snapshot
   // While the job runs, only it uses the next five.
   Snapshot snapshot_;

@@ -8,6 +8,7 @@
 #include "slurm/policy/nodes.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
+#include "src/base/keys_name.h"
 #include "src/base/overloaded.h"
 
 namespace trireme {
@@ -101,7 +102,7 @@ CopyMessage parse_copy_message(std::string_view text) {
 bool is_memory_step_name(std::string_view name) { return parse_step(name).has_value(); }
 
 bool is_step_file_name(std::string_view name) {
-  if (name == "manifest.json") {
+  if (name == "manifest.json" || name == kKeysFileName) {
     return true;
   }
   return take(name, "shard-") && take_number(name, 5) && name == ".safetensors";

@@ -8,6 +8,7 @@
 #include "slurm/agent/copy_messages.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
+#include "src/base/keys_name.h"
 #include "src/base/say.h"
 #include "src/base/sealed_json.h"
 
@@ -19,7 +20,7 @@ constexpr double kLookSeconds = 0.2;
 constexpr double kSendPatienceSeconds =
     20;  // seconds for the partner to read a chunk, or to answer
 constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
-constexpr std::int64_t kManifestVersion = 1;
+constexpr std::int64_t kManifestVersion = 2;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
 constexpr std::string_view kCopied = "COPIED";
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 20;
@@ -205,6 +206,11 @@ void CopySender::copy(const fs::path& step, const Partner& partner) const {
       throw DataError(fmt::format("the manifest of {} does not list {}", step.string(), name));
     }
     send_file(*connection, step / name, entry->second);
+  }
+  if (manifest.contains("encryption")) {
+    const std::string keys = read_file(step / kKeysFileName, kMostManifestBytes);
+    send_file(*connection, step / kKeysFileName,
+              xxh3(keys.data(), static_cast<std::int64_t>(keys.size())));
   }
   send_file(*connection, step / "manifest.json",
             xxh3(text.data(), static_cast<std::int64_t>(text.size())));

@@ -39,13 +39,18 @@ std::vector<std::string> contradictions(const StepFolder& step) {
 }
 
 // Reports a step that may not be read like a damaged one, so that the others are still checked.
-Checked check_step(const StepFolder& step) {
+Checked check_step(StepFolder& step, const KeyOptions& keys) {
+  std::vector<std::string> faults = {step.problem};
   try {
     check_readable(step);
+    if (step.manifest && !keys.uris.empty()) {
+      unlock(*step.manifest, step.path, keys);
+    }
   } catch (const PolicyError& e) {
     return {{e.what()}, e.exit_code()};
+  } catch (const DataError& e) {
+    return {{e.what()}, e.exit_code()};
   }
-  std::vector<std::string> faults = {step.problem};
   if (step.manifest) {
     faults = contradictions(step);
     const std::vector<std::string> damage = verify_step(step.path, *step.manifest);
@@ -60,9 +65,12 @@ void print_faults(const StepFolder& step, const std::vector<std::string>& faults
     fmt::print("BAD {}\n", printable(line));
   }
   if (faults.empty()) {
-    fmt::print("ok  {}: all digests match, {} in {}\n", printable(step.path.string()),
-               format_bytes(step.manifest->bytes()),
-               counted(step.manifest->shards.size(), "shard"));
+    const Manifest& manifest = *step.manifest;
+    fmt::print("ok  {}: all digests match, {} in {}{}\n", printable(step.path.string()),
+               format_bytes(manifest.bytes()), counted(manifest.shards.size(), "shard"),
+               manifest.data_key.empty() ? ""
+               : manifest.key == nullptr ? "; encrypted, and no key was given to open it"
+                                         : "; encrypted, and every block opens");
   }
 }
 
@@ -72,21 +80,24 @@ ordered_json to_json(const StepFolder& step, const std::vector<std::string>& fau
   if (step.manifest) {
     object["bytes"] = step.manifest->bytes();
     object["shards"] = step.manifest->shards.size();
+    object["encrypted"] = !step.manifest->data_key.empty();
+    object["opened"] = step.manifest->key != nullptr;
   }
   object["damage"] = faults;
   return object;
 }
 
 void verify(const CkptOptions& options, int& exit_code) {
-  const std::vector<StepFolder> steps =
+  std::vector<StepFolder> steps =
       options.all ? all_steps(options) : std::vector{chosen_step(options)};
   if (!options.all) {
     check_readable(steps.front());
   }
+  const KeyOptions keys = options.keys.options();
   ordered_json checked = ordered_json::array();
   ExitCode code = ExitCode::ok;
-  for (const StepFolder& step : steps) {
-    const auto [faults, found] = check_step(step);
+  for (StepFolder& step : steps) {
+    const auto [faults, found] = check_step(step, keys);
     code = std::max(code, found);
     if (options.json) {
       checked.push_back(to_json(step, faults));
@@ -105,8 +116,9 @@ void verify(const CkptOptions& options, int& exit_code) {
 }
 
 void digest(const CkptOptions& options) {
-  const StepFolder step = chosen_step(options);
+  StepFolder step = chosen_step(options);
   try {
+    unlock(*step.manifest, step.path, options.keys.options());
     const std::string text = logical_digest(step.path, *step.manifest,
                                             options.model ? DigestScope::model : DigestScope::all);
     if (options.json) {
@@ -132,6 +144,7 @@ void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
                           "Check every byte of a checkpoint; exit with 65 and name the file and "
                           "the block if it is damaged",
                           "trireme ckpt verify runs/demo/run/checkpoints --all", options);
+  options->keys.add_to(command);
   command.add_flag("--all", options->all,
                    "Check every checkpoint in the folder, not only the newest");
   command.add_flag("--json", options->json, "Print JSON");
@@ -144,6 +157,7 @@ void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
       "Print the SHA-256 of a checkpoint's contents, which does not depend on the layout or the "
       "number of shards",
       "trireme ckpt digest runs/demo/run/checkpoints --model", options);
+  options->keys.add_to(command);
   command.add_flag("--model", options->model, "Only the parameters, without the optimizer's state");
   command.add_flag("--json", options->json, "Print JSON");
   command.callback([options] { digest(*options); });

@@ -158,9 +158,10 @@ void show(const CkptOptions& options) {
     return;
   }
   const Manifest& m = *step.manifest;
-  fmt::print("{}\n  step {}, {}, run {}, {} in {}, {} by {}\n", printable(step.path.string()),
+  fmt::print("{}\n  step {}, {}, run {}, {} in {}{}, {} by {}\n", printable(step.path.string()),
              step.step, counted(m.meta.samples, "sample"), m.generation, format_bytes(m.bytes()),
-             counted(m.shards.size(), "shard"), printable(m.created), printable(m.software));
+             counted(m.shards.size(), "shard"), m.data_key.empty() ? "" : ", encrypted",
+             printable(m.created), printable(m.software));
   nlohmann::json extra = *m.meta.extra;
   if (const auto counters = extra.find("counters");
       counters != extra.end() && counters->is_object()) {

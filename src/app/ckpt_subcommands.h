@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/store.h"
 #include "src/app/ckpt_command.h"
+#include "src/app/key_choice.h"
 
 namespace trireme {
 
@@ -18,6 +19,7 @@ struct CkptOptions {
   bool all = false;
   bool dry_run = false;
   std::string memory;  // a node folder
+  KeyChoice keys;
   Retention retention;
 };
 

@@ -92,7 +92,7 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   MpiSession& session = context.session();
   const LoadedModel loaded =
       load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
-                 options.ema ? Weights::average : Weights::latest);
+                 options.ema ? Weights::average : Weights::latest, options.keys.options());
   for (const std::string& why : loaded.skipped) {  // empty on the other ranks
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }

@@ -192,7 +192,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
                  const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
       load_model(options.checkpoint, device, asked_precision(options.precision),
-                 options.ema ? Weights::average : Weights::latest);
+                 options.ema ? Weights::average : Weights::latest, options.keys.options());
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }

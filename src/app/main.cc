@@ -26,6 +26,7 @@
 #include "src/app/eval_command.h"
 #include "src/app/export_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/keys_command.h"
 #include "src/app/launch/launch_command.h"
 #include "src/app/launch/status_command.h"
 #include "src/app/plan_command.h"
@@ -87,6 +88,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_trace_command(cli);
   add_audit_command(cli, context.exit_code);
   add_verify_command(cli, context.exit_code);
+  add_keys_command(cli);
   add_launch_command(cli, context);
   add_status_command(cli);
   add_slurm_command(cli);

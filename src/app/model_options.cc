@@ -18,6 +18,7 @@ void ModelOptions::add_to(CommandLine& command) {
       .check(one_of({kPrecisions.begin(), kPrecisions.end()}));
   command.add_option("--device", device, "Where to compute; auto: on a GPU if there is one")
       .check(one_of(device_words()));
+  keys.add_to(command);
   command.add_flag("--ema", ema,
                    "Use the moving average of the weights that optimizer.ema has kept");
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/app/command/command_line.h"
+#include "src/app/key_choice.h"
 
 namespace trireme {
 
@@ -12,6 +13,7 @@ struct ModelOptions {
   std::string checkpoint;
   std::string precision;  // empty for the precision of training
   std::string device = "auto";
+  KeyChoice keys;
   bool ema = false;  // the average of the weights instead of the latest
 
   // The caller keeps the object until the command has run.

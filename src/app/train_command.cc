@@ -1,11 +1,8 @@
 #include "src/app/train_command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -17,6 +14,8 @@
 #include "mpi/session/start_alarm.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
+#include "src/app/key_choice.h"
+#include "src/app/launch_variables.h"
 #include "src/app/run_origin.h"
 #include "src/app/stop_message.h"
 #include "src/base/fault.h"
@@ -45,39 +44,6 @@ struct TrainOptions {
 bool finished_before(const RunConfig& config, Communicator& world) {
   const std::int64_t finished = world.rank() == 0 && is_finished(config) ? 1 : 0;
   return all_reduce_value(world, finished, ReduceOp::max) > 0;
-}
-
-// Returns the mean time between failures that the launch has measured for the run; 0 if unknown.
-double seen_mtbf_hours() {
-  const char* text = std::getenv("TRIREME_MTBF_HOURS");
-  if (text == nullptr || *text == '\0') {
-    return 0;
-  }
-  char* end = nullptr;
-  const double hours = std::strtod(text, &end);
-  if (*end != '\0' || !(hours > 0) || !std::isfinite(hours)) {
-    throw ConfigError(fmt::format("TRIREME_MTBF_HOURS is '{}': expected a number of hours above 0",
-                                  printable(text)));
-  }
-  return hours;
-}
-
-// Checks the number of this attempt, which `trireme launch` sets and which goes into the lock and
-// the progress page. A wrong one would be taken for another run's.
-void check_attempt_number() {
-  const char* const text = std::getenv("TRIREME_GENERATION");
-  if (text == nullptr || *text == '\0') {
-    return;
-  }
-  int number = 0;
-  const char* const end = text + std::strlen(text);
-  const auto parsed = std::from_chars(text, end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || number < 1) {
-    throw ConfigError(fmt::format(
-        "TRIREME_GENERATION is '{}': expected the number of an attempt, an integer from 1 to {}; "
-        "unset it unless a launcher sets it",
-        printable(text), std::numeric_limits<int>::max()));
-  }
 }
 
 // An I/O error of the storage may pass, and a launch starts again after one. Other errors of the
@@ -328,6 +294,8 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
       context_.audit.note(event, details);
     };
   }
+  const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
+  host.keys = keys.get();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
   if (replays()) {

@@ -37,6 +37,8 @@ constexpr std::array kSites = {
     FaultSite{"ckpt.shard_done", point, "when a rank's shard is durable"},
     FaultSite{"ckpt.gather", point, "before rank 0 gathers the shards' tables"},
     FaultSite{"ckpt.manifest_write", point, "rank 0, before it creates the manifest's file"},
+    FaultSite{"ckpt.keys_written", point,
+              "rank 0, when the wrapped key of an encrypted step is synced, before the manifest"},
     FaultSite{"ckpt.provenance_written", point,
               "rank 0, when the signed provenance is synced, before the manifest is created"},
     FaultSite{"ckpt.manifest_written", point, "rank 0, when the manifest is synced"},

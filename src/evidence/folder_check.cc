@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/base/file.h"
+#include "src/base/keys_name.h"
 #include "src/base/units.h"
 #include "src/evidence/file_digests.h"
 
@@ -76,7 +77,7 @@ void check_names(const Contents& contents, const FolderDemands& demands, FolderC
   const auto is_among = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  std::vector<std::string> named = {std::string(kProvenanceName)};
+  std::vector<std::string> named = {std::string(kProvenanceName), std::string(kKeysFileName)};
   for (const Subject& subject : check.statements[0].provenance.subjects) {
     named.push_back(subject.name);
   }

@@ -10,8 +10,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kNonceBytes = 12;
-using Nonce = std::array<unsigned char, kNonceBytes>;
+constexpr std::size_t kBlockNonceBytes = 12;
+using Nonce = std::array<unsigned char, kBlockNonceBytes>;
 
 struct CipherTraits {
   using Handle = EVP_CIPHER_CTX*;
@@ -23,7 +23,7 @@ using CipherContext = UniqueHandle<CipherTraits>;
 Nonce nonce_of(BlockPlace place) {
   Nonce nonce{};
   auto number = static_cast<std::uint64_t>(place.number);
-  for (std::size_t i = kNonceBytes - 2; number != 0; --i) {
+  for (std::size_t i = kBlockNonceBytes - 2; number != 0; --i) {
     nonce[i] = static_cast<unsigned char>(number);
     number >>= 8;
   }

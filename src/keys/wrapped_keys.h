@@ -21,11 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/keys_name.h"
 #include "src/keys/wrapping_key.h"
 
 namespace trireme {
-
-inline constexpr std::string_view kKeysFileName = "keys.json";
 
 struct WrappedKeys {
   std::string data_key;

@@ -13,8 +13,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kNonceBytes = 12;
-constexpr std::size_t kWrappedBytes = kNonceBytes + DataKey::kBytes + kTagBytes;
+constexpr std::size_t kWrapNonceBytes = 12;
+constexpr std::size_t kWrappedBytes = kWrapNonceBytes + DataKey::kBytes + kTagBytes;
 
 struct WrapContextTraits {
   using Handle = EVP_CIPHER_CTX*;
@@ -36,7 +36,7 @@ std::string wrap_with(const Secret& wrapping, const DataKey& key) {
   const std::string additional = recipient_context(key.id());
   std::string wrapped(kWrappedBytes, '\0');
   auto* const out = reinterpret_cast<unsigned char*>(wrapped.data());
-  fill_random(out, kNonceBytes);
+  fill_random(out, kWrapNonceBytes);
   const UniqueHandle<WrapContextTraits> context(EVP_CIPHER_CTX_new());
   int length = 0;
   check(context && wrapping.bytes() == 32 &&
@@ -44,11 +44,11 @@ std::string wrap_with(const Secret& wrapping, const DataKey& key) {
                 1 &&
             EVP_EncryptUpdate(context.get(), nullptr, &length, octets(additional),
                               static_cast<int>(additional.size())) == 1 &&
-            EVP_EncryptUpdate(context.get(), out + kNonceBytes, &length, key.bytes().data(),
+            EVP_EncryptUpdate(context.get(), out + kWrapNonceBytes, &length, key.bytes().data(),
                               static_cast<int>(DataKey::kBytes)) == 1 &&
-            EVP_EncryptFinal_ex(context.get(), out + kNonceBytes + length, &length) == 1 &&
+            EVP_EncryptFinal_ex(context.get(), out + kWrapNonceBytes + length, &length) == 1 &&
             EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes,
-                                out + kNonceBytes + DataKey::kBytes) == 1,
+                                out + kWrapNonceBytes + DataKey::kBytes) == 1,
         "OpenSSL wraps a key");
   return wrapped;
 }
@@ -60,7 +60,7 @@ std::optional<DataKey> unwrap_with(const Secret& wrapping, std::string_view wrap
   }
   const std::string additional = recipient_context(data_key_id);
   BlockTag tag{};
-  std::memcpy(tag.data(), wrapped.data() + kNonceBytes + DataKey::kBytes, tag.size());
+  std::memcpy(tag.data(), wrapped.data() + kWrapNonceBytes + DataKey::kBytes, tag.size());
   const UniqueHandle<WrapContextTraits> context(EVP_CIPHER_CTX_new());
   Secret plain(DataKey::kBytes);
   int length = 0;
@@ -71,7 +71,7 @@ std::optional<DataKey> unwrap_with(const Secret& wrapping, std::string_view wrap
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1 &&
       EVP_DecryptUpdate(context.get(), nullptr, &length, octets(additional),
                         static_cast<int>(additional.size())) == 1 &&
-      EVP_DecryptUpdate(context.get(), plain.data(), &length, octets(wrapped) + kNonceBytes,
+      EVP_DecryptUpdate(context.get(), plain.data(), &length, octets(wrapped) + kWrapNonceBytes,
                         static_cast<int>(DataKey::kBytes)) == 1 &&
       EVP_DecryptFinal_ex(context.get(), plain.data() + length, &length) == 1;
   if (!opens) {

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
@@ -142,17 +142,28 @@ std::vector<std::filesystem::path> steps_to_try(const std::filesystem::path& dir
 }
 
 // Returns why the step cannot be loaded on all ranks, or "" after setting `loaded`.
-std::string try_step(const std::filesystem::path& path, Communicator& world, LoadedModel& loaded,
+std::string try_step(const std::filesystem::path& path, Communicator& world, StepKeys& keys,
+                     LoadedModel& loaded,
                      const std::function<LoadedModel(const StepFolder&)>& load) {
-  std::string fault;
-  try {
+  StepFolder step;
+  const auto try_together = [&](const std::function<void()>& work) {
+    std::string fault;
+    try {
+      work();
+    } catch (const DataError& error) {
+      fault = error.what();
+    }
+    const std::string faults = gather_faults(world, fault);
+    return fault.empty() ? faults : fault;
+  };
+  std::string fault = try_together([&] {
     std::vector<std::string> none;
-    loaded = load(find_step(path, none));
-  } catch (const DataError& error) {
-    fault = error.what();
+    step = find_step(path, none);
+  });
+  if (fault.empty()) {
+    fault = keys.unlock(*step.manifest, step.path);
   }
-  const std::string faults = gather_faults(world, fault);
-  return fault.empty() ? faults : fault;
+  return fault.empty() ? try_together([&] { loaded = load(step); }) : fault;
 }
 
 [[noreturn]] void refuse_all(const std::filesystem::path& directory, Communicator& world,
@@ -183,17 +194,19 @@ void check_exists(const std::filesystem::path& directory) {
 std::optional<DType> asked_precision(std::string_view word) { return dtype_of_precision(word); }
 
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
-                       std::optional<DType> compute, Weights weights) {
+                       std::optional<DType> compute, Weights weights, const KeyOptions& keys) {
   SelfCommunicator self;
-  return load_model(directory, self, context, compute, weights);
+  return load_model(directory, self, context, compute, weights, keys);
 }
 
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
-                       DeviceContext& context, std::optional<DType> compute, Weights weights) {
+                       DeviceContext& context, std::optional<DType> compute, Weights weights,
+                       const KeyOptions& keys) {
+  StepKeys opened(world, keys);
   std::vector<std::string> problems;
   for (const std::filesystem::path& path : steps_to_try(directory, world, problems)) {
     LoadedModel loaded;
-    const std::string fault = try_step(path, world, loaded, [&](const StepFolder& step) {
+    const std::string fault = try_step(path, world, opened, loaded, [&](const StepFolder& step) {
       return load_whole_step(step, context, compute, weights);
     });
     if (fault.empty()) {

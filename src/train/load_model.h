@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/step_keys.h"
 #include "mpi/communicator.h"
 #include "src/nn/model.h"
 #include "src/nn/parameter.h"
@@ -39,12 +40,14 @@ void check_exists(const std::filesystem::path& directory);
 // skipped like one that is not complete. compute: if empty, as it was trained, or f32 instead of
 // f16 on the CPU. The context outlives the model. Throws NotFound if there is no step, DataError if
 // none is valid, and ConfigError if weights are the average and the run kept none, or if compute is
-// f16 on the CPU.
+// f16 on the CPU. keys: those that open encrypted checkpoints; throws
+// PolicyError if none of them does.
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
-                       std::optional<DType> compute, Weights weights = Weights::latest);
+                       std::optional<DType> compute, Weights weights = Weights::latest,
+                       const KeyOptions& keys = {});
 // Loads the same step on all ranks; collective.
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
                        DeviceContext& context, std::optional<DType> compute,
-                       Weights weights = Weights::latest);
+                       Weights weights = Weights::latest, const KeyOptions& keys = {});
 
 }  // namespace trireme

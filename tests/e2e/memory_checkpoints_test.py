@@ -77,7 +77,10 @@ class MemoryCheckpoints(unittest.TestCase):
         self.assertEqual(self.bits, harness.loss_bits(config))
 
     def kill_amidst(self, config, nodes, ranks_a_node=2, steps=12):
-        """Kills a rank with SIGKILL after this many steps are logged."""
+        """Kills a rank with SIGKILL after this many steps of the run are logged, and after this
+        start has begun to train."""
+        path = harness.run_dir(config) / "metrics.jsonl"
+        before = path.read_text() if path.exists() else ""
         log = self.folder / f"{config.stem}.log"
         with open(log, "ab") as out:
             process = subprocess.Popen(command(nodes, ranks_a_node, "train", config),
@@ -88,8 +91,9 @@ class MemoryCheckpoints(unittest.TestCase):
             ranks = ranks_a_node * len(nodes)
             pids = harness.pids_of_ranks(harness.run_dir(config) / "logs", ranks)
             end = time.monotonic() + 60
-            path = harness.run_dir(config) / "metrics.jsonl"
-            while not (path.exists() and len(path.read_text().splitlines()) >= steps):
+            now = before
+            while now == before or len(now.splitlines()) < steps:
+                now = path.read_text() if path.exists() else before
                 self.assertLess(time.monotonic(), end, log.read_text()[-2000:])
                 time.sleep(0.02)
             os.kill(pids[ranks - 1], signal.SIGKILL)

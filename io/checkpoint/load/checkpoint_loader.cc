@@ -4,12 +4,9 @@
 #include <atomic>
 #include <cstring>
 
-#include <fmt/ranges.h>
-
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 #include "mpi/agreement.h"
-#include "mpi/self_communicator.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
@@ -195,7 +192,7 @@ void CheckpointLoader::read_file(Fetch& fetch, const OpenShard& shard, std::byte
   try {
     if (shard.reader) {
       read_piece(*shard.reader, fetch.piece, buffer);
-      hand_out(fetch.piece, buffer);
+      hand_out(fetch.piece, buffer, manifest_);
       fetch.done = true;
     }
   } catch (const Error& e) {
@@ -281,8 +278,17 @@ void CheckpointLoader::take_far(Fetch& fetch, std::byte* buffer) const {
       return;
     }
   }
-  hand_out(fetch.piece, buffer);
-  fetch.done = true;
+  take_whole(fetch, buffer);
+}
+
+// Hands out a piece whose digests match.
+void CheckpointLoader::take_whole(Fetch& fetch, const std::byte* buffer) const {
+  try {
+    hand_out(fetch.piece, buffer, manifest_);
+    fetch.done = true;
+  } catch (const DataError& error) {
+    fetch.fault = error.what();
+  }
 }
 
 // Pieces that several ranks of this host want are read by one of them.
@@ -371,25 +377,12 @@ void CheckpointLoader::take_shared(Fetch& fetch, int reader, const std::byte* bu
     }
     stats_.received_bytes += bytes_of(shard_of(piece), piece);
   }
-  if (!fetch.fault.empty()) {
+  if (fetch.fault.empty()) {
+    take_whole(fetch, buffer);
+  }
+  if (!fetch.done) {
     note_fault(fetch);
-    return;
   }
-  hand_out(piece, buffer);
-  fetch.done = true;
-}
-
-LoadStats load_step(const fs::path& folder, const Manifest& manifest,
-                    std::span<const TensorBlock> blocks, const ShardIo& io) {
-  const std::vector<std::string> wrong = mismatches(manifest, blocks);
-  if (!wrong.empty()) {
-    throw ConfigError(
-        fmt::format("{} does not fit this run:\n  {}", folder.string(), fmt::join(wrong, "\n  ")));
-  }
-  SelfCommunicator self;
-  CheckpointLoader loader(self, folder, manifest, io);
-  (void)loader.load(blocks);
-  return loader.stats();
 }
 
 }  // namespace trireme

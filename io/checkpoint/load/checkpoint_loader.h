@@ -77,6 +77,7 @@ class CheckpointLoader {
   void read_far(const Fetches& due);
   void serve(const PieceRequest& request, std::byte* buffer) const;
   void take_far(Fetch& fetch, std::byte* buffer) const;
+  void take_whole(Fetch& fetch, const std::byte* buffer) const;
   void read_disk(const Fetches& due);
   void read_shared(const HostPlan& plan, const Fetches& due);
   std::string read_turn(const ReadingTurn& turn, std::byte* buffer) const;
@@ -100,10 +101,5 @@ class CheckpointLoader {
   std::string refusal_;
   LoadStats stats_;
 };
-
-// Fills the blocks from one step's folder, for this process alone. Throws ConfigError with all
-// mismatches, and DataError for damage, after which the blocks hold undefined bytes.
-LoadStats load_step(const std::filesystem::path& folder, const Manifest& manifest,
-                    std::span<const TensorBlock> blocks, const ShardIo& io = {});
 
 }  // namespace trireme

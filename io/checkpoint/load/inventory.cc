@@ -74,7 +74,7 @@ auto sort_key(const StepCandidate& step) {
 
 // Returns the steps that rank 0 finds on disk, and appends their manifests.
 json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
-                std::vector<std::pair<std::string, Manifest>>& manifests) {
+                std::vector<Inventory::Found>& manifests) {
   json found = {{"any", false}, {"steps", json::array()}};
   std::vector<std::string> problems;
   for (StepFolder& step : list_steps(folder)) {
@@ -90,7 +90,7 @@ json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
     const std::string id = contents_id(*step.manifest);
     found["steps"].push_back(
         {{"step", step.step}, {"generation", step.manifest->generation}, {"id", id}});
-    manifests.emplace_back(id, std::move(*step.manifest));
+    manifests.push_back({id, std::move(*step.manifest), step.path});
   }
   found["problems"] = shortened(std::move(problems), folder);
   return found;
@@ -114,7 +114,7 @@ Inventory::Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory&
       }
       const std::string id = contents_id(*step.manifest);
       mine["entries"].push_back(to_json({step.name, step.is_partner, id, step.shards, step.path}));
-      manifests_.emplace_back(id, std::move(*step.manifest));
+      found_.push_back({id, std::move(*step.manifest), step.path});
     }
   }
   const std::vector<std::string> texts = all_gather_text(comm, dumped(mine));
@@ -152,7 +152,7 @@ void Inventory::add_disk(const fs::path& folder, std::optional<std::int64_t> onl
                   [&](const StepCandidate& candidate) { return candidate.name.step != *only; });
   }
   const std::string text =
-      run_on_root(comm_, [&] { return dumped(disk_steps(folder, only, manifests_)); });
+      run_on_root(comm_, [&] { return dumped(disk_steps(folder, only, found_)); });
   const json found = parse_json(text);
   disk_has_any_ = flag_field(found, "any");
   for (const json& step : array_field(found, "steps")) {
@@ -172,12 +172,11 @@ void Inventory::add_disk(const fs::path& folder, std::optional<std::int64_t> onl
   }
 }
 
-const Manifest& Inventory::manifest(const StepCandidate& candidate) const {
-  const auto found = std::find_if(
-      manifests_.begin(), manifests_.end(),
-      [&](const std::pair<std::string, Manifest>& known) { return known.first == candidate.id; });
-  check(found != manifests_.end(), "a candidate's manifest_rank has its manifest");
-  return found->second;
+const Inventory::Found& Inventory::found(const StepCandidate& candidate) const {
+  const auto found = std::find_if(found_.begin(), found_.end(),
+                                  [&](const Found& known) { return known.id == candidate.id; });
+  check(found != found_.end(), "a candidate's manifest_rank has its manifest");
+  return *found;
 }
 
 }  // namespace trireme

@@ -69,8 +69,14 @@ class Inventory {
   // Returns whether a node holds a damaged manifest.
   bool memory_is_damaged() const { return memory_is_damaged_; }
   const std::vector<std::string>& problems() const { return problems_; }
-  // Returns the manifest of a candidate. Precondition: this rank is its manifest_rank.
-  const Manifest& manifest(const StepCandidate& candidate) const;
+  // A manifest that this rank has read.
+  struct Found {
+    std::string id;  // of its candidate
+    Manifest manifest;
+    std::filesystem::path folder;
+  };
+  // Returns that of a candidate. Precondition: this rank is its manifest_rank.
+  const Found& found(const StepCandidate& candidate) const;
 
  private:
   void add(StepCandidate candidate);
@@ -81,9 +87,7 @@ class Inventory {
   std::vector<std::string> problems_;
   bool disk_has_any_ = false;
   bool memory_is_damaged_ = false;
-  // Holds the manifests that this rank has read, each with the id of its candidate. This rank is
-  // the manifest_rank of some of these candidates.
-  std::vector<std::pair<std::string, Manifest>> manifests_;
+  std::vector<Found> found_;  // this rank is the manifest_rank of some of these candidates
 };
 
 }  // namespace trireme

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/staging.h"
 #include "src/base/digest.h"
 

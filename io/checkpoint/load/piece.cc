@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 
+#include "io/checkpoint/sealed_shard.h"
 #include "io/checkpoint/tiling.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
@@ -27,6 +29,29 @@ void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
       piece.blocks.set(static_cast<std::size_t>(i - piece.first_block()));
     }
     run = {run.memory + bytes, run.offset + bytes, run.bytes - bytes};
+  }
+}
+
+// Decrypts one digest block at a time, which stays in the cache until its bytes are copied. The
+// buffer keeps the encrypted bytes, which may have to be sent to other ranks.
+void hand_out_sealed(const Piece& piece, const std::byte* buffer, const Manifest& manifest) {
+  SealedShard shard(manifest, piece.shard);
+  const auto plain = std::make_unique_for_overwrite<std::byte[]>(kDigestBlockBytes);
+  for (std::int64_t i = 0; i < kPieceBlocks; ++i) {
+    if (!piece.blocks.test(static_cast<std::size_t>(i))) {
+      continue;
+    }
+    const std::int64_t block = piece.first_block() + i;
+    shard.open_block(block, buffer + i * kDigestBlockBytes, plain.get());
+    const std::int64_t begin = block * kDigestBlockBytes;
+    for (const ByteRun& run : piece.runs) {
+      const std::int64_t first = std::max(run.offset, begin);
+      const std::int64_t last = std::min(run.offset + run.bytes, begin + kDigestBlockBytes);
+      if (first < last) {
+        std::memcpy(run.memory + (first - run.offset), plain.get() + (first - begin),
+                    static_cast<std::size_t>(last - first));
+      }
+    }
   }
 }
 
@@ -110,8 +135,12 @@ void read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer,
   }
 }
 
-void hand_out(const Piece& piece, const std::byte* buffer) {
+void hand_out(const Piece& piece, const std::byte* buffer, const Manifest& manifest) {
   fault("load.reshard");
+  if (is_sealed(manifest, piece.shard)) {
+    hand_out_sealed(piece, buffer, manifest);
+    return;
+  }
   for (const ByteRun& run : piece.runs) {
     std::memcpy(run.memory, buffer + (run.offset - piece.number * kPieceBytes),
                 static_cast<std::size_t>(run.bytes));

@@ -42,7 +42,8 @@ std::int64_t bytes_of(const StoredShard& shard, const Piece& piece);
 // damaged.
 void read_piece(const ShardReader& shard, const Piece& piece, std::byte* buffer,
                 const PieceBlocks& blocks = ~PieceBlocks());
-// Copies the piece's runs from `buffer` [kPieceBytes] to their destinations.
-void hand_out(const Piece& piece, const std::byte* buffer);
+// Copies the piece's runs from `buffer` [kPieceBytes] to their destinations, decrypted if the shard
+// is encrypted. Throws DataError if a block does not open.
+void hand_out(const Piece& piece, const std::byte* buffer, const Manifest& manifest);
 
 }  // namespace trireme

@@ -54,9 +54,24 @@ std::string check_fits(Communicator& comm, const StepCandidate& step, const Mani
 Manifest send_manifest(Communicator& comm, const Inventory& inventory, const StepCandidate& step) {
   std::string text;
   if (comm.rank() == step.manifest_rank) {
-    text = to_text(inventory.manifest(step));
+    text = to_text(inventory.found(step).manifest);
   }
   return parse_manifest(broadcast_text(comm, text, step.manifest_rank), name_of(step));
+}
+
+// Returns why nobody can open the step, or "", on all ranks alike.
+std::string unlock_candidate(Communicator& comm, const Inventory& inventory,
+                             const StepCandidate& step, Manifest& manifest, StepKeys* keys) {
+  if (keys == nullptr) {
+    if (!manifest.data_key.empty()) {
+      throw PolicyError(
+          fmt::format("{} is encrypted, and no key was given: see encryption.keys", name_of(step)));
+    }
+    return "";
+  }
+  const bool is_mine = comm.rank() == step.manifest_rank;
+  return keys->unlock(manifest, is_mine ? inventory.found(step).folder : fs::path(name_of(step)),
+                      step.manifest_rank);
 }
 
 Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manifest,
@@ -154,8 +169,10 @@ std::optional<Resumed> resume(Communicator& comm, const fs::path& folder,
   for (const StepCandidate& step : inventory.candidates()) {
     Manifest manifest = send_manifest(comm, inventory, step);
     fault("load.manifest");
-    const Attempt attempt =
-        load_candidate(comm, nodes, inventory, step, {manifest, blocks, options});
+    Attempt attempt{unlock_candidate(comm, inventory, step, manifest, options.keys)};
+    if (attempt.fault.empty()) {
+      attempt = load_candidate(comm, nodes, inventory, step, {manifest, blocks, options});
+    }
     if (attempt.fault.empty()) {
       Resumed resumed = result_of(comm, step, std::move(manifest), attempt.stats);
       resumed.skipped = std::move(skipped);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
 
 namespace trireme {
@@ -37,6 +38,7 @@ struct ResumeOptions {
   // Called on all ranks, with the reasons, if every step found was of no use and the run starts
   // anew.
   std::function<void(const std::vector<std::string>&)> nothing_whole = {};
+  StepKeys* keys = nullptr;        // opens encrypted checkpoints; null: they are refused
   NodeMemory node = {};            // this rank's node; by default only the disk is used
   const NodeMap* nodes = nullptr;  // nodes of all ranks; null without node memory
   RunIdentity identity = {};
@@ -59,9 +61,9 @@ struct Resumed {
 
 // Collective. Returns nothing if there is no checkpoint, neither on disk nor in memory; steps in
 // memory that have lost shards together with their nodes do not count. Throws NotFound if the
-// requested step is nowhere, PolicyError if a rank may not read a copy, and DataError with all
-// reasons if there are checkpoints but all are damaged, since the run must not start anew by
-// mistake. After an error the blocks hold undefined bytes.
+// requested step is nowhere, PolicyError if a rank may not read a copy or no key opens it, and
+// DataError with all reasons if there are checkpoints but all are damaged, since the run must not
+// start anew by mistake. After an error the blocks hold undefined bytes.
 std::optional<Resumed> resume(Communicator& comm, const std::filesystem::path& folder,
                               std::span<const TensorBlock> blocks,
                               const ResumeOptions& options = {});

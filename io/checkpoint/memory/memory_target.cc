@@ -77,6 +77,9 @@ std::string MemoryTarget::reserve(std::span<const TensorBlock> blocks) {
   }
   slot_bytes_ = plan.bytes;
   try {
+    if (options_.encrypts) {
+      reserve_plain(plan.bytes);
+    }
     own_.make(own_.spare_folder());
     for (std::size_t i = 0; i < kMemorySlots - held_.size(); ++i) {
       slots_[i] = MemorySlot(own_.spare_file(i), plan.bytes, options_.copy_threads);
@@ -85,6 +88,14 @@ std::string MemoryTarget::reserve(std::span<const TensorBlock> blocks) {
     return e.what();
   }
   return "";
+}
+
+void MemoryTarget::reserve_plain(std::int64_t bytes) {
+  if (round_up(bytes, kDataAlignment) > plain_.bytes()) {
+    plain_ = PageBuffer();  // free the old memory first
+    plain_ = PageBuffer(bytes);
+    touch(plain_.data(), plain_.bytes(), options_.copy_threads);
+  }
 }
 
 fs::path MemoryTarget::folder_of(const HeldStep& step) const {
@@ -109,7 +120,8 @@ void MemoryTarget::learn_copies() {
   }
 }
 
-void MemoryTarget::begin(std::int64_t step) {
+void MemoryTarget::begin(std::int64_t step, std::shared_ptr<const SaveKey> key) {
+  key_ = std::move(key);
   tidying_.wait();
   learn_copies();
   name_ = {step, options_.generation};
@@ -164,9 +176,13 @@ Snapshot MemoryTarget::take(std::span<const TensorBlock> blocks, std::function<v
       slot.remove();
       slot = MemorySlot(file, plan.bytes, options_.copy_threads);
     }
+    if (key_ != nullptr) {
+      reserve_plain(plan.bytes);
+    }
     snapshot = make_snapshot(
         std::move(plan), slot.data(),
-        {options_.copy_threads, std::move(ready), [] { fault("memory.snapshot_taken"); }});
+        {options_.copy_threads, std::move(ready), [] { fault("memory.snapshot_taken"); },
+         data_key(key_), shard_file_name(comm_.rank()), plain_.data()});
   } else {
     fault("memory.snapshot_taken");
   }
@@ -178,7 +194,7 @@ std::optional<StoredShard> MemoryTarget::write(const Snapshot& snapshot) {
   if (snapshot.bytes == 0) {
     return std::nullopt;
   }
-  return describe_shard(shard_file_name(comm_.rank()), snapshot.image, snapshot.bytes);
+  return describe_shard(shard_file_name(comm_.rank()), snapshot);
 }
 
 void MemoryTarget::pin_latest() {
@@ -201,7 +217,7 @@ std::string MemoryTarget::commit(Manifest manifest) {
   manifest.software = options_.software;
   manifest.generation = options_.generation;
   (*manifest.meta.extra)[kRunField] = options_.run;
-  own_.complete(name_, manifest);
+  own_.complete(name_, manifest, key_.get());
   fault("memory.rename");
   own_.commit(name_);
   fault("memory.renamed");

@@ -20,6 +20,7 @@
 #include "io/checkpoint/memory/node_map.h"
 #include "io/checkpoint/memory/own_folder.h"
 #include "io/checkpoint/save_target.h"
+#include "io/checkpoint/staging.h"
 #include "io/checkpoint/workers.h"
 
 namespace trireme {
@@ -31,6 +32,7 @@ struct MemoryOptions {
   std::string run;              // identifies the run: its checkpoint folder
   int copy_threads = 0;  // threads that copy a snapshot; 0 means all processors of this process
   std::string software = "trireme";
+  bool encrypts = false;  // whether saves will have keys
 };
 
 class MemoryTarget final : public SaveTarget {
@@ -48,6 +50,8 @@ class MemoryTarget final : public SaveTarget {
   std::string reserve(std::span<const TensorBlock> blocks);
   // Returns how much of the node's memory this rank has allocated.
   std::int64_t bytes() const;
+  // Returns how much memory of its own this rank has allocated besides, for encryption.
+  std::int64_t plain_bytes() const { return plain_.bytes(); }
 
   // Returns the snapshot of the latest save, or nothing if this rank could not take it. It does not
   // change until the next save, or as long as it is pinned.
@@ -56,7 +60,7 @@ class MemoryTarget final : public SaveTarget {
   void pin_latest();
   void unpin();
 
-  void begin(std::int64_t step) override;
+  void begin(std::int64_t step, std::shared_ptr<const SaveKey> key) override;
   Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) override;
   std::optional<StoredShard> write(const Snapshot& snapshot) override;
   void before_gather() override;
@@ -68,6 +72,7 @@ class MemoryTarget final : public SaveTarget {
  private:
   std::filesystem::path folder_of(const HeldStep& step) const;
   void learn_copies();
+  void reserve_plain(std::int64_t bytes);
   std::optional<std::size_t> take_slot();
   std::string want_copy() const;
   void let_resumed_go();
@@ -80,12 +85,16 @@ class MemoryTarget final : public SaveTarget {
   // Sorted from the oldest; the latest save is the last one. The same on all ranks. A step that an
   // earlier run left has no file in its slot.
   std::vector<HeldStep> held_;
-  std::int64_t slot_bytes_ = 0;       // size of a slot, set by reserve()
-  MemoryStepName name_;               // name of the latest save
-  std::optional<std::size_t> slot_;   // slot of the latest save, if it has one
-  std::optional<Snapshot> snapshot_;  // snapshot of the latest save, if this rank could take it
-  bool is_committing_ = false;        // the latest save has reached commit() on this rank
-  BackgroundJob tidying_;             // declared last, so that it ends before the members it uses
+  std::int64_t slot_bytes_ = 0;  // size of a slot, set by reserve()
+  // Holds what is encrypted to a slot: the node's memory is a file system, where no plain text may
+  // lie. Empty if nothing is encrypted.
+  PageBuffer plain_;
+  std::shared_ptr<const SaveKey> key_;  // of the latest save; null if it is not encrypted
+  MemoryStepName name_;                 // name of the latest save
+  std::optional<std::size_t> slot_;     // slot of the latest save, if it has one
+  std::optional<Snapshot> snapshot_;    // snapshot of the latest save, if this rank could take it
+  bool is_committing_ = false;          // the latest save has reached commit() on this rank
+  BackgroundJob tidying_;               // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme

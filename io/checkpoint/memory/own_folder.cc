@@ -133,8 +133,14 @@ void OwnFolder::remove_copies_before(const MemoryStepName& oldest) const {
   }
 }
 
-void OwnFolder::complete(const MemoryStepName& name, const Manifest& manifest) const {
-  write_plainly(attempt(name) / kManifestName, to_text(manifest));
+void OwnFolder::complete(const MemoryStepName& name, const Manifest& manifest,
+                         const SaveKey* key) const {
+  const std::string text = to_text(manifest);
+  if (key != nullptr) {
+    write_plainly(attempt(name) / kKeysFileName,
+                  keys_text(*key, parse_manifest(text, "the new manifest").seal));
+  }
+  write_plainly(attempt(name) / kManifestName, text);
 }
 
 void OwnFolder::commit(const MemoryStepName& name) const {
@@ -164,7 +170,7 @@ void OwnFolder::want_copy(const MemoryStepName& name) const {
 
 void OwnFolder::undo(const MemoryStepName& name) const {
   (void)::rename(step(name).c_str(), attempt(name).c_str());
-  for (const std::string_view file : {kManifestName, kWantsCopyName, kCopiedName}) {
+  for (const std::string_view file : {kManifestName, kKeysFileName, kWantsCopyName, kCopiedName}) {
     std::error_code ignored;
     fs::remove(attempt(name) / file, ignored);
   }

@@ -20,12 +20,17 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 6> kAudited = {{{"eval", ""},
-                                                                      {"generate", ""},
-                                                                      {"export", ""},
-                                                                      {"data", "pack"},
-                                                                      {"data", "convert"},
-                                                                      {"ckpt", "prune"}}};
+constexpr std::array<std::array<std::string_view, 2>, 11> kAudited = {{{"eval", ""},
+                                                                       {"generate", ""},
+                                                                       {"export", ""},
+                                                                       {"data", "pack"},
+                                                                       {"data", "convert"},
+                                                                       {"ckpt", "prune"},
+                                                                       {"keys", "create"},
+                                                                       {"keys", "add"},
+                                                                       {"keys", "remove"},
+                                                                       {"keys", "rotate"},
+                                                                       {"keys", "destroy"}}};
 
 // Returns "data pack", or "" for a command that is not recorded, such as one that prints its help.
 std::string audited_command(const std::vector<std::string>& arguments) {

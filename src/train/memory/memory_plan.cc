@@ -36,10 +36,15 @@ std::int64_t kernel_workspace(const RunConfig& config, int tensor_ranks) {
 
 // Returns the number of copies of a rank's blocks that exist for checkpoints. In the node's memory
 // there are kMemorySlots, one of which is being written to disk. With partners, there are also the
-// newest copy of another node and the next one, which is being received.
-std::int64_t snapshot_copies(const CheckpointConfig& checkpoint) {
-  const std::int64_t partners = checkpoint.partner ? 2 : 0;
-  return checkpoint.uses_memory() ? static_cast<std::int64_t>(kMemorySlots) + partners : 1;
+// newest copy of another node and the next one, which is being received; with encryption, what will
+// be encrypted to a slot. On disk, a copy is encrypted in its place.
+std::int64_t snapshot_copies(const RunConfig& config) {
+  if (!config.checkpoint.uses_memory()) {
+    return 1;
+  }
+  const std::int64_t partners = config.checkpoint.partner ? 2 : 0;
+  const std::int64_t plain = config.encryption.keys.empty() ? 0 : 1;
+  return static_cast<std::int64_t>(kMemorySlots) + partners + plain;
 }
 
 constexpr const char* kRow = "{:>4} {:>7} {:>7} {:>9} {:>11} {:>7} {:>8} {:>7} {:>8}";
@@ -155,7 +160,7 @@ MemoryPlan plan_host_of_device(const RunConfig& config, const Layout& layout, in
                                std::int64_t resident_at_start) {
   const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
   MemoryPlan plan;
-  plan.snapshot = step.snapshot * (1 + snapshot_copies(config.checkpoint));
+  plan.snapshot = step.snapshot * (1 + snapshot_copies(config));
   plan.program = resident_at_start + kLaterProgramBytes + std::min(kReadBackBytes, step.snapshot);
   return plan;
 }
@@ -172,7 +177,7 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
   }
   const StepMemory step = step_memory(config, layout, rank);
   MemoryPlan plan = plan_of_step(step);
-  plan.snapshot = step.snapshot * snapshot_copies(config.checkpoint);
+  plan.snapshot = step.snapshot * snapshot_copies(config);
   plan.program = resident_at_start + kLaterProgramBytes +
                  kernel_workspace(config, layout.grid.tp()) +
                  std::min(kReadBackBytes, step.snapshot);

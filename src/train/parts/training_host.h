@@ -22,6 +22,7 @@
 
 namespace trireme {
 
+class StepKeys;
 struct RunOrigin;
 struct StepMetrics;
 
@@ -44,6 +45,8 @@ struct TrainingHost {
   std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit = {};
   // Says where checkpoints come from; null on all ranks if no provenance is to be signed.
   const RunOrigin* origin = nullptr;
+  // Encrypts and opens checkpoints; null on all ranks if no keys are configured.
+  StepKeys* keys = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.
   std::function<void(const StepMetrics& metrics)> observe = {};
 };

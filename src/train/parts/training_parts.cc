@@ -233,7 +233,7 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin) {
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
       TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log, host.node,
-                                 host.mtbf_hours, host.audit, origin});
+                                 host.mtbf_hours, host.audit, origin, host.keys});
 }
 
 void TrainingParts::resume() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "mpi/agreement.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
 namespace {
@@ -19,9 +20,13 @@ constexpr double kShareOfTime = 1e-3;
 
 RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator& world)
     : context_(context), dtype_(dtype), world_(world), size_(kLeastSize) {
-  // Slow kernels, such as the reference, take smaller products.
+  // Slow kernels, such as the reference, take smaller products. The rate of a simulated device
+  // means nothing: it always takes the smallest, so that the memory it uses does not depend on its
+  // speed.
+  const bool is_simulated =
+      !context.device().is_host() && cuda::back_end() == cuda::BackEnd::simulated;
   sample(1);
-  while (size_ < kMostSize && seconds_of(2 * size_) < kMostSeconds) {
+  while (!is_simulated && size_ < kMostSize && seconds_of(2 * size_) < kMostSeconds) {
     size_ *= 2;
     sample(1);
   }

@@ -174,6 +174,12 @@ struct AuditConfig {
   std::filesystem::path key;  // signs the log and the provenance of checkpoints; may be empty
 };
 
+// EncryptionConfig says with which keys checkpoints are encrypted (docs/encryption.md).
+struct EncryptionConfig {
+  std::vector<std::string> keys;  // URIs of wrapping keys; if empty, nothing is encrypted
+  bool accept_plain = false;      // also read what is not encrypted, although there are keys
+};
+
 // LaunchConfig is read by `trireme launch` only.
 struct LaunchConfig {
   std::string on_event;        // shell command; empty means none
@@ -199,6 +205,7 @@ struct RunConfig {
   EnergyConfig energy;
   LaunchConfig launch;
   AuditConfig audit;
+  EncryptionConfig encryption;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
@@ -237,6 +244,9 @@ LoadedConfig load_run_config(const ConfigSources& sources);
 // file.
 AuditConfig site_audit_config(const char* const* environment,
                               const std::filesystem::path& site = site_folder());
+// Does the same for `encryption`.
+EncryptionConfig site_encryption_config(const char* const* environment,
+                                        const std::filesystem::path& site = site_folder());
 // Returns every key with its default, meaning and allowed values, in the order of the documents.
 std::vector<ResolvedKey> run_config_keys();
 
@@ -246,7 +256,7 @@ void bind(ConfigBinder& binder, ModelConfig& model);
 void bind(ConfigBinder& binder, TrainConfig& train);
 // Binds the keys of the section `optimizer`.
 void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
-// Binds the keys of the sections `metrics`, `energy`, `launch` and `audit`.
+// Binds the keys of the sections `metrics`, `energy`, `launch`, `audit` and `encryption`.
 void bind_site_keys(ConfigBinder& binder, RunConfig& config);
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 
 #include "src/base/error.h"
 #include "src/device/cuda_device.h"
+#include "src/keys/key_uri.h"
 #include "src/train/run/batch_ramp_text.h"
 #include "src/train/run/run_limits.h"
 
@@ -250,6 +251,16 @@ void check_attention_shapes(const RunConfig& c) {
   }
 }
 
+void check_keys(ConfigBinder& b, const EncryptionConfig& c) {
+  for (const std::string& uri : c.keys) {
+    try {
+      check_key_uri(uri);
+    } catch (const ConfigError& error) {
+      b.refuse("encryption.keys", error.what());
+    }
+  }
+}
+
 void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
   const TrainConfig& t = c.train;
@@ -296,6 +307,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_rewinds(b, c);
   check_evaluations(b, c);
   check_optimizer(b, c);
+  check_keys(b, c.encryption);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {
     c.optimizer.schedule.steps = t.steps;

@@ -2,6 +2,18 @@
 
 namespace trireme {
 
+namespace {
+
+void bind_encryption_keys(ConfigBinder& b, EncryptionConfig& c) {
+  b.texts("encryption.keys", c.keys,
+          "keys for which checkpoints are encrypted, and with which they are read, such as "
+          "file:/etc/trireme/site.key; empty: nothing is encrypted (docs/encryption.md)");
+  b.boolean("encryption.accept_plain", c.accept_plain,
+            "also read checkpoints that are not encrypted, although encryption.keys names keys");
+}
+
+}  // namespace
+
 void bind_site_keys(ConfigBinder& b, RunConfig& c) {
   constexpr double kLongestSeconds = 86400;
   constexpr double kMostPerKwh = 1e9;
@@ -42,6 +54,7 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
       "audit.key", c.audit.key,
       "private key, as made by trireme audit keygen, with which the audit log and the provenance "
       "of checkpoints and datasets are signed; empty: nothing is signed");
+  bind_encryption_keys(b, c.encryption);
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {
@@ -51,6 +64,18 @@ AuditConfig site_audit_config(const char* const* environment, const std::filesys
     b.add_environment(environment);
   }
   return {b.given_text("audit.log").value_or(""), b.given_text("audit.key").value_or("")};
+}
+
+EncryptionConfig site_encryption_config(const char* const* environment,
+                                        const std::filesystem::path& site) {
+  ConfigBinder b;
+  b.add_site_files(site);
+  if (environment != nullptr) {
+    b.add_environment(environment);
+  }
+  EncryptionConfig config;
+  bind_encryption_keys(b, config);
+  return config;
 }
 
 }  // namespace trireme

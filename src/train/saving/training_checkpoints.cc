@@ -73,6 +73,7 @@ DiskOptions TrainingCheckpoints::disk_options() const {
 ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> only) const {
   const IntegerOrWord& resume = parts_.config.checkpoint.resume;
   ResumeOptions options;
+  options.keys = parts_.keys;
   options.node = parts_.node;
   options.nodes = &nodes_;
   options.identity = {run_, disk_.generation()};
@@ -192,6 +193,7 @@ bool TrainingCheckpoints::open_memory() {
   options.partner = parts_.config.checkpoint.partner;
   options.generation = disk_.generation();
   options.run = run_;
+  options.encrypts = parts_.keys != nullptr;
   memory_ = std::make_unique<Memory>(parts_.world, nodes_, std::move(options));
   const std::string fault = memory_->target.open(resumed_);
   if (!fault.empty()) {
@@ -222,6 +224,10 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
       since_save_ = Stopwatch();
       return;
     }
+    if (!make_key(step)) {
+      since_save_ = Stopwatch();
+      return;
+    }
     const CheckpointMeta meta = meta_of(counters);
     if (in_memory) {
       save_in_memory(meta);
@@ -239,8 +245,28 @@ void TrainingCheckpoints::save_if_due(const TrainingCounters& counters, bool any
 
 void TrainingCheckpoints::save_again(const TrainingCounters& counters) {
   policy_.forget_memory();  // its copy in memory has the old counters
+  if (!make_key(counters.step)) {
+    return;
+  }
   save_on_disk(meta_of(counters));
   (void)finish(counters.step);
+}
+
+// Makes the key of a save that begins. Returns whether it can begin: if what holds the wrapping
+// keys refuses, such as a token that was removed, training goes on without this save.
+bool TrainingCheckpoints::make_key(std::int64_t step) {
+  if (parts_.keys == nullptr) {
+    return true;
+  }
+  try {
+    key_ = parts_.keys->next();
+    return true;
+  } catch (const PolicyError& error) {
+    failure_ = error.what();
+    report_.warning(
+        fmt::format("step {} is not saved, because its key cannot be wrapped: {}", step, failure_));
+    return false;
+  }
 }
 
 void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
@@ -249,7 +275,7 @@ void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
   }
   policy_.memory_saves(meta.step);
   const HostMirror::Copy copy = copy_to_host();
-  note_memory(memory_->writer.save(meta, copy.blocks, copy.ready));
+  note_memory(memory_->writer.save(meta, copy.blocks, copy.ready, key_));
 }
 
 // Writes from the copy in memory if this rank has one of this step.
@@ -258,10 +284,10 @@ void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
   const bool has_snapshot = is_in_memory && memory_->target.snapshot();
   if (has_snapshot) {
-    note_disk(disk_writer_.save(meta, *memory_->target.snapshot()));
+    note_disk(disk_writer_.save(meta, *memory_->target.snapshot(), key_));
   } else {
     const HostMirror::Copy copy = copy_to_host();
-    note_disk(disk_writer_.save(meta, copy.blocks, copy.ready));
+    note_disk(disk_writer_.save(meta, copy.blocks, copy.ready, key_));
   }
   if (is_in_memory) {
     memory_->target.unpin();
@@ -305,7 +331,8 @@ bool TrainingCheckpoints::quiet_within(std::chrono::duration<double> limit) {
 
 SnapshotMemory TrainingCheckpoints::snapshots() const {
   const std::int64_t in_memory = memory_ == nullptr ? 0 : memory_->target.bytes();
-  return {disk_.snapshot_bytes() + in_memory, is_tmpfs(parts_.node.folder) ? in_memory : 0};
+  const std::int64_t plain = memory_ == nullptr ? 0 : memory_->target.plain_bytes();
+  return {disk_.snapshot_bytes() + in_memory + plain, is_tmpfs(parts_.node.folder) ? in_memory : 0};
 }
 
 void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {

@@ -40,6 +40,7 @@ class TrainingCheckpoints {
     // Records an event in the site's audit log; may be empty.
     std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit;
     const RunOrigin* origin;  // null on all ranks if no provenance is to be signed
+    StepKeys* keys;           // null on all ranks if nothing is encrypted
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -95,6 +96,7 @@ class TrainingCheckpoints {
   HostMirror::Copy copy_to_host();
   CheckpointMeta meta_of(const TrainingCounters& counters) const;
   bool open_memory();
+  bool make_key(std::int64_t step);
   void save_in_memory(const CheckpointMeta& meta);
   void save_on_disk(const CheckpointMeta& meta);
   void audit(std::string_view event, const std::filesystem::path& step_folder,
@@ -113,9 +115,10 @@ class TrainingCheckpoints {
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
-  std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
-  std::int64_t durable_step_ = -1;  // the newest step known to be on disk
-  std::string failure_;             // why the latest save on disk failed; or empty
+  std::unique_ptr<Memory> memory_;      // null if checkpoints go to disk only
+  std::shared_ptr<const SaveKey> key_;  // of the latest save; null if nothing is encrypted
+  std::int64_t durable_step_ = -1;      // the newest step known to be on disk
+  std::string failure_;                 // why the latest save on disk failed; or empty
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
   std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;

@@ -95,7 +95,7 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"step\": 100", "\"step\": 1.5", "'step'"},
       {"\"step\": 100", "\"step\": 18446744073709551615", "'step'"},
       {"\"step\": 100", "\"stop\": 100", "'step' is missing"},
-      {"\"version\": 1", "\"version\": 2", "version 2 is newer than 1"},
+      {"\"version\": 1", "\"version\": 3", "version 3 is newer than 2"},
       {"\"version\": 1", "\"version\": \"1\"", "'version'"},
       {"\"version\": 1", "\"version\": 0", "'version'"},
       {"trireme-checkpoint", "something else", "not the manifest of"},

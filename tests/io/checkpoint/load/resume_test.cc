@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/fingerprint.h"
+#include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/tiling.h"
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/unprivileged.h"

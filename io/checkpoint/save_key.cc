@@ -1,0 +1,14 @@
+#include "io/checkpoint/save_key.h"
+
+namespace trireme {
+
+std::string keys_text(const SaveKey& key, std::string_view seal) {
+  WrappedKeys wrapped;
+  wrapped.data_key = key.key.id();
+  wrapped.contents = seal;
+  wrapped.recipients = key.recipients;
+  wrapped.sign(key.key);
+  return to_text(wrapped);
+}
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+// Finds the keys of encrypted checkpoints: KeyChoice is the option --key of commands that read
+// them, and keys_of() opens those of a run's configuration.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/step_keys.h"
+#include "src/app/command/command_line.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+struct KeyChoice {
+  std::vector<std::string> uris;
+
+  // The caller keeps the object until the command has run.
+  void add_to(CommandLine& command);
+  // Returns the keys of the command line, or else those of the site's files and the environment.
+  KeyOptions options() const;
+};
+
+// Collective. Returns null if nothing is encrypted.
+std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world);
+
+}  // namespace trireme

@@ -1,0 +1,11 @@
+// Names the file with the wrapped key of an encrypted checkpoint or dataset
+// (src/keys/wrapped_keys.h), which lies beside the manifest.
+#pragma once
+
+#include <string_view>
+
+namespace trireme {
+
+inline constexpr std::string_view kKeysFileName = "keys.json";
+
+}  // namespace trireme

@@ -1,0 +1,83 @@
+// Saves and loads encrypted checkpoints in tests: a key file, and runs whose ranks are threads.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/step_keys.h"
+#include "src/base/file.h"
+#include "src/keys/key_file.h"
+#include "tests/io/checkpoint/sample_state.h"
+
+namespace trireme {
+
+// Returns the URI of a new key file in the folder.
+inline std::string new_key(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path path = folder / (name + ".key");
+  KeyFile::create(path, name);
+  return "file:" + path.string();
+}
+
+// Saves in a run of its own and returns the outcome of rank 0.
+inline SaveOutcome save_encrypted(const std::filesystem::path& folder,
+                                  const std::vector<std::string>& keys, const State& state,
+                                  std::int64_t step, const Cut& cut = cut_nothing, int ranks = 1) {
+  SaveOutcome result;
+  ThreadWorld(ranks).run([&](Communicator& comm) {
+    const Blocks blocks = cut_state(state, cut, comm.rank(), comm.size());
+    StepKeys step_keys(comm, {keys, false});
+    step_keys.prepare_to_save();
+    DiskTarget target(comm, options_for(folder));
+    CheckpointWriter writer(comm, target);
+    writer.save(meta_of(step), blocks.list, nullptr, step_keys.next());
+    const auto outcome = writer.finish();
+    if (comm.rank() == 0) {
+      result = outcome.value();
+    }
+  });
+  return result;
+}
+
+// As load_state(), with keys.
+inline LoadedState load_encrypted(const std::filesystem::path& folder, const KeyOptions& keys,
+                                  const State& expected, const Cut& cut = cut_nothing,
+                                  int ranks = 1) {
+  LoadedState result;
+  std::atomic<int> equal = 0;
+  ThreadWorld(ranks).run([&](Communicator& comm) {
+    Blocks blocks = cut_state(expected, cut, comm.rank(), comm.size());
+    const auto wanted = blocks.buffers;
+    for (auto& buffer : blocks.buffers) {
+      std::fill(buffer.begin(), buffer.end() - 1, std::byte{0xA5});
+    }
+    StepKeys step_keys(comm, keys);
+    ResumeOptions options;
+    options.keys = &step_keys;
+    const auto resumed = resume(comm, folder, blocks.list, options);
+    equal += resumed && blocks.buffers == wanted ? 1 : 0;
+    if (comm.rank() == 0) {
+      result.resumed = resumed;
+    }
+  });
+  result.equal = equal == ranks;
+  return result;
+}
+
+// Returns whether any file below the folder contains the bytes.
+inline bool contains_bytes(const std::filesystem::path& folder, std::string_view bytes) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && read_file(entry.path()).find(bytes) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Returns bytes of a tensor by which its plain text can be recognized.
+inline std::string_view canary_of(const LogicalTensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.bytes.data()) + tensor.bytes.size() / 2, 16};
+}
+
+}  // namespace trireme
