@@ -132,8 +132,8 @@ class Encryption(unittest.TestCase):
 
     def test_commands_need_the_key(self):
         checkpoints = FOLDER / "sealed/checkpoints"
-        generate = ["generate", "--checkpoint", checkpoints, "--prompt", "a", "--tokens", "2",
-                    "--ids"]
+        generate = ["generate", "--checkpoint", checkpoints, "--prompt", "1 2", "--ids",
+                    "--tokens", "2"]
         words = {"digest": ["ckpt", "digest", checkpoints], "generate": generate}
         for name, command in words.items():
             with self.subTest(name):
@@ -228,7 +228,7 @@ class Encryption(unittest.TestCase):
         shutil.copy(KEY, shared)
         shared.chmod(0o640)
         cases = {f"file:{shared}": (77, "chmod 600"), f"file:{FOLDER}/none": (66, "none"),
-                 f"file:{FOLDER}/run.yaml": (77, "chmod 600"), "site.key": (2, "names no key")}
+                 f"file:{FOLDER}/run.yaml": (77, "chmod 600"), "site.key": (2, "is not understood")}
         for uri, (code, words) in cases.items():
             with self.subTest(uri):
                 refused = train("never", f"encryption.keys=[{uri}]", code=code, ranks=2)
