@@ -10,6 +10,7 @@
 
 #include "io/checkpoint/folder_entries.h"
 #include "io/checkpoint/names.h"
+#include "src/base/digest.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -35,16 +36,19 @@ void check_shards(const fs::path& folder, const Manifest& manifest) {
   }
 }
 
-// Throws unless the step is whole and, if `step` is given, its manifest is of that step.
-Manifest read_whole_step(const fs::path& path, std::optional<std::int64_t> step) {
+// Sets the manifest and its digest. Throws unless the step is whole and, if `step` is given, its
+// manifest is of that step.
+void read_whole_step(const fs::path& path, std::optional<std::int64_t> step, StepFolder& folder) {
   const fs::path file = path / kManifestName;
-  Manifest manifest = parse_manifest(read_file(file), file.string());
+  const std::string text = read_file(file);
+  Manifest manifest = parse_manifest(text, file.string());
   if (step && manifest.meta.step != *step) {
     throw DataError(fmt::format("{} belongs to step {}: the folder was copied or renamed",
                                 file.string(), manifest.meta.step));
   }
   check_shards(path, manifest);
-  return manifest;
+  folder.manifest = std::move(manifest);
+  folder.manifest_sha256 = sha256_hex(text);
 }
 
 auto sort_key(const StepFolder& step) {
@@ -90,7 +94,7 @@ StepFolder inspect_step(const fs::path& path) {
   }
   folder.step = step.value_or(0);
   try {
-    folder.manifest = read_whole_step(path, step);
+    read_whole_step(path, step, folder);
     folder.step = folder.manifest->meta.step;
   } catch (const PolicyError& e) {
     folder.problem = e.what();

@@ -22,7 +22,8 @@ struct StepFolder {
   // Present if the step is whole: its manifest is valid, and all shards are present in full size.
   // The digests of the shards are compared only when they are read.
   std::optional<Manifest> manifest;
-  std::string problem;  // if not whole, the reason, with the file's name
+  std::string manifest_sha256;  // of the file from which `manifest` was read; else empty
+  std::string problem;          // if not whole, the reason, with the file's name
   // True if this user may not read it, so that it is unknown whether it is whole.
   bool unreadable = false;
   bool pinned = false;

@@ -8,6 +8,7 @@
 #include "io/data/dataset_shard.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/check.h"
+#include "src/base/digest.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -48,7 +49,8 @@ Dataset Dataset::open(const fs::path& folder) {
 
 Dataset::Dataset(const fs::path& folder, std::string_view manifest_text)
     : folder_(folder),
-      manifest_(parse_dataset_manifest(manifest_text, (folder / kDatasetManifestName).string())) {
+      manifest_(parse_dataset_manifest(manifest_text, (folder / kDatasetManifestName).string())),
+      manifest_sha256_(sha256_hex(manifest_text)) {
   allow_open_files(manifest_.shards.size());
   for (const ShardEntry& entry : manifest_.shards) {
     shards_.push_back(std::make_unique<Shard>(folder_ / entry.path, entry));

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Dataset {
 
   const DatasetManifest& manifest() const { return manifest_; }
   const std::filesystem::path& folder() const { return folder_; }
+  // Returns the SHA-256 of the text from which the manifest was parsed.
+  const std::string& manifest_sha256() const { return manifest_sha256_; }
   // Returns the number of samples, of `sequence` + 1 tokens each. Throws DataError if there is
   // none.
   std::int64_t samples(std::int64_t sequence) const;
@@ -56,6 +59,7 @@ class Dataset {
   class Shard;
   std::filesystem::path folder_;
   DatasetManifest manifest_;
+  std::string manifest_sha256_;
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 

@@ -150,6 +150,61 @@ class Statements(unittest.TestCase):
         self.assertFalse((FOLDER / "staged-unsigned" / BUNDLE).exists())
 
 
+class Races(unittest.TestCase):
+    """A file that another one replaces right after it was loaded, or saved, is stated as it was."""
+
+    def replace_at(self, point, run, path, *words):
+        """Trains with a key. While it is stopped at a point, replaces the file. Returns the digest
+        of the file before, and the newest details of each event of the audit log."""
+        before = sha256(path) if path.exists() else None
+        log = FOLDER / f"{run.name}.jsonl"
+        process = harness.start(
+            "train", FOLDER / "run.yaml", f"run.dir={run}", "train.steps=8", f"audit.log={log}",
+            *words, ranks=0, log=FOLDER / f"{run.name}.log",
+            env={"TRIREME_FAULTS": f"{point}:0:1:stop"})
+        try:
+            self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]))
+            before = before or sha256(path)
+            path.write_text("{}\n")
+            os.kill(process.pid, signal.SIGCONT)
+            self.assertEqual(process.wait(120), 0, (FOLDER / f"{run.name}.log").read_text())
+        finally:
+            harness.end_group(process)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        return before, {line["event"]: line["details"] for line in lines if "details" in line}
+
+    def copy_of_run(self, name):
+        run = FOLDER / name
+        shutil.copytree(RUN, run)
+        (run / "DONE").unlink()
+        return run
+
+    def material(self, run, name):
+        statement = statements_of(run / "checkpoints/step-00000008", TRUST)[0]
+        return {each["name"]: each["digest"]["sha256"] for each in
+                statement["predicate"]["buildDefinition"]["resolvedDependencies"]}[name]
+
+    def test_parent(self):
+        run = self.copy_of_run("raced-parent")
+        path = run / "checkpoints/step-00000006/manifest.json"
+        loaded, events = self.replace_at("load.manifest", run, path)
+        self.assertEqual(self.material(run, "parent"), loaded)
+        self.assertEqual(events["checkpoint.resumed"]["manifest_sha256"], loaded)
+
+    def test_dataset(self):
+        data = FOLDER / "raced-data"
+        shutil.copytree(FOLDER / "data/train", data)
+        run = self.copy_of_run("raced-dataset")
+        loaded, _ = self.replace_at("data.open", run, data / "manifest.json", f"data.train={data}")
+        self.assertEqual(self.material(run, "data.train"), loaded)
+
+    def test_saved_step(self):
+        run = self.copy_of_run("raced-step")
+        path = run / "checkpoints/step-00000008/manifest.json"
+        saved, events = self.replace_at("ckpt.renamed", run, path)
+        self.assertEqual(events["checkpoint.saved"]["manifest_sha256"], saved)
+
+
 class Saves(unittest.TestCase):
     def test_killed_while_saving(self):
         for point in ("ckpt.manifest_write", "ckpt.provenance_written", "ckpt.manifest_written",

@@ -88,8 +88,10 @@ json disk_steps(const fs::path& folder, std::optional<std::int64_t> only,
       continue;
     }
     const std::string id = contents_id(*step.manifest);
-    found["steps"].push_back(
-        {{"step", step.step}, {"generation", step.manifest->generation}, {"id", id}});
+    found["steps"].push_back({{"step", step.step},
+                              {"generation", step.manifest->generation},
+                              {"id", id},
+                              {"sha256", step.manifest_sha256}});
     manifests.push_back({id, std::move(*step.manifest), step.path});
   }
   found["problems"] = shortened(std::move(problems), folder);
@@ -124,7 +126,7 @@ Inventory::Inventory(Communicator& comm, const NodeMap& nodes, const NodeMemory&
     const NodeInventory& inventory = inventories_.back();
     memory_is_damaged_ = memory_is_damaged_ || inventory.is_damaged;
     for (std::size_t i = 0; i < inventory.entries.size(); ++i) {
-      add({inventory.entries[i].name, inventory.entries[i].id, {{node, i}}, {}, leader});
+      add({inventory.entries[i].name, inventory.entries[i].id, {{node, i}}, {}, leader, {}});
     }
     for (const std::string& problem : inventory.problems) {
       problems_.push_back(fmt::format("memory of {}: {}", nodes.names[node], problem));
@@ -143,7 +145,10 @@ void Inventory::add(StepCandidate candidate) {
     return;
   }
   same->places.insert(same->places.end(), candidate.places.begin(), candidate.places.end());
-  same->disk = candidate.disk.empty() ? same->disk : candidate.disk;
+  if (!candidate.disk.empty()) {
+    same->disk = candidate.disk;
+    same->manifest_sha256 = candidate.manifest_sha256;
+  }
 }
 
 void Inventory::add_disk(const fs::path& folder, std::optional<std::int64_t> only) {
@@ -160,7 +165,8 @@ void Inventory::add_disk(const fs::path& folder, std::optional<std::int64_t> onl
          text_field(step, "id"),
          {},
          folder / step_folder_name(count_field(step, "step")),
-         0});
+         0,
+         text_field(step, "sha256")});
   }
   for (const json& line : array_field(found, "problems")) {
     problems_.push_back(line.get<std::string>());

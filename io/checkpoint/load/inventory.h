@@ -45,8 +45,9 @@ struct StepCandidate {
   MemoryStepName name;
   std::string id;
   std::vector<StepPlace> places;
-  std::filesystem::path disk;  // empty if the step is not on disk
-  int manifest_rank = 0;       // a rank that has the step's manifest
+  std::filesystem::path disk;   // empty if the step is not on disk
+  int manifest_rank = 0;        // a rank that has the step's manifest
+  std::string manifest_sha256;  // of the manifest's file on disk, as rank 0 read it; or empty
 };
 
 class Inventory {

@@ -78,6 +78,7 @@ Resumed result_of(Communicator& comm, const StepCandidate& step, Manifest manife
                   const LoadStats& stats) {
   Resumed resumed;
   resumed.folder = step.disk;
+  resumed.manifest_sha256 = step.manifest_sha256;
   resumed.manifest = std::move(manifest);
   resumed.load = stats;
   resumed.bytes = stats.bytes;

@@ -46,6 +46,7 @@ struct ResumeOptions {
 
 struct Resumed {
   std::filesystem::path folder;  // the step's folder on disk; empty if it is in memory only
+  std::string manifest_sha256;   // of the manifest's file there, as it was read for this load
   Manifest manifest;
   std::vector<std::string> skipped;  // steps that were not used, and why
   // Steps on disk among these whose manifest is valid but whose contents are damaged.

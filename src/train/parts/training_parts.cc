@@ -233,7 +233,8 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin) {
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(
       TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log, host.node,
-                                 host.mtbf_hours, host.audit, origin, host.keys});
+                                 host.mtbf_hours, host.audit, origin, host.keys,
+                                 dataset.manifest_sha256()});
 }
 
 void TrainingParts::resume() {
@@ -278,6 +279,7 @@ void TrainingParts::open_validation_set() {
                                 counted(samples, "sample"), config.train.eval_samples));
     }
     choices.prepare_evaluations(std::min(samples, config.train.eval_samples));
+    checkpoints->opened_validation(validation->manifest_sha256());
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {
@@ -286,6 +288,7 @@ void TrainingParts::open_validation_set() {
          error.exit_code() != ExitCode::io)) {
       throw;
     }
+    checkpoints->opened_validation("");
     if (world.rank() == 0) {
       host.log.warning(
           fmt::format("cannot use data.validation; the run continues without evaluations, and "

@@ -1,6 +1,8 @@
 #include "src/train/saving/checkpoint_provenance.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -21,14 +23,17 @@ std::string uri_of(const fs::path& path) {
   return file_uri(fs::absolute(path).lexically_normal().string());
 }
 
-Material manifest_in(const std::string& name, const fs::path& folder) {
-  const fs::path path = folder / kManifestName;
-  return {name, uri_of(path), sha256_hex(read_file(path))};
+constexpr const char* kTrain = "data.train";
+constexpr const char* kValidation = "data.validation";
+
+Material manifest_in(const std::string& name, const fs::path& folder, const std::string& sha256) {
+  return {name, uri_of(folder / kManifestName), sha256};
 }
 
 // The provenance of a dataset is named, too, so that its absence is seen later.
-std::vector<Material> dataset_in(const std::string& name, const fs::path& folder) {
-  std::vector<Material> materials = {manifest_in(name, folder)};
+std::vector<Material> dataset_in(const std::string& name, const fs::path& folder,
+                                 const std::string& manifest_sha256) {
+  std::vector<Material> materials = {manifest_in(name, folder, manifest_sha256)};
   const fs::path path = folder / kProvenanceName;
   std::error_code code;
   if (fs::exists(fs::symlink_status(path, code))) {
@@ -36,6 +41,10 @@ std::vector<Material> dataset_in(const std::string& name, const fs::path& folder
         {name + std::string(kProvenanceSuffix), uri_of(path), digest_file(path).sha256});
   }
   return materials;
+}
+
+void add(std::vector<Material>& materials, std::vector<Material> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(materials));
 }
 
 Material own_program() {
@@ -58,17 +67,18 @@ std::string as_in_json(const std::string& text) {
 
 }  // namespace
 
-CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOrigin& origin)
+CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOrigin& origin,
+                                           const std::string& train_manifest)
     : origin_(origin) {
   check(origin.key.has_value(), "provenance needs a key");
-  if (!config.data.train.empty()) {
-    common_.materials = dataset_in("data.train", config.data.train);
+  if (!train_manifest.empty()) {
+    common_.materials = dataset_in(kTrain, config.data.train, train_manifest);
   }
-  if (!config.data.validation.empty()) {
+  const fs::path& validation = config.data.validation;
+  if (!validation.empty()) {
     try {
-      for (Material& each : dataset_in("data.validation", config.data.validation)) {
-        common_.materials.push_back(std::move(each));
-      }
+      const std::string digest = sha256_hex(read_file(validation / kManifestName));
+      add(common_.materials, dataset_in(kValidation, validation, digest));
     } catch (const Error&) {
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
@@ -88,15 +98,25 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
   common_.started = origin.started;
 }
 
+void CheckpointProvenance::opened_validation(const fs::path& folder,
+                                             const std::string& manifest_sha256) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(common_.materials,
+                [](const Material& each) { return each.name.starts_with(kValidation); });
+  if (!manifest_sha256.empty()) {
+    add(common_.materials, dataset_in(kValidation, folder, manifest_sha256));
+  }
+}
+
 std::string CheckpointProvenance::resumed(const Resumed& resumed) {
-  const std::lock_guard<std::mutex> guard(parent_mutex_);
+  const std::lock_guard<std::mutex> guard(mutex_);
   ancestors_.clear();
   is_lineage_unreadable_ = false;
   if (resumed.folder.empty()) {  // the nodes' memory holds no file that could be checked later
     parent_ = Material{"parent", "memory:" + step_folder_name(resumed.manifest.meta.step), ""};
     return "";
   }
-  parent_ = manifest_in("parent", resumed.folder);
+  parent_ = manifest_in("parent", resumed.folder, resumed.manifest_sha256);
   const fs::path path = resumed.folder / kProvenanceName;
   std::error_code unknown;
   if (fs::symlink_status(path, unknown).type() == fs::file_type::not_found) {
@@ -118,8 +138,8 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
   return "";
 }
 
-std::string CheckpointProvenance::bundle(const Manifest& manifest,
-                                         std::string_view manifest_text) const {
+std::string CheckpointProvenance::bundle(const Manifest& manifest, std::string_view manifest_text) {
+  const std::lock_guard<std::mutex> guard(mutex_);
   Provenance provenance = common_;
   provenance.subjects.push_back({kManifestSubject, sha256_hex(manifest_text)});
   for (const StoredShard& shard : manifest.shards) {
@@ -128,16 +148,22 @@ std::string CheckpointProvenance::bundle(const Manifest& manifest,
   (*provenance.details)["step"] = manifest.meta.step;
   (*provenance.details)["generation"] = manifest.generation;
   provenance.finished = manifest.created;
-  const std::lock_guard<std::mutex> guard(parent_mutex_);
   if (parent_) {
     provenance.materials.push_back(*parent_);
   }
   if (is_lineage_unreadable_) {
     (*provenance.details)["lineage"] = kLineageUnreadable;
   }
-  return bundle_text(
+  std::string text = bundle_text(
       make_envelope(std::string(kStatementType), statement_text(provenance), &*origin_.key),
       ancestors_);
+  latest_ = {provenance.subjects.front().sha256, sha256_hex(text)};
+  return text;
+}
+
+StepDigests CheckpointProvenance::latest() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return latest_;
 }
 
 }  // namespace trireme

@@ -1,9 +1,11 @@
 // CheckpointProvenance says where the checkpoints of a run come from: for each save, a signed
 // statement (src/evidence/statement.h) about the files of the step, the datasets, the program, the
-// configuration and the parent. Rank 0 has it, owned by TrainingCheckpoints. The main thread calls
-// resumed() while a thread in the background may call bundle().
+// configuration and the parent. What this process has loaded is stated with the digests that it had
+// then: another file may have its name by now. Rank 0 has it, owned by TrainingCheckpoints. The
+// main thread calls the other functions while a thread in the background may call bundle().
 #pragma once
 
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,22 +33,37 @@ struct RunOrigin {
   std::optional<SigningKey> key = {};
 };
 
+// The SHA-256 of two files of a step.
+struct StepDigests {
+  std::string manifest;
+  std::string provenance;
+};
+
 class CheckpointProvenance {
  public:
-  // Computes the digests of the program and of the datasets' manifests, and leaves out a validation
-  // set that cannot be read. origin.key must be set.
-  CheckpointProvenance(const RunConfig& config, const RunOrigin& origin);
+  // Computes the digests of the program, of the validation set's manifest and of the datasets'
+  // provenance, and leaves out a validation set that cannot be read. origin.key must be set.
+  // train_manifest: the SHA-256 of the manifest with which data.train was opened; may be empty.
+  CheckpointProvenance(const RunConfig& config, const RunOrigin& origin,
+                       const std::string& train_manifest);
+
+  // Replaces what is stated about the validation set: it has been opened, with a manifest of this
+  // SHA-256, or the run goes on without it ("").
+  void opened_validation(const std::filesystem::path& folder, const std::string& manifest_sha256);
 
   // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.
   // Returns a warning if the lineage of that checkpoint is lost, else "".
   std::string resumed(const Resumed& resumed);
   // Returns the contents of the provenance file for a step.
-  std::string bundle(const Manifest& manifest, std::string_view manifest_text) const;
+  std::string bundle(const Manifest& manifest, std::string_view manifest_text);
+  // Returns the digests of the files for which bundle() was last called.
+  StepDigests latest() const;
 
  private:
   const RunOrigin& origin_;
-  Provenance common_;  // what all steps share
-  mutable std::mutex parent_mutex_;
+  mutable std::mutex mutex_;  // guards what follows
+  Provenance common_;         // what all steps share
+  StepDigests latest_;
   std::optional<Material> parent_;
   std::string ancestors_;               // the bundle of the parent
   bool is_lineage_unreadable_ = false;  // the parent has a bundle that cannot be read

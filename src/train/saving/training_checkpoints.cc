@@ -9,7 +9,7 @@
 
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
-#include "src/base/digest.h"
+#include "src/evidence/file_digests.h"
 #include "src/train/saving/finite_check.h"
 
 namespace trireme {
@@ -20,7 +20,8 @@ std::unique_ptr<CheckpointProvenance> provenance_of(const TrainingCheckpoints::P
   std::unique_ptr<CheckpointProvenance> provenance;
   if (parts.origin != nullptr) {
     run_on_root(parts.world, [&] {
-      provenance = std::make_unique<CheckpointProvenance>(parts.config, *parts.origin);
+      provenance =
+          std::make_unique<CheckpointProvenance>(parts.config, *parts.origin, parts.train_manifest);
       return std::string();
     });
   }
@@ -135,9 +136,15 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
       report_.warning(warning);
     }
   }
-  audit("checkpoint.resumed", resumed->folder,
+  audit("checkpoint.resumed", resumed->folder, {resumed->manifest_sha256, ""},
         {{"step", meta.step}, {"from_memory", resumed->from_memory}});
   return check_.counters(meta);
+}
+
+void TrainingCheckpoints::opened_validation(const std::string& manifest_sha256) {
+  if (provenance_ != nullptr) {
+    provenance_->opened_validation(parts_.config.data.validation, manifest_sha256);
+  }
 }
 
 std::vector<TensorBlock> TrainingCheckpoints::blocks_to_save() const {
@@ -350,6 +357,7 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   failure_ = outcome->durable ? "" : outcome->message;
   if (outcome->durable) {
     audit("checkpoint.saved", parts_.config.checkpoint_dir() / step_folder_name(outcome->step),
+          provenance_ == nullptr ? StepDigests() : provenance_->latest(),
           {{"step", outcome->step}, {"bytes", outcome->bytes}});
     durable_step_ = outcome->step;
     longest_save_seconds_ = std::max(longest_save_seconds_, outcome->seconds);
@@ -361,23 +369,24 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
 }
 
 // Records an event of a step on disk, with its folder and the digests of its manifest and of its
-// provenance, if it has one.
+// provenance, if it has one. Those that are not given are those of the files now.
 void TrainingCheckpoints::audit(std::string_view event, const std::filesystem::path& step_folder,
-                                nlohmann::ordered_json details) const {
+                                const StepDigests& digests, nlohmann::ordered_json details) const {
   if (!parts_.audit) {
     return;
   }
   if (!step_folder.empty()) {
-    details["folder"] = std::filesystem::absolute(step_folder).string();
-    try {
-      details["manifest_sha256"] = sha256_hex(read_file(step_folder / kManifestName));
-    } catch (const Error&) {
+    details["folder"] = std::filesystem::absolute(step_folder).lexically_normal().string();
+    const auto digest = [&](const std::string& known, std::string_view name) {
+      return known.empty() ? digest_file(step_folder / name).sha256 : known;
+    };
+    details["manifest_sha256"] = digest(digests.manifest, kManifestName);
+    if (details["manifest_sha256"] == "") {
       details["manifest_sha256"] = nullptr;  // retention may have deleted the step by now
     }
-    try {
-      details["provenance_sha256"] = sha256_hex(read_file(step_folder / kProvenanceName));
-    } catch (const Error&) {
-      // Without audit.key there is none.
+    details["provenance_sha256"] = digest(digests.provenance, kProvenanceName);
+    if (details["provenance_sha256"] == "") {
+      details.erase("provenance_sha256");  // without audit.key there is none
     }
   }
   parts_.audit(event, details);

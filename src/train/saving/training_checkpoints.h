@@ -41,6 +41,8 @@ class TrainingCheckpoints {
     std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit;
     const RunOrigin* origin;  // null on all ranks if no provenance is to be signed
     StepKeys* keys;           // null on all ranks if nothing is encrypted
+    // The SHA-256 of the manifest with which data.train was opened; empty without a dataset.
+    std::string train_manifest = {};
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -49,6 +51,9 @@ class TrainingCheckpoints {
   // from step `only` if given, and logs which steps it skipped. Returns nothing if the run starts
   // anew.
   std::optional<TrainingCounters> resume(std::optional<std::int64_t> only = std::nullopt);
+  // Notes for the provenance that data.validation was opened, with a manifest of this SHA-256, or
+  // that the run goes on without it (""). Not collective.
+  void opened_validation(const std::string& manifest_sha256);
   // Allocates the memory of snapshots, so that the first save stalls no longer than later ones.
   // Call it after resume().
   void reserve();
@@ -100,7 +105,7 @@ class TrainingCheckpoints {
   void save_in_memory(const CheckpointMeta& meta);
   void save_on_disk(const CheckpointMeta& meta);
   void audit(std::string_view event, const std::filesystem::path& step_folder,
-             nlohmann::ordered_json details) const;
+             const StepDigests& digests, nlohmann::ordered_json details) const;
   void note_disk(const std::optional<SaveOutcome>& outcome);
   void note_memory(const std::optional<SaveOutcome>& outcome);
 
