@@ -1,5 +1,6 @@
 // LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to
-// src/app; lineage.cc has what concerns checkpoints, and lineage_materials.cc the rest.
+// src/app; lineage_steps.cc has what concerns the steps of a folder, lineage_parents.cc the
+// checkpoints from which they were resumed, lineage_materials.cc what else they were made from.
 #pragma once
 
 #include <map>
@@ -52,6 +53,8 @@ class LineageWalk {
   std::map<std::string, std::vector<SignedStatement>> bundles_;          // by folder
 };
 
+// Returns a field of the statement's details as text, or "" if there is none.
+std::string detail_of(const Provenance& provenance, const char* name);
 // Returns what a statement says, for people.
 std::vector<std::string> facts_of(const SignedStatement& statement);
 

@@ -1,0 +1,97 @@
+// See lineage_walk.h.
+#include <algorithm>
+
+#include "io/checkpoint/folder_entries.h"
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/store.h"
+#include "src/app/lineage_walk.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+
+// Reports what is in a folder of checkpoints and no step, unless a run writes it there.
+void LineageWalk::stray(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const fs::file_status status = fs::symlink_status(path);
+  const auto transient = parse_transient_name(name);
+  const bool is_own = name == kLatestName || name == kGenerationName || name == kLockName;
+  if ((is_own && fs::is_regular_file(status)) || is_draft(path)) {
+    return;
+  }
+  if (!transient || !fs::is_directory(status)) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} was added: it is no step of this folder", path.string()));
+  } else if (transient->kind == TransientName::Kind::replaced) {
+    add_fault(ExitCode::refused,
+              fmt::format("{} was left by an interrupted save, and the next start of the run may "
+                          "make it step {}: it was not checked",
+                          path.string(), transient->step));
+  } else {
+    lineage.notes.push_back(fmt::format(
+        "{} is a save or a deletion that has not ended: it was not checked", path.string()));
+  }
+}
+
+void LineageWalk::steps_of(const fs::path& folder) {
+  std::vector<fs::path> steps;
+  std::vector<fs::path> strays;
+  for (const fs::path& path : folder_entries(folder)) {
+    (parse_step_folder_name(path.filename().string()) ? steps : strays).push_back(path);
+  }
+  std::sort(steps.begin(), steps.end());
+  std::sort(strays.begin(), strays.end());
+  if (steps.empty()) {
+    throw no_checkpoint_in(folder);
+  }
+  std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });
+  for (const fs::path& path : steps) {
+    if (fs::is_symlink(fs::symlink_status(path))) {
+      add_item(0, "checkpoint", path.string()).code = ExitCode::bad_data;
+      add_fault(ExitCode::bad_data,
+                fmt::format("{} is a symbolic link: a step of this folder was replaced by what is "
+                            "elsewhere",
+                            path.string()));
+    } else {
+      step(path, 0, "checkpoint");
+    }
+  }
+}
+
+void LineageWalk::step(const fs::path& path, int depth, const std::string& role) {
+  const std::string key = fs::weakly_canonical(path).string();
+  if (!seen_.insert("folder:" + key).second) {
+    add_item(depth, role, path.string()).summary = "see above";
+    return;
+  }
+  const std::size_t item = lineage.items.size();
+  const std::size_t first = lineage.faults.size();
+  add_item(depth, role, path.string());
+  const FolderCheck check =
+      check_folder(path, {options_.trusted, options_.threads, {std::string(kPinnedName)}});
+  take(check);
+  if (check.statements.empty()) {
+    end_item(item, first, "");
+    return;
+  }
+  bundles_[key] = check.statements;
+  const Provenance& own = check.statements[0].provenance;
+  const auto number = parse_step_folder_name(path.filename().string());
+  const std::string stated = detail_of(own, "step");
+  if (own.build_type != kTrainBuildType) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{}: the provenance is not that of a checkpoint", path.string()));
+  } else if (number && stated != std::to_string(*number)) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} holds step {}, as its provenance states: the folder was copied or "
+                          "renamed",
+                          path.string(), stated));
+  }
+  lineage.items[item].facts = facts_of(check.statements[0]);
+  end_item(
+      item, first,
+      fmt::format("{} as signed, {}", counted(check.files, "file"), format_bytes(check.bytes)));
+  materials(check.statements, 0, path, depth + 1);
+}
+
+}  // namespace trireme
