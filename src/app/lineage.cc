@@ -100,7 +100,11 @@ void LineageWalk::take(const FolderCheck& check) {
 
 // Returns where a material is now, or "" if its URI is not that of a file.
 fs::path LineageWalk::place_of(const Material& material) {
-  const std::string stated = path_of_uri(material.uri);
+  return place_now(path_of_uri(material.uri));
+}
+
+// Returns where that is what a statement places at `stated`.
+fs::path LineageWalk::place_now(const std::string& stated) {
   for (std::size_t i = 0; i < options_.moved.size() && !stated.empty(); ++i) {
     const auto& [from, to] = options_.moved[i];
     if (stated == from || stated.starts_with(from + "/")) {

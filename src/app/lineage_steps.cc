@@ -1,10 +1,14 @@
 // See lineage_walk.h.
 #include <algorithm>
+#include <charconv>
+
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/folder_entries.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "src/app/lineage_walk.h"
+#include "src/base/file.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -33,7 +37,60 @@ void LineageWalk::stray(const fs::path& path) {
   }
 }
 
+// Reports a step that was made for another folder of checkpoints, such as one of another run with
+// the same number. The user may have moved a single step on purpose.
+void LineageWalk::check_home(const fs::path& path, const Provenance& provenance) {
+  const std::string stated = path_of_uri(detail_of(provenance, "checkpoints"));
+  if (stated.empty()) {
+    if (is_whole_folder_) {
+      add_fault(ExitCode::refused,
+                fmt::format("{}: its provenance does not say for which folder it was made, since "
+                            "an older version has signed it: verify it by itself",
+                            path.string()));
+    }
+    return;
+  }
+  const fs::path folder = path.parent_path();
+  const fs::path now = place_now(stated);
+  std::error_code code;
+  if (fs::weakly_canonical(now, code) == fs::weakly_canonical(folder, code)) {
+    return;
+  }
+  if (is_whole_folder_) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} was made for {}: a step of another run was put here. If you have "
+                          "moved or copied the run, say so: --moved {}={}",
+                          path.string(), now.string(), stated, folder.string()));
+  } else {
+    lineage.notes.push_back(fmt::format("{} was made for {}", path.string(), now.string()));
+  }
+}
+
+// Each start of a run has a larger generation, and GENERATION holds the latest.
+void LineageWalk::check_generation(const fs::path& path, const Provenance& provenance) {
+  const fs::path file = path.parent_path() / kGenerationName;
+  const nlohmann::json& details = *provenance.details;
+  if (!details.contains("generation") || !details["generation"].is_number_integer()) {
+    return;
+  }
+  const auto generation = details["generation"].get<std::int64_t>();
+  std::int64_t latest = generation;
+  try {
+    const std::string text = read_file(file, 64);
+    (void)std::from_chars(text.data(), text.data() + text.size(), latest);
+  } catch (const Error&) {
+    return;  // a copy may lack it
+  }
+  if (generation > latest) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} was saved by start {} of its run, but {} counts {} starts: it comes "
+                          "from another run, or that file was changed",
+                          path.string(), generation, file.string(), latest));
+  }
+}
+
 void LineageWalk::steps_of(const fs::path& folder) {
+  is_whole_folder_ = true;
   std::vector<fs::path> steps;
   std::vector<fs::path> strays;
   for (const fs::path& path : folder_entries(folder)) {
@@ -86,6 +143,9 @@ void LineageWalk::step(const fs::path& path, int depth, const std::string& role)
               fmt::format("{} holds step {}, as its provenance states: the folder was copied or "
                           "renamed",
                           path.string(), stated));
+  } else if (depth == 0 && check.statements[0].signature.state == SignatureState::trusted) {
+    check_home(path, own);
+    check_generation(path, own);
   }
   lineage.items[item].facts = facts_of(check.statements[0]);
   end_item(

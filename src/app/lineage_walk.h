@@ -26,11 +26,14 @@ class LineageWalk {
 
  private:
   void stray(const std::filesystem::path& path);
+  void check_home(const std::filesystem::path& path, const Provenance& provenance);
+  void check_generation(const std::filesystem::path& path, const Provenance& provenance);
   LineageItem& add_item(int depth, const std::string& role, const std::string& place);
   void add_fault(ExitCode code, const std::string& what);
   void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);
   void take(const FolderCheck& check);
   std::filesystem::path place_of(const Material& material);
+  std::filesystem::path place_now(const std::string& stated);
   void materials(const std::vector<SignedStatement>& statements, std::size_t number,
                  const std::filesystem::path& folder, int depth);
   void parent(const std::vector<SignedStatement>& statements, std::size_t number,
@@ -47,6 +50,7 @@ class LineageWalk {
   void inputs(const std::vector<const Material*>& materials, int depth);
 
   LineageOptions options_;
+  bool is_whole_folder_ = false;  // whether all steps of a folder are verified, not a single one
   std::set<std::size_t> used_moves_;                                     // by number
   std::set<std::string> seen_;                                           // folders and materials
   std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest

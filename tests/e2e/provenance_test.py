@@ -296,7 +296,7 @@ class Saves(unittest.TestCase):
         self.assertIn("does not include that of", resumed.stderr)
         path.unlink()
         path.write_bytes(good)
-        code, found = verify(run)
+        code, found = verify(run, "--moved", f"{RUN}={run}")
         self.assertEqual(code, 66, found)
         self.assertIn("a run could not read", found["faults"][0]["what"])
 

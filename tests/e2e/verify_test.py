@@ -146,6 +146,33 @@ class Mutations(unittest.TestCase):
         shutil.copytree(self.steps / "step-00000002", self.step)
         self.expect(65, "holds step 2, as its provenance states")
 
+    def test_step_of_another_run(self):
+        other = FOLDER / "other-run"
+        harness.must(train(f"run.dir={other}", "train.seed=5", "train.steps=2", "audit.log="))
+        step = self.steps / "step-00000002"
+        shutil.rmtree(step)
+        shutil.copytree(other / "checkpoints/step-00000002", step)
+        self.expect(65, f"{step} was made for {other}/checkpoints: a step of another run",
+                    self.all / "run")
+        code, found = self.verify(step)
+        self.assertEqual(code, 0, found)
+        self.assertEqual(found["notes"], [f"{step} was made for {other}/checkpoints"])
+
+    def test_moved_run(self):
+        moved = self.all / "run"
+        code, found = verify(moved)
+        self.assertEqual(code, 65, found)
+        advice = f"--moved {RUN}/checkpoints={self.steps}"
+        self.assertTrue(found["faults"][0]["what"].endswith(advice), found)
+        self.assertEqual(verify(moved, *advice.split())[0], 0)
+        link = self.all / "link"
+        link.symlink_to(RUN)
+        self.assertEqual(verify(link)[0], 0)
+
+    def test_step_of_a_later_start(self):
+        (self.steps / "GENERATION").write_text("1\n")
+        self.expect(65, f"{self.step} was saved by start 2 of its run, but", self.all / "run")
+
     def test_cut_statement(self):
         text = (self.step / BUNDLE).read_text()
         (self.step / BUNDLE).write_text(text[:-1])
@@ -170,7 +197,7 @@ class Mutations(unittest.TestCase):
         shutil.copytree(RUN, run)
         (run / "DONE").unlink()
         harness.must(train(f"run.dir={run}", "train.steps=10", "audit.log="))
-        self.assertEqual(verify(run)[0], 0)
+        self.assertEqual(verify(run, "--moved", f"{RUN}={run}")[0], 0)
         path = run / "checkpoints/step-00000010" / BUNDLE
         path.write_text(path.read_text().splitlines(keepends=True)[0])
         self.expect(65, "has other lines about its ancestors", run)

@@ -19,9 +19,13 @@ namespace {
 
 constexpr const char* kOwnProgram = "/proc/self/exe";
 
-std::string uri_of(const fs::path& path) {
-  return file_uri(fs::absolute(path).lexically_normal().string());
+// Returns the absolute path without a slash at its end.
+std::string plain_path(const fs::path& path) {
+  const fs::path plain = fs::absolute(path).lexically_normal();
+  return (plain.has_filename() ? plain : plain.parent_path()).string();
 }
+
+std::string uri_of(const fs::path& path) { return file_uri(plain_path(path)); }
 
 constexpr const char* kTrain = "data.train";
 constexpr const char* kValidation = "data.validation";
@@ -87,7 +91,8 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
   const std::string text = as_in_json(origin.config_yaml);
   common_.materials.push_back({"config", uri_of(config.run_dir / "config.yaml"), sha256_hex(text)});
   *common_.parameters = {{"config", text}, {"arguments", origin.arguments}};
-  *common_.details = {{"run", fs::absolute(config.run_dir).lexically_normal().string()},
+  *common_.details = {{"run", plain_path(config.run_dir)},
+                      {"checkpoints", uri_of(config.checkpoint_dir())},
                       {"hosts", origin.hosts},
                       {"ranks", origin.ranks},
                       {"job", origin.job},
