@@ -43,6 +43,16 @@ struct ContextTraits {
 using EvpKey = UniqueHandle<KeyTraits>;
 using EvpContext = UniqueHandle<ContextTraits>;
 
+// The y coordinates of the eight points whose order divides 8, least significant byte first; x is 0
+// for the first two, and each other y has two x, which differ in the sign bit of the encoding.
+// 2^255 - 19 is the field's prime p.
+constexpr std::array<std::string_view, 5> kSmallOrder = {
+    "0100000000000000000000000000000000000000000000000000000000000000",   // 1
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",   // p - 1
+    "0000000000000000000000000000000000000000000000000000000000000000",   // 0: order 4
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",   // order 8
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"};  // order 8
+
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
@@ -136,6 +146,20 @@ std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN 
 
 PublicKey::PublicKey(const Bytes& bytes)
     : bytes_(bytes), id_(sha256_hex(der(kPublicPrefix, bytes.data(), bytes.size()))) {}
+
+bool PublicKey::is_weak(const Bytes& bytes) {
+  Bytes y = bytes;
+  y.back() &= 0x7f;
+  const bool is_at_least_p =
+      y.back() == 0x7f && y.front() >= 0xed &&
+      std::all_of(y.begin() + 1, y.end() - 1, [](unsigned char byte) { return byte == 0xff; });
+  std::string digits;
+  for (const unsigned char byte : y) {
+    digits += fmt::format("{:02x}", byte);
+  }
+  return is_at_least_p ||
+         std::find(kSmallOrder.begin(), kSmallOrder.end(), digits) != kSmallOrder.end();
+}
 
 bool PublicKey::verifies(std::string_view message, std::string_view signature) const {
   const EvpKey key(
@@ -251,6 +275,11 @@ std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::str
     const std::string raw = reader.contents(kPublicLabel, kPublicPrefix, PublicKey::kBytes);
     PublicKey::Bytes bytes{};
     std::copy(raw.begin(), raw.end(), bytes.begin());
+    if (PublicKey::is_weak(bytes)) {
+      reader.refuse(
+          "anyone can make signatures that this key accepts: its point has a small order, or its "
+          "encoding is not canonical; remove it, and ask where it came from");
+    }
     keys.push_back({PublicKey(bytes), std::exchange(name, "")});
   }
   if (keys.empty()) {

@@ -24,6 +24,9 @@ class PublicKey {
   using Bytes = std::array<unsigned char, kBytes>;
 
   explicit PublicKey(const Bytes& bytes);
+  // Returns whether the bytes are one of the encodings with which anyone can make signatures, or
+  // one that is not canonical: RFC 8032, section 5.1.3. No key generator returns such bytes.
+  static bool is_weak(const Bytes& bytes);
   // Returns 64 hexadecimal digits.
   const std::string& id() const { return id_; }
   bool verifies(std::string_view message, std::string_view signature) const;

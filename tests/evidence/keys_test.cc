@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/base64.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/base64.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -146,6 +146,37 @@ TEST(Keys, ATrustFileNamesItsKeys) {
   EXPECT_EQ(keys[0].key.id(), first.id());
   EXPECT_EQ(keys[1].name, "");
   EXPECT_EQ(keys[1].key.id(), second.id());
+}
+
+// The points of small order come from a computation in Python with the formulas of RFC 8032: L
+// times random points of the curve, where L is the order of the base point.
+TEST(Keys, ATrustFileHasNoKeyForWhichAnyoneCanSign) {
+  const auto key = [](const std::string& digits) {
+    const std::string bytes = from_hex(digits);
+    PublicKey::Bytes raw{};
+    std::copy(bytes.begin(), bytes.end(), raw.begin());
+    return PublicKey(raw);
+  };
+  const std::string zeros(60, '0');
+  const std::string ones(60, 'f');
+  const std::string forged = from_hex("01" + std::string(126, '0'));
+  EXPECT_TRUE(key("01" + zeros + "00").verifies("any message", forged));
+  for (const std::string& digits :
+       {"01" + zeros + "00", "ec" + ones + "7f", "00" + zeros + "00", "00" + zeros + "80",
+        std::string("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+        std::string("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85"),
+        std::string("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+        std::string("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa"),
+        // Not canonical: the sign of x = 0, and y from p on.
+        "01" + zeros + "80", "ec" + ones + "ff", "ed" + ones + "7f", "ed" + ones + "ff",
+        "ee" + ones + "7f", "ff" + ones + "7f", "ff" + ones + "ff"}) {
+    EXPECT_THAT([&] { (void)parse_trusted_keys("# Site\n" + key(digits).to_pem(), "trust.pem"); },
+                ThrowsMessage<DataError>(HasSubstr("anyone can make signatures")))
+        << digits;
+  }
+  for (const std::string& digits : {"eb" + ones + "7f", "02" + zeros + "00", "ed" + zeros + "7f"}) {
+    EXPECT_EQ(parse_trusted_keys(key(digits).to_pem(), "trust.pem").size(), 1U) << digits;
+  }
 }
 
 TEST(Keys, ATrustFileHasNothingElse) {
