@@ -147,6 +147,7 @@ void LineageWalk::step(const fs::path& path, int depth, const std::string& role)
     check_home(path, own);
     check_generation(path, own);
   }
+  check_ancestor_count(check.statements, path);
   lineage.items[item].facts = facts_of(check.statements[0]);
   end_item(
       item, first,

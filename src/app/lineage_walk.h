@@ -40,6 +40,16 @@ class LineageWalk {
               const std::filesystem::path& folder, int depth);
   std::optional<std::filesystem::path> find_parent(const Material& material,
                                                    const std::filesystem::path& folder);
+  void check_ancestor_count(const std::vector<SignedStatement>& statements,
+                            const std::filesystem::path& folder);
+  // A parent whose files are not there.
+  struct Gone {
+    const std::filesystem::path& child;  // the folder of the checkpoint that names it
+    std::size_t first_fault;             // of those that say so
+    int depth;
+  };
+  void gone_parent(const std::vector<SignedStatement>& statements, std::size_t number,
+                   const Gone& gone);
   void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
                        const std::filesystem::path& parent);
   void dataset_of(const Material& material, int depth);

@@ -74,12 +74,20 @@ std::vector<SignedStatement> parse_bundle(std::string_view text, const std::stri
   return statements;
 }
 
-std::string bundle_text(const Envelope& envelope, std::string_view ancestors) {
+std::string_view kept_ancestors(std::string_view parent_bundle) {
   std::size_t end = 0;
-  for (std::size_t lines = 0; lines < kMostAncestors && end < ancestors.size(); ++lines) {
-    end = std::min(ancestors.find('\n', end), ancestors.size() - 1) + 1;
+  for (std::size_t lines = 0; lines < kMostAncestors && end < parent_bundle.size(); ++lines) {
+    const std::size_t next = std::min(parent_bundle.find('\n', end), parent_bundle.size() - 1) + 1;
+    if (static_cast<std::int64_t>(next) > kMostAncestorBytes) {
+      break;
+    }
+    end = next;
   }
-  return to_text(envelope) + std::string(ancestors.substr(0, end));
+  return parent_bundle.substr(0, end);
+}
+
+std::string bundle_text(const Envelope& envelope, std::string_view ancestors) {
+  return to_text(envelope) + std::string(ancestors);
 }
 
 }  // namespace trireme

@@ -8,7 +8,8 @@
 //   line 3 ...   the parent's parent, and so on; at most kMostAncestors lines
 //
 // The lines of the ancestors are copies: they keep the lineage when the ancestors themselves have
-// been deleted. Pure functions.
+// been deleted. The first line states how many there are, so that none can be cut off. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,11 @@ namespace trireme {
 
 inline constexpr const char* kManifestSubject = "manifest.json";
 inline constexpr std::size_t kMostAncestors = 255;
-// A run copies no larger bundle of its parent into each of its checkpoints.
+// No larger bundle of a checkpoint is read.
 inline constexpr std::int64_t kMostBundleBytes = std::int64_t{16} << 20;
+// A run copies no more of its parent's bundle into each of its checkpoints, which leaves room for
+// the own line.
+inline constexpr std::int64_t kMostAncestorBytes = kMostBundleBytes / 2;
 
 struct SignedStatement {
   std::string line;  // as it stands in the file, without the line end
@@ -40,8 +44,10 @@ struct SignedStatement {
 std::vector<SignedStatement> parse_bundle(std::string_view text, const std::string& origin,
                                           const std::vector<TrustedKey>& trusted);
 
-// Returns the text of a bundle: a new line, then those of the ancestors, as far as they fit.
-// `ancestors` is the bundle of the parent, or "".
+// Returns the lines of the parent's bundle that its children repeat: from the newest on, as many as
+// are allowed.
+std::string_view kept_ancestors(std::string_view parent_bundle);
+// Returns the text of a bundle: a new line, then those of the ancestors, which may be "".
 std::string bundle_text(const Envelope& envelope, std::string_view ancestors);
 
 }  // namespace trireme

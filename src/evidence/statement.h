@@ -34,6 +34,9 @@ inline constexpr std::string_view kProvenanceSuffix = ".provenance";
 // the parent: then the lines of the ancestors are missing.
 inline constexpr std::string_view kLineageUnreadable = "unreadable";
 
+// The detail that says how many lines of ancestors follow the line of a checkpoint.
+inline constexpr const char* kAncestorsDetail = "ancestors";
+
 struct Subject {
   std::string name;    // path of a file, relative to the folder of the statement
   std::string sha256;  // 64 digits

@@ -17,30 +17,65 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// Each step of the chain was resumed from the one before, and its bundle has only its own line.
-TEST(Lineage, FollowsALimitedNumberOfParents) {
-  constexpr int kSteps = 1030;
-  const TempFolder folder;
-  const SigningKey key = SigningKey::generate();
-  const auto step = [&](int number) { return folder.path() / fmt::format("step-{:08}", number); };
-  for (int i = 1; i <= kSteps; ++i) {
-    fs::create_directory(step(i));
-    const std::string manifest = std::to_string(i);
-    std::ofstream(step(i) / kManifestSubject) << manifest;
+class LineageTest : public testing::Test {
+ protected:
+  fs::path step(int number) const { return folder_.path() / fmt::format("step-{:08}", number); }
+  // Returns the envelope of a step that was resumed from the one before, except for step 1.
+  // ancestors: what the statement says about them; negative if it says nothing.
+  Envelope envelope(int number, int ancestors) const {
     Provenance provenance;
-    provenance.subjects = {{kManifestSubject, sha256_hex(manifest)}};
-    (*provenance.details)["step"] = i;
-    (*provenance.details)["lineage"] = kLineageUnreadable;
-    provenance.builder = "urn:test";
-    if (i > 1) {
-      const fs::path parent = step(i - 1) / kManifestSubject;
-      provenance.materials = {
-          {"parent", file_uri(parent.string()), sha256_hex(std::to_string(i - 1))}};
+    provenance.subjects = {{kManifestSubject, sha256_hex(std::to_string(number))}};
+    (*provenance.details)["step"] = number;
+    (*provenance.details)["checkpoints"] = file_uri(folder_.path().string());
+    if (ancestors >= 0) {
+      (*provenance.details)[kAncestorsDetail] = ancestors;
+    } else {
+      (*provenance.details)["lineage"] = kLineageUnreadable;
     }
-    std::ofstream(step(i) / kProvenanceName)
-        << to_text(make_envelope(std::string(kStatementType), statement_text(provenance), &key));
+    provenance.builder = "urn:test";
+    if (number > 1) {
+      const fs::path parent = step(number - 1) / kManifestSubject;
+      provenance.materials = {
+          {"parent", file_uri(parent.string()), sha256_hex(std::to_string(number - 1))}};
+    }
+    return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   }
-  const Lineage lineage = walk_lineage(step(kSteps), {{{key.public_key(), "ours"}}, 1, {}});
+  void save(int number, const std::string& bundle) const {
+    fs::create_directory(step(number));
+    std::ofstream(step(number) / kManifestSubject) << number;
+    std::ofstream(step(number) / kProvenanceName) << bundle;
+  }
+  // Saves the steps 1 to `last`, each with the lines of its ancestors. Returns the last bundle.
+  std::string save_chain(int last) const {
+    std::string bundle;
+    for (int number = 1; number <= last; ++number) {
+      bundle = bundle_text(envelope(number, number - 1), bundle);
+      save(number, bundle);
+    }
+    return bundle;
+  }
+  Lineage walk(const fs::path& what) const {
+    return walk_lineage(what, {{{key_.public_key(), "ours"}}, 1, {}});
+  }
+  static std::string faults_of(const Lineage& lineage) {
+    std::string all;
+    for (const EvidenceFault& fault : lineage.faults) {
+      all += fault.what + "\n";
+    }
+    return all;
+  }
+
+  TempFolder folder_;
+  const SigningKey key_ = SigningKey::generate();
+};
+
+// Each bundle has only its own line.
+TEST_F(LineageTest, FollowsALimitedNumberOfParents) {
+  constexpr int kSteps = 1030;
+  for (int number = 1; number <= kSteps; ++number) {
+    save(number, to_text(envelope(number, -1)));
+  }
+  const Lineage lineage = walk(step(kSteps));
   EXPECT_EQ(lineage.files, 1025);
   EXPECT_EQ(lineage.code(), ExitCode::not_found);
   EXPECT_THAT(lineage.items.back().place, HasSubstr("step-00000005"));
@@ -48,6 +83,39 @@ TEST(Lineage, FollowsALimitedNumberOfParents) {
     return fault.what.find("more than 1024 generations") != std::string::npos;
   };
   EXPECT_EQ(std::count_if(lineage.faults.begin(), lineage.faults.end(), is_limit), 1);
+}
+
+TEST_F(LineageTest, FindsLinesThatWereCutOffAfterTheParentsAreGone) {
+  const std::string bundle = save_chain(4);
+  EXPECT_EQ(walk(step(4)).code(), ExitCode::ok);
+  for (int number = 1; number < 4; ++number) {
+    fs::remove_all(step(number));
+  }
+  const Lineage gone = walk(step(4));
+  EXPECT_EQ(gone.code(), ExitCode::not_found);
+  EXPECT_EQ(gone.faults.size(), 3U);
+  EXPECT_THAT(faults_of(gone), HasSubstr("line 2 of " + (step(4) / kProvenanceName).string() +
+                                         " still proves which files it had"));
+  std::size_t end = 0;
+  for (int lines = 1; lines < 4; ++lines) {
+    end = bundle.find('\n', end) + 1;
+    save(4, bundle.substr(0, end));
+    const Lineage cut = walk(step(4));
+    EXPECT_EQ(cut.code(), ExitCode::bad_data) << lines;
+    EXPECT_THAT(faults_of(cut), HasSubstr("states that there are 3: lines were removed"));
+  }
+}
+
+TEST_F(LineageTest, SaysWhatIsLeftOfAParentThatIsGone) {
+  for (const auto& [ancestors, what] :
+       {std::pair(0, "it had no provenance when a run was resumed from it: all that is signed of"),
+        std::pair(-1, "its provenance could not be read when a run was resumed from it: all")}) {
+    save(2, to_text(envelope(2, ancestors)));
+    const Lineage lineage = walk(step(2));
+    EXPECT_EQ(lineage.code(), ExitCode::not_found);
+    EXPECT_THAT(faults_of(lineage), HasSubstr(what));
+    EXPECT_THAT(faults_of(lineage), HasSubstr("had the SHA-256 " + sha256_hex("1")));
+  }
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ class Mutations(unittest.TestCase):
     def test_changed_lines(self):
         own, parent = (self.step / BUNDLE).read_text().splitlines(keepends=True)
         (self.step / BUNDLE).write_text(own)
-        self.expect(65, "has other lines about its ancestors")
+        self.expect(65, "has 0 lines about ancestors, but its first line states that there are 1: "
+                        "lines were removed at the end")
         (self.step / BUNDLE).write_text(parent + own)
         self.expect(65, "line 2 is not about the parent of line 1")
         (self.step / BUNDLE).write_text(own + parent + parent)
@@ -200,7 +201,7 @@ class Mutations(unittest.TestCase):
         self.assertEqual(verify(run, "--moved", f"{RUN}={run}")[0], 0)
         path = run / "checkpoints/step-00000010" / BUNDLE
         path.write_text(path.read_text().splitlines(keepends=True)[0])
-        self.expect(65, "has other lines about its ancestors", run)
+        self.expect(65, "lines were removed at the end", run)
 
     def signed_again(self, path, change, key=None):
         """Changes the first statement; without a key, the old signature remains."""
@@ -258,6 +259,7 @@ class Mutations(unittest.TestCase):
             for each in statement["predicate"]["buildDefinition"]["resolvedDependencies"]:
                 if each["name"] == "parent":
                     each["digest"]["sha256"] = "0" * 64
+            statement["predicate"]["buildDefinition"]["internalParameters"]["ancestors"] = 0
         path = self.step / BUNDLE
         path.write_text(path.read_text().splitlines(keepends=True)[0])
         self.signed_again(path, change_parent, KEY)
@@ -303,12 +305,25 @@ class Mutations(unittest.TestCase):
 
     def test_parent_that_is_gone(self):
         shutil.rmtree(self.steps / "step-00000004")
-        self.expect(66, "step-00000004 is gone, so that its files were not checked")
+        self.expect(66, "step-00000004 is gone, so that its files were not checked; line 2 of "
+                        f"{self.step / BUNDLE} still proves which files it had")
         code, found = self.verify(self.step, "--allow-missing")
         self.assertEqual(code, 0, found)
         own = (self.step / BUNDLE).read_text().splitlines(keepends=True)[0]
         (self.step / BUNDLE).write_text(own)
-        self.expect(66, "step-00000004 is gone, so that its files were not checked; nor is its")
+        self.expect(65, "lines were removed at the end")
+        self.assertEqual(self.verify(self.step, "--allow-missing")[0], 65)
+
+    def test_parent_without_provenance_that_is_gone(self):
+        run = FOLDER / "late-key"
+        harness.must(train(f"run.dir={run}", "train.steps=2", "audit.key=", "audit.log="))
+        (run / "DONE").unlink()
+        harness.must(train(f"run.dir={run}", "audit.log="))
+        steps = run / "checkpoints"
+        manifest = sha256(steps / "step-00000002/manifest.json")
+        shutil.rmtree(steps / "step-00000002")
+        self.expect(66, "it had no provenance when a run was resumed from it: all that is signed of "
+                        f"it is that its manifest had the SHA-256 {manifest}", run)
 
     def test_changed_dataset(self):
         manifest = self.all / "data/train/manifest.json"

@@ -54,9 +54,19 @@ TEST_F(BundleTest, HoldsTheAncestors) {
 TEST_F(BundleTest, DropsTheOldestAncestors) {
   std::string text;
   for (int i = 0; i < 300; ++i) {
-    text = bundle_text(envelope(i, &ours_), text);
+    text = bundle_text(envelope(i, &ours_), kept_ancestors(text));
   }
   EXPECT_EQ(parse(text).size(), kMostAncestors + 1);
+}
+
+TEST_F(BundleTest, KeepsAncestorsOfALimitedSize) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    lines += std::string((1 << 20) - 1, static_cast<char>('a' + i)) + "\n";
+  }
+  EXPECT_EQ(kept_ancestors(lines), lines.substr(0, 8 << 20));
+  EXPECT_EQ(kept_ancestors(std::string(9 << 20, 'x') + "\n"), "");
+  EXPECT_EQ(kept_ancestors(""), "");
 }
 
 TEST_F(BundleTest, TellsWhoHasSigned) {

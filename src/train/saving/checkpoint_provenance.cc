@@ -128,13 +128,13 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
     return "";
   }
   try {
-    std::string text = read_file(path, kMostBundleBytes);
+    const std::string text = read_file(path, kMostBundleBytes);
     const std::vector<SignedStatement> statements = parse_bundle(text, path.string(), {});
     const Subject* const manifest = statements[0].provenance.find_subject(kManifestSubject);
     if (manifest == nullptr || manifest->sha256 != parent_->sha256) {
       throw DataError(fmt::format("{} is about another checkpoint", path.string()));
     }
-    ancestors_ = std::move(text);
+    ancestors_ = kept_ancestors(text);
   } catch (const Error& error) {
     is_lineage_unreadable_ = true;
     return fmt::format("the provenance of later checkpoints does not include that of {}: {}",
@@ -156,6 +156,7 @@ std::string CheckpointProvenance::bundle(const Manifest& manifest, std::string_v
   if (parent_) {
     provenance.materials.push_back(*parent_);
   }
+  (*provenance.details)[kAncestorsDetail] = std::count(ancestors_.begin(), ancestors_.end(), '\n');
   if (is_lineage_unreadable_) {
     (*provenance.details)["lineage"] = kLineageUnreadable;
   }

@@ -65,7 +65,7 @@ class CheckpointProvenance {
   Provenance common_;         // what all steps share
   StepDigests latest_;
   std::optional<Material> parent_;
-  std::string ancestors_;               // the bundle of the parent
+  std::string ancestors_;               // lines of the parent's bundle
   bool is_lineage_unreadable_ = false;  // the parent has a bundle that cannot be read
 };
 
