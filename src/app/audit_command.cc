@@ -1,7 +1,8 @@
 #include "src/app/audit_command.h"
 
-#include <algorithm>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/evidence/audit_check.h"
+#include "src/evidence/audit_reader.h"
 
 namespace trireme {
 namespace {
@@ -61,7 +63,7 @@ std::string details_text(const nlohmann::json& details) {
 }
 
 // Returns null for what is no line of a log, such as JSON that is nested too deeply.
-nlohmann::json object_of(const std::string& line) {
+nlohmann::json object_of(std::string_view line) {
   try {
     return parse_json(line);
   } catch (const DataError&) {
@@ -70,7 +72,7 @@ nlohmann::json object_of(const std::string& line) {
 }
 
 // Prints one line of a log. Lines that cannot be read are for `audit verify` to complain about.
-void show_line(const std::string& line, std::int64_t number) {
+void show_line(std::string_view line, std::int64_t number) {
   const nlohmann::json object = object_of(line);
   if (!object.is_object()) {
     fmt::print("{:>6}  (no line of an audit log)\n", number);
@@ -85,34 +87,54 @@ void show_line(const std::string& line, std::int64_t number) {
              object.contains("details") ? details_text(object["details"]) : "");
 }
 
+// Returns whether the event of the line begins with `event`, or is no head if that is empty. Parses
+// the line only where its bytes do not tell.
+bool is_wanted(std::string_view line, const std::string& event) {
+  if (event.empty() && begins_as_head(line)) {
+    return false;
+  }
+  const std::string_view sought = event.empty() ? kHeadEvent : std::string_view(event);
+  const bool may_match = line.find(sought) != std::string_view::npos ||
+                         line.find('\\') != std::string_view::npos;  // as in "\u0068ead"
+  if (!may_match) {
+    return event.empty();
+  }
+  const nlohmann::json object = object_of(line);
+  const std::string found =
+      object.is_object() && object.contains("event") && object["event"].is_string()
+          ? object["event"].get<std::string>()
+          : "";
+  return event.empty() ? found != kHeadEvent : found.starts_with(event);
+}
+
 void show(const AuditOptions& options) {
-  const std::string text = read_file(options.file);
-  std::vector<std::pair<std::int64_t, std::string>> lines;
+  const auto print = [&](std::string_view line, std::int64_t number) {
+    if (options.json) {
+      fmt::print("{}\n", printable(line));
+    } else {
+      show_line(line, number);
+    }
+  };
+  const File file = File::open_to_read(options.file);
+  AuditReader reader(file, file.size());
+  std::deque<std::pair<std::int64_t, std::string>> last;
   std::int64_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
+  while (const std::optional<AuditReader::Line> line = reader.next()) {
     ++number;
-    const nlohmann::json object = object_of(line);
-    const std::string event =
-        object.is_object() && object.contains("event") && object["event"].is_string()
-            ? object["event"].get<std::string>()
-            : "";
-    const bool is_wanted =
-        options.event.empty() ? event != kHeadEvent : event.starts_with(options.event);
-    if (is_wanted) {
-      lines.emplace_back(number, std::move(line));
+    if (!is_wanted(line->text, options.event)) {
+      continue;
+    }
+    if (options.last == 0) {
+      print(line->text, number);
+    } else {
+      last.emplace_back(number, line->text);
+      if (std::ssize(last) > options.last) {
+        last.pop_front();
+      }
     }
   }
-  const std::size_t most =
-      options.last == 0 ? lines.size() : static_cast<std::size_t>(options.last);
-  for (std::size_t i = lines.size() - std::min(most, lines.size()); i < lines.size(); ++i) {
-    if (options.json) {
-      fmt::print("{}\n", printable(lines[i].second));
-    } else {
-      show_line(lines[i].second, lines[i].first);
-    }
+  for (const auto& [line_number, text] : last) {
+    print(text, line_number);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "src/evidence/audit_check.h"
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <thread>
 #include <unordered_map>
@@ -8,11 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
 
+#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/base/stopwatch.h"
+#include "src/evidence/audit_reader.h"
 
 namespace trireme {
 namespace {
@@ -21,23 +24,24 @@ using nlohmann::json;
 
 constexpr std::size_t kMostFindings = 20;  // a log with more of them is not worth listing
 constexpr double kMostWaitSeconds = 10;
-constexpr std::int64_t kMostLogBytes = std::int64_t{1} << 32;
 
 class Checker {
  public:
-  explicit Checker(const AuditDemands& demands) : demands_(demands) {}
-
-  AuditCheck check(std::string_view text) {
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      ++result_.lines;
-      next(text.substr(0, end));
-      if (end == std::string_view::npos) {
-        fault(result_.lines, "is incomplete: the log was cut within it, or its writer crashed");
-        break;
-      }
-      text.remove_prefix(end + 1);
+  explicit Checker(const AuditDemands& demands) : demands_(demands) {
+    for (const AuditHead& head : demands.heads) {
+      known_.try_emplace(head.seq);
     }
+  }
+
+  void add(const AuditReader::Line& line) {
+    ++result_.lines;
+    next(line);
+    if (!line.has_end) {
+      fault(result_.lines, "is incomplete: the log was cut within it, or its writer crashed");
+    }
+  }
+
+  AuditCheck finish() {
     settle_suspicion();
     note_unsigned();
     compare_heads();
@@ -53,19 +57,20 @@ class Checker {
     }
   }
 
-  void next(std::string_view line) {
+  void next(const AuditReader::Line& line) {
     const AuditHead last = result_.head;
-    result_.head = head_after(last, line);
+    result_.head =
+        line.is_too_long() ? AuditHead{last.seq + 1, line.sha256} : head_after(last, line.text);
     try {
-      if (std::ssize(line) > kMostAuditLineBytes) {
-        throw DataError(fmt::format("it has {} bytes", line.size()));
+      if (line.is_too_long()) {
+        throw DataError(fmt::format("it has {} bytes", line.bytes));
       }
-      const json object = parse_json(line);
+      const json object = parse_json(line.text);
       result_.head.seq = count_field(object, "seq");
       const std::string& event = text_field(object, "event");
       check_chain(last, text_field(object, "prev"));
       if (event == kHeadEvent) {
-        check_head(last, object, line);
+        check_head(last, object, line.text);
       } else {
         note_unsigned();
         event_ = result_.lines;
@@ -74,8 +79,44 @@ class Checker {
     } catch (const DataError& error) {
       fault(result_.lines, fmt::format("is no line of an audit log: {}", error.what()));
     }
-    line_of_.emplace(result_.head.sha256, result_.lines);
-    known_.emplace(result_.head.seq, result_.head.sha256);
+    note_digest();
+  }
+
+  void note_digest() {
+    const std::uint64_t beginning = beginning_of(result_.head.sha256);
+    digests_.push_back(beginning);
+    if (is_indexed_) {
+      line_of_.emplace(beginning, result_.lines);
+    }
+    const auto demanded = known_.find(result_.head.seq);
+    if (demanded != known_.end() && demanded->second.line == 0) {
+      demanded->second = {result_.head.sha256, result_.lines};
+    }
+  }
+
+  // Returns the number of the line with this digest, or 0. Only damaged logs need the index.
+  std::int64_t line_with(const std::string& digest) {
+    if (!is_indexed_) {
+      for (std::size_t i = 0; i < digests_.size(); ++i) {
+        line_of_.emplace(digests_[i], static_cast<std::int64_t>(i + 1));
+      }
+      is_indexed_ = true;
+    }
+    if (digest.size() != result_.head.sha256.size()) {
+      return 0;
+    }
+    const auto found = line_of_.find(beginning_of(digest));
+    return found == line_of_.end() ? 0 : found->second;
+  }
+
+  // Returns the first 16 digits as a number, or 0 if they are none. Two lines with the same number
+  // would only make a message about a fault less precise.
+  static std::uint64_t beginning_of(std::string_view digest) {
+    std::uint64_t value = 0;
+    const std::string_view digits = digest.substr(0, 16);
+    const auto [end, code] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    return code == std::errc() && end == digits.data() + digits.size() ? value : 0;
   }
 
   void check_chain(const AuditHead& last, const std::string& prev) {
@@ -89,8 +130,7 @@ class Checker {
       if (seq != last.seq + 1) {
         fault(line, fmt::format("has the number {} where {} is due", seq, last.seq + 1));
       }
-    } else if (line_of_.contains(prev)) {
-      const std::int64_t continued = line_of_.at(prev);
+    } else if (const std::int64_t continued = line_with(prev); continued != 0) {
       fault(line,
             fmt::format("continues line {}, as line {} does: the log was forked, or the lines "
                         "between were added later",
@@ -169,13 +209,13 @@ class Checker {
 
   void compare_heads() {
     for (const AuditHead& head : demands_.heads) {
-      const auto found = known_.find(head.seq);
-      if (found == known_.end()) {
+      const Known& found = known_.at(head.seq);
+      if (found.line == 0) {
         fault(result_.lines, fmt::format("is the last one, but a line with the number {} was "
                                          "written: the log was cut",
                                          head.seq));
-      } else if (found->second != head.sha256) {
-        fault(line_of_.at(found->second),
+      } else if (found.sha256 != head.sha256) {
+        fault(found.line,
               fmt::format("or a line before it was changed, and all lines after it with it: its "
                           "digest was once {}",
                           head.sha256));
@@ -185,8 +225,14 @@ class Checker {
 
   const AuditDemands& demands_;
   AuditCheck result_;
-  std::unordered_map<std::string, std::int64_t> line_of_;  // by digest
-  std::unordered_map<std::int64_t, std::string> known_;    // digests, by number
+  struct Known {
+    std::string sha256;
+    std::int64_t line = 0;  // 0 if there is no such line so far
+  };
+  std::unordered_map<std::int64_t, Known> known_;  // the lines that are demanded, by number
+  std::vector<std::uint64_t> digests_;             // their beginnings, of all lines
+  std::unordered_map<std::uint64_t, std::int64_t> line_of_;  // the same, if is_indexed_
+  bool is_indexed_ = false;
   std::string last_time_;
   std::int64_t event_ = 0;    // the line of an event that no trusted head has followed so far; or 0
   std::int64_t suspect_ = 0;  // a line that does not continue the one before it; or 0
@@ -196,28 +242,46 @@ class Checker {
 
 namespace {
 
-// Waits until no writer appends, for at most 10 s: another reader or a stopped writer may hold the
-// lock for ever, and a line that is half written is reported in any case.
-void wait_for_writer(const File& file) {
+// Returns the size of the log when no writer appends. Waits for at most 10 s: another reader or a
+// stopped writer may hold the lock for ever, and a line that is half written is reported in any
+// case. The lock is given back at once, since writers wait for it no longer than that.
+std::int64_t size_between_writes(const File& file) {
   const Stopwatch watch;
   while (::flock(file.fd(), LOCK_SH | LOCK_NB) != 0) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || watch.seconds() > kMostWaitSeconds) {
-      return;
+      return file.size();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  const std::int64_t bytes = file.size();
+  (void)::flock(file.fd(), LOCK_UN);
+  return bytes;
 }
 
 }  // namespace
 
 AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands) {
-  return Checker(demands).check(text);
+  Checker checker(demands);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    AuditReader::Line read{line.substr(0, kMostAuditLineBytes), std::ssize(line)};
+    read.sha256 = read.is_too_long() ? sha256_hex(line) : "";
+    read.has_end = end != std::string_view::npos;
+    checker.add(read);
+    text.remove_prefix(read.has_end ? end + 1 : text.size());
+  }
+  return checker.finish();
 }
 
 AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands& demands) {
   const File file = File::open_to_read(path);
-  wait_for_writer(file);
-  return check_audit_text(read_file(path, kMostLogBytes), demands);
+  AuditReader reader(file, size_between_writes(file));
+  Checker checker(demands);
+  while (const std::optional<AuditReader::Line> line = reader.next()) {
+    checker.add(*line);
+  }
+  return checker.finish();
 }
 
 }  // namespace trireme

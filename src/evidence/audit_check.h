@@ -37,7 +37,8 @@ struct AuditDemands {
 };
 
 AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);
-// Waits for a writer that is just appending.
+// Reads line by line. Waits for a writer that is just appending; what is appended later is not
+// read.
 AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands& demands);
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "src/evidence/audit_line.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <nlohmann/json.hpp>
@@ -67,6 +68,19 @@ std::string head_line(const AuditHead& last, const SigningKey& key) {
   const ordered_json payload = {
       {"seq", last.seq}, {"sha256", last.sha256}, {"time", utc_now()}, {"host", host_name()}};
   return head_line(last, make_envelope(std::string(kHeadType), dumped(payload), &key));
+}
+
+bool begins_as_head(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789";
+  const auto skip = [&line](std::string_view text) {
+    const bool is_there = line.starts_with(text);
+    line.remove_prefix(is_there ? text.size() : line.size());
+  };
+  skip("{\"seq\":");
+  line.remove_prefix(std::min(line.find_first_not_of(kDigits), line.size()));
+  skip(",\"prev\":\"");
+  line.remove_prefix(std::min(line.find_first_not_of(kHexDigits), line.size()));
+  return line.starts_with(fmt::format("\",\"event\":\"{}\",\"head\":", kHeadEvent));
 }
 
 AuditHead head_after(const AuditHead& last, std::string_view line) {

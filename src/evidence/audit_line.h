@@ -47,6 +47,8 @@ std::string event_line(const AuditHead& last, std::string_view event,
 std::string head_line(const AuditHead& last, const SigningKey& key);
 // Returns the line of a head with this envelope.
 std::string head_line(const AuditHead& last, const Envelope& envelope);
+// Returns whether the line begins as head_line() writes it. Then it is a head or no valid line.
+bool begins_as_head(std::string_view line);
 AuditHead head_after(const AuditHead& last, std::string_view line);
 
 }  // namespace trireme

@@ -304,6 +304,28 @@ class Mutations(unittest.TestCase):
         self.assertEqual(code, 77, found)
         self.assertIn("the event of line 11 has no signature", found["lack"])
 
+    def test_long_logs_need_little_memory(self):
+        log, last, text = FOLDER / "long.jsonl", "0" * 64, "x" * 1000
+        with log.open("w") as file:
+            for seq in range(64_000):
+                line = (f'{{"seq":{seq},"prev":"{last}","time":"","event":"test",'
+                        f'"details":{{"text":"{text}"}}}}')
+                file.write(line + "\n")
+                last = hashlib.sha256(line.encode()).hexdigest()
+        for words in (["verify"], ["show", "-n", "2"], ["show", "--json", "--event", "test"]):
+            with self.subTest(words):
+                peak = {}
+                for path in (FOLDER / "audit.jsonl", log):
+                    process = harness.start("audit", words[0], path, *words[1:], ranks=0,
+                                            log=FOLDER / "long.out")
+                    _, status, usage = os.wait4(process.pid, 0)
+                    process.returncode = os.waitstatus_to_exitcode(status)
+                    self.assertEqual(process.returncode, 0)
+                    peak[path] = usage.ru_maxrss  # in KiB
+                self.assertLess(peak[log] - peak[FOLDER / "audit.jsonl"], 16 << 10, peak)
+        found = json.loads(harness.run("audit", "verify", log, "--json").stdout)
+        self.assertEqual((found["lines"], found["head"]), (64_000, f"63999:{last}"))
+
     def test_other_keys(self):
         harness.must(harness.run("audit", "keygen", "--out", FOLDER / "other"))
         self.log.write_text("".join(self.good))

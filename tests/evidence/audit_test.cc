@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_log.h"
+#include "src/evidence/audit_reader.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -273,6 +275,61 @@ TEST_F(Audit, HostileTextsAreRefused) {
   EXPECT_EQ(check_audit_text("", {}).lines, 0);
   for (const char* const text : {"", "1", "1:", ":0", "-1:", "99999999999999999999:", "1:xyz"}) {
     EXPECT_THROW((void)parse_audit_head(text), ConfigError) << text;
+  }
+}
+
+TEST_F(Audit, AFileIsReadLikeItsText) {
+  const std::size_t most = kMostAuditLineBytes;
+  std::string chunks;
+  for (std::size_t bytes = 0; bytes < 3000; ++bytes) {  // line ends at every place in a chunk
+    chunks += std::string(bytes % 1500, 'c') + "\n";
+  }
+  for (const std::string& text :
+       {std::string(), std::string("\n"), std::string("\n\na"), std::string(most, 'a') + "\n",
+        std::string(most, 'a'), std::string(most + 1, 'a'), std::string(most + 1, 'a') + "\nb\n",
+        std::string(5 << 20, 'a') + "\nb", chunks, chunks + std::string(3 << 20, 'd')}) {
+    write_file_durably(path(), text);
+    const File file = File::open_to_read(path());
+    AuditReader reader(file, file.size());
+    std::string read;
+    std::vector<std::string> digests;
+    while (const auto line = reader.next()) {
+      const std::string whole = text.substr(read.size(), static_cast<std::size_t>(line->bytes));
+      EXPECT_EQ(line->text, std::string_view(whole).substr(0, most));
+      EXPECT_EQ(line->sha256, whole.size() > most ? sha256_hex(whole) : "");
+      read += whole + (line->has_end ? "\n" : "");
+    }
+    EXPECT_EQ(read, text);
+    const AuditCheck of_file = check_audit_log(path(), trusting());
+    const AuditCheck of_text = check_audit_text(text, trusting());
+    EXPECT_EQ(lines_of(of_file), lines_of(of_text));
+    EXPECT_EQ(of_file.head, of_text.head);
+    EXPECT_EQ(of_file.lines, of_text.lines);
+    EXPECT_EQ(of_file.faults_not_listed, of_text.faults_not_listed);
+  }
+}
+
+TEST_F(Audit, WhatIsAppendedDuringACheckIsNotRead) {
+  (void)six_lines();
+  const File file = File::open_to_read(path());
+  AuditReader reader(file, file.size());
+  AuditLog(path()).append("later", {{"n", 1}});
+  int lines = 0;
+  while (reader.next()) {
+    ++lines;
+  }
+  EXPECT_EQ(lines, 6);
+}
+
+TEST_F(Audit, LinesThatBeginAsHeadsAreHeads) {
+  signed_log().append("head.of.nothing",
+                      {{"event", "head"}, {"text", "\"event\":\"head\",\"head\":"}});
+  for (const std::string& line : lines()) {
+    EXPECT_EQ(begins_as_head(line), nlohmann::json::parse(line)["event"] == kHeadEvent) << line;
+  }
+  for (const char* const text :
+       {"", "{", "{\"seq\":", "{\"seq\":1,\"prev\":\"", "\",\"event\":\"head\","}) {
+    EXPECT_FALSE(begins_as_head(text)) << text;
   }
 }
 
