@@ -116,7 +116,7 @@ void show(const AuditOptions& options) {
     }
   };
   const File file = File::open_to_read(options.file);
-  AuditReader reader(file, file.size());
+  AuditReader reader(file, 0, file.size());
   std::deque<std::pair<std::int64_t, std::string>> last;
   std::int64_t number = 0;
   while (const std::optional<AuditReader::Line> line = reader.next()) {

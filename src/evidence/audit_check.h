@@ -40,5 +40,8 @@ AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);
 // Reads line by line. Waits for a writer that is just appending; what is appended later is not
 // read.
 AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands& demands);
+// Checks only the last lines, of about 1 MiB in all: whether they continue one another, and their
+// signatures. They are counted from the first of them.
+AuditCheck check_audit_end(const std::filesystem::path& path, const AuditDemands& demands);
 
 }  // namespace trireme

@@ -108,6 +108,21 @@ void write_lines(File& file, const std::string& lines, std::int64_t old_bytes) {
 AuditLog::AuditLog(std::filesystem::path path, std::optional<SigningKey> key)
     : path_(std::move(path)), key_(std::move(key)) {}
 
+void AuditLog::check() const {
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  std::error_code unknown;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path_, unknown))) {
+    const File file = File::open_to_append_unlinked(path_);
+    lock(file);
+    (void)read_tail(path_);
+  } else if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw_errno(errno, "create", path_);
+  }
+  if (const std::int64_t free = free_bytes(folder); free < kMostAuditLineBytes) {
+    throw IoError(fmt::format("{}: the disk has only {} bytes left", path_.string(), free));
+  }
+}
+
 AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json& details) {
   File file = File::open_to_append_unlinked(path_);
   lock(file);

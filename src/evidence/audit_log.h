@@ -24,6 +24,9 @@ class AuditLog {
   // has no locks; then the log is as before.
   AuditHead append(std::string_view event, const nlohmann::ordered_json& details);
 
+  // Throws what append() would throw, as far as that shows without writing.
+  void check() const;
+
   const std::filesystem::path& path() const { return path_; }
   const std::optional<SigningKey>& key() const { return key_; }
 

@@ -21,9 +21,10 @@ class AuditReader {
     bool is_too_long() const { return bytes > static_cast<std::int64_t>(text.size()); }
   };
 
-  // Reads the first `bytes` bytes of the file, which outlives this. What is appended meanwhile is
-  // not read.
-  AuditReader(const File& file, std::int64_t bytes) : file_(file), left_(bytes) {}
+  // Reads the bytes of the file, which outlives this, from `begin` to `end`. What is appended
+  // meanwhile is not read.
+  AuditReader(const File& file, std::int64_t begin, std::int64_t end)
+      : file_(file), left_(end - begin), offset_(begin) {}
 
   // Returns nothing at the end. The text is valid until the next call.
   std::optional<Line> next();
@@ -33,9 +34,9 @@ class AuditReader {
   Line rest_of_long_line();
 
   const File& file_;
-  std::int64_t left_;        // bytes that were not read so far
-  std::int64_t offset_ = 0;  // in the file, of the next read
-  std::string buffer_;       // from position_ on, what was read and not returned
+  std::int64_t left_;    // bytes that were not read so far
+  std::int64_t offset_;  // in the file, of the next read
+  std::string buffer_;   // from position_ on, what was read and not returned
   std::size_t position_ = 0;
   std::string long_line_;  // the beginning of the latest line that is too long
 };

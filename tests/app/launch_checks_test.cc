@@ -5,12 +5,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
 #include "src/app/command/version.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/evidence/audit_log.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unprivileged.h"
 
@@ -110,6 +112,59 @@ TEST_F(LaunchChecksTest, AFolderThatCannotBeMadeIsNamed) {
   const std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
   EXPECT_EQ(about("run.dir", found).size(), 1U);
   EXPECT_THAT(about("checkpoint.dir", found), IsEmpty());
+}
+
+TEST_F(LaunchChecksTest, AnAuditLogAndAKeyThatCannotBeUsedAreErrors) {
+  const fs::path log = folder_.path() / "audit.jsonl";
+  const fs::path key = folder_.path() / "key";
+  config_.data.train = folder_.path() / "none";
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const auto found = [&](const char* name) {
+    return about(name, LaunchChecks(config_, alone, places).host({}));
+  };
+  const auto expect = [&](const char* name, ExitCode code, const std::string& remedy) {
+    const std::vector<Finding> findings = found(name);
+    ASSERT_EQ(findings.size(), 1U) << name;
+    EXPECT_EQ(findings[0].severity, Severity::error);
+    EXPECT_EQ(findings[0].code, code) << findings[0].what;
+    EXPECT_THAT(findings[0].remedy, HasSubstr(remedy));
+  };
+  config_.audit.key = key;
+  expect("audit.key: ", ExitCode::not_found, "trireme audit keygen --out " + key.string());
+  SigningKey::generate().save(key);
+  EXPECT_THAT(found("audit."), IsEmpty());
+  fs::permissions(key, fs::perms::owner_read | fs::perms::group_read);
+  expect("audit.key: ", ExitCode::refused, "chmod 600");
+  fs::permissions(key, fs::perms::owner_read);
+  config_.audit.log = folder_.path() / "no/audit.jsonl";
+  expect("audit.log: ", ExitCode::not_found, "create the folder");
+  config_.audit.log = folder_.path();
+  expect("audit.log: ", ExitCode::refused, "append to");
+  config_.audit.log = log;
+  EXPECT_THAT(found("audit."), IsEmpty());
+  EXPECT_FALSE(fs::exists(log));
+  write_file_durably(log, "typo\n");
+  expect("audit.log: ", ExitCode::bad_data, "");
+  fs::remove(log);
+  AuditLog(log, SigningKey::load(key)).append("test", {{"n", 1}});
+  EXPECT_THAT(found("audit."), IsEmpty());
+}
+
+TEST_F(LaunchChecksTest, AnAuditLogWhoseEndWasChangedIsAWarning) {
+  config_.audit.log = folder_.path() / "audit.jsonl";
+  config_.audit.key = folder_.path() / "key";
+  SigningKey::generate().save(config_.audit.key);
+  AuditLog(config_.audit.log, SigningKey::load(config_.audit.key)).append("test", {{"n", 1}});
+  std::string text = read_file(config_.audit.log);
+  text[text.rfind("\"sig\":\"") + 9] ^= 1;
+  write_file_durably(config_.audit.log, text);
+  SelfCommunicator alone;
+  const std::vector<Finding> found =
+      about("audit.log: the last lines", LaunchChecks(config_, alone, places_on({"n1"})).host({}));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::warning);
+  EXPECT_THAT(found[0].remedy, HasSubstr("trireme audit verify"));
 }
 
 // A start from a given step does not look at other steps.

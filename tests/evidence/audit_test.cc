@@ -290,7 +290,7 @@ TEST_F(Audit, AFileIsReadLikeItsText) {
         std::string(5 << 20, 'a') + "\nb", chunks, chunks + std::string(3 << 20, 'd')}) {
     write_file_durably(path(), text);
     const File file = File::open_to_read(path());
-    AuditReader reader(file, file.size());
+    AuditReader reader(file, 0, file.size());
     std::string read;
     std::vector<std::string> digests;
     while (const auto line = reader.next()) {
@@ -312,13 +312,46 @@ TEST_F(Audit, AFileIsReadLikeItsText) {
 TEST_F(Audit, WhatIsAppendedDuringACheckIsNotRead) {
   (void)six_lines();
   const File file = File::open_to_read(path());
-  AuditReader reader(file, file.size());
+  AuditReader reader(file, 0, file.size());
   AuditLog(path()).append("later", {{"n", 1}});
   int lines = 0;
   while (reader.next()) {
     ++lines;
   }
   EXPECT_EQ(lines, 6);
+}
+
+TEST_F(Audit, TheEndOfALogIsChecked) {
+  EXPECT_THROW((void)check_audit_end(path(), {}), NotFound);
+  for (int i = 0; i < 6; ++i) {
+    signed_log().append("long", {{"text", std::string(kMostAuditLineBytes - 2000, 'x')}});
+    EXPECT_THAT(check_audit_end(path(), trusting()).faults, IsEmpty()) << i;
+  }
+  EXPECT_LT(check_audit_end(path(), trusting()).lines, 10);
+  const std::string good = read_file(path());
+  for (const std::size_t at : {good.find("xxx"), good.rfind("xxx"), good.rfind("\"sig\":\"") + 9}) {
+    std::string bad = good;
+    bad[at] = bad[at] == 'y' ? 'z' : 'y';
+    write_file_durably(path(), bad);
+    EXPECT_EQ(check_audit_end(path(), trusting()).faults.empty(), at < good.size() / 2) << at;
+  }
+}
+
+TEST_F(Audit, ALogIsCheckedWithoutWriting) {
+  AuditLog(path()).check();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  (void)six_lines();
+  const std::string good = read_file(path());
+  AuditLog(path()).check();
+  EXPECT_EQ(read_file(path()), good);
+  write_file_durably(path(), good + "typo\n");
+  EXPECT_THROW(AuditLog(path()).check(), DataError);
+  EXPECT_THROW(AuditLog(path().parent_path()).check(), PolicyError);
+  EXPECT_THROW(AuditLog("/nowhere/log").check(), NotFound);
+  EXPECT_THROW(AuditLog("/proc/log").check(), Error);
+  std::filesystem::remove(path());
+  std::filesystem::create_symlink("elsewhere", path());
+  EXPECT_THROW(AuditLog(path()).check(), PolicyError);
 }
 
 TEST_F(Audit, LinesThatBeginAsHeadsAreHeads) {

@@ -1,0 +1,78 @@
+#include "src/app/site/audit_checks.h"
+
+#include <optional>
+
+#include "src/base/error.h"
+#include "src/evidence/audit_check.h"
+#include "src/evidence/audit_log.h"
+
+namespace trireme {
+namespace {
+
+Finding finding_of(const char* key, const Error& error, const std::string& host,
+                   const std::string& remedy) {
+  Finding finding = error_of(error, host);
+  finding.what = fmt::format("{}: {}", key, finding.what);
+  finding.remedy = remedy;
+  return finding;
+}
+
+std::string remedy_for_key(const Error& error, const std::string& path) {
+  switch (error.exit_code()) {
+    case ExitCode::not_found:
+      return fmt::format("make a key with `trireme audit keygen --out {}`", path);
+    case ExitCode::refused:
+      return fmt::format("let the user of the run own {}, and nobody else read it: chmod 600",
+                         path);
+    default:
+      return "";  // the message says what to do
+  }
+}
+
+std::string remedy_for_log(const Error& error, const std::string& path) {
+  switch (error.exit_code()) {
+    case ExitCode::not_found:
+      return fmt::format("create the folder of {}, or name another file in audit.log", path);
+    case ExitCode::refused:
+      return fmt::format("let the user of the run append to {} and read it", path);
+    case ExitCode::io:
+      return "use a file system with room and with locks";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> check_audit(const AuditConfig& config, const std::string& host) {
+  std::vector<Finding> found;
+  AuditDemands demands;
+  if (!config.key.empty()) {
+    try {
+      demands.trusted.push_back({SigningKey::load(config.key).public_key(), "audit.key"});
+    } catch (const Error& error) {
+      found.push_back(
+          finding_of("audit.key", error, host, remedy_for_key(error, config.key.string())));
+    }
+  }
+  if (config.log.empty()) {
+    return found;
+  }
+  const std::string log = config.log.string();
+  try {
+    AuditLog(config.log).check();
+    if (!check_audit_end(config.log, demands).faults.empty()) {
+      found.push_back(warning_of(
+          fmt::format("audit.log: the last lines of {} were changed after they were written", log),
+          host,
+          fmt::format("examine it with `trireme audit verify {}`, keep it, and name a new file in "
+                      "audit.log",
+                      log)));
+    }
+  } catch (const Error& error) {
+    found.push_back(finding_of("audit.log", error, host, remedy_for_log(error, log)));
+  }
+  return found;
+}
+
+}  // namespace trireme
