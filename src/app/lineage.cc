@@ -182,16 +182,21 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
         "{} is not a folder: name a run, a checkpoint, a folder of checkpoints or a dataset",
         what.string()));
   }
+  const auto only_step = [&](const fs::path& path) {
+    if (!walk.step(path, 0, "checkpoint")) {
+      throw NotFound(fmt::format("{} was deleted during this check", path.string()));
+    }
+  };
   // A folder `checkpoints` that somebody has put into a step or a dataset must not hide it.
   std::error_code code;
   if (is_dataset_folder(folder)) {
     walk.dataset(folder, 0, "dataset");
   } else if (is_signed_or_step(folder)) {
-    walk.step(folder, 0, "checkpoint");
+    only_step(folder);
   } else if (fs::is_directory(folder / "checkpoints", code)) {
     walk.steps_of(folder / "checkpoints");
   } else if (is_step_folder(folder)) {
-    walk.step(folder, 0, "checkpoint");
+    only_step(folder);
   } else {
     walk.steps_of(folder);
   }

@@ -80,19 +80,19 @@ std::optional<fs::path> LineageWalk::find_parent(const Material& material, const
   for (const fs::path& candidate : {beside, stated.parent_path()}) {
     std::error_code code;
     if (fs::is_regular_file(fs::symlink_status(candidate / kManifestName, code))) {
-      if (digest_file(candidate / kManifestName).sha256 == material.sha256) {
+      const FileDigest digest = digest_file(candidate / kManifestName);
+      if (digest.sha256 == material.sha256) {
         return candidate;
       }
-      other = other ? other : candidate;
+      other = other || digest.code == ExitCode::not_found ? other : candidate;
     }
   }
   if (!other) {
     return std::nullopt;
   }
   // A run that goes back saves a step anew, which is no damage: then the new one is signed.
-  const FolderCheck check =
-      check_folder(*other, {options_.trusted, options_.threads, {std::string(kPinnedName)}});
-  if (!check.faults.empty()) {
+  const std::optional<FolderCheck> check = check_step(*other);
+  if (check && !check->faults.empty()) {
     add_fault(ExitCode::bad_data,
               fmt::format("{} was changed: it is not the checkpoint from which {} was made",
                           (*other / kManifestName).string(), folder.string()));
@@ -127,9 +127,9 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
     return;
   }
   const std::size_t first = lineage.faults.size();
-  if (const std::optional<fs::path> found = find_parent(material, folder)) {
+  const std::optional<fs::path> found = find_parent(material, folder);
+  if (found && step(*found, depth, "parent")) {
     known->second = found;
-    step(*found, depth, "parent");
     check_ancestors(statements, number, *found);
     return;
   }

@@ -1,8 +1,10 @@
 // See lineage_walk.h.
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "io/checkpoint/folder_entries.h"
 #include "io/checkpoint/names.h"
@@ -13,11 +15,53 @@
 
 namespace trireme {
 namespace fs = std::filesystem;
+namespace {
+
+// Changes when another folder takes the name, or when something in the folder is added or removed.
+struct FolderState {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  friend bool operator==(const FolderState&, const FolderState&) = default;
+};
+
+// Returns nothing if there is no such folder.
+std::optional<FolderState> state_of(const fs::path& folder) {
+  struct stat status {};
+  if (::lstat(folder.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    return std::nullopt;
+  }
+  return FolderState{status.st_dev, status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+}
+
+}  // namespace
+
+// Returns nothing if a live run has deleted the step, as its retention does, before all of it was
+// checked. A step that has changed meanwhile is checked again: the run may have saved it anew.
+std::optional<FolderCheck> LineageWalk::check_step(const fs::path& path) const {
+  constexpr int kMostTries = 3;
+  for (int tries = 1;; ++tries) {
+    const std::optional<FolderState> before = state_of(path);
+    if (!before) {
+      return std::nullopt;
+    }
+    FolderCheck check =
+        check_folder(path, {options_.trusted, options_.threads, {std::string(kPinnedName)}});
+    const std::optional<FolderState> after = state_of(path);
+    if (check.faults.empty() || after == before || (after && tries == kMostTries)) {
+      return check;
+    }
+  }
+}
 
 // Reports what is in a folder of checkpoints and no step, unless a run writes it there.
 void LineageWalk::stray(const fs::path& path) {
   const std::string name = path.filename().string();
   const fs::file_status status = fs::symlink_status(path);
+  if (!fs::exists(status)) {
+    return;  // what a live run writes or deletes may be gone by now
+  }
   const auto transient = parse_transient_name(name);
   const bool is_own = name == kLatestName || name == kGenerationName || name == kLockName;
   if ((is_own && fs::is_regular_file(status)) || is_draft(path)) {
@@ -101,7 +145,7 @@ void LineageWalk::steps_of(const fs::path& folder) {
   if (steps.empty()) {
     throw no_checkpoint_in(folder);
   }
-  std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });
+  std::size_t deleted = 0;
   for (const fs::path& path : steps) {
     if (fs::is_symlink(fs::symlink_status(path))) {
       add_item(0, "checkpoint", path.string()).code = ExitCode::bad_data;
@@ -109,27 +153,39 @@ void LineageWalk::steps_of(const fs::path& folder) {
                 fmt::format("{} is a symbolic link: a step of this folder was replaced by what is "
                             "elsewhere",
                             path.string()));
-    } else {
-      step(path, 0, "checkpoint");
+    } else if (!step(path, 0, "checkpoint")) {
+      ++deleted;
+      lineage.notes.push_back(fmt::format(
+          "{} was deleted during this check, as a run does (checkpoint.keep)", path.string()));
     }
   }
+  if (deleted == steps.size()) {
+    throw NotFound(
+        fmt::format("{}: all steps were deleted during this check; repeat it", folder.string()));
+  }
+  // Last, since a save or deletion in progress may have ended by now.
+  std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });
 }
 
-void LineageWalk::step(const fs::path& path, int depth, const std::string& role) {
+bool LineageWalk::step(const fs::path& path, int depth, const std::string& role) {
   const std::string key = fs::weakly_canonical(path).string();
   if (!seen_.insert("folder:" + key).second) {
     add_item(depth, role, path.string()).summary = "see above";
-    return;
+    return true;
   }
+  const std::optional<FolderCheck> found = check_step(path);
+  if (!found) {
+    seen_.erase("folder:" + key);
+    return false;
+  }
+  const FolderCheck& check = *found;
   const std::size_t item = lineage.items.size();
   const std::size_t first = lineage.faults.size();
   add_item(depth, role, path.string());
-  const FolderCheck check =
-      check_folder(path, {options_.trusted, options_.threads, {std::string(kPinnedName)}});
   take(check);
   if (check.statements.empty()) {
     end_item(item, first, "");
-    return;
+    return true;
   }
   bundles_[key] = check.statements;
   const Provenance& own = check.statements[0].provenance;
@@ -153,6 +209,7 @@ void LineageWalk::step(const fs::path& path, int depth, const std::string& role)
       item, first,
       fmt::format("{} as signed, {}", counted(check.files, "file"), format_bytes(check.bytes)));
   materials(check.statements, 0, path, depth + 1);
+  return true;
 }
 
 }  // namespace trireme

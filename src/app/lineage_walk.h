@@ -16,7 +16,8 @@ class LineageWalk {
   explicit LineageWalk(LineageOptions options) : options_(std::move(options)) {}
 
   void steps_of(const std::filesystem::path& folder);
-  void step(const std::filesystem::path& path, int depth, const std::string& role);
+  // Returns false, and reports nothing, if the step has been deleted meanwhile.
+  bool step(const std::filesystem::path& path, int depth, const std::string& role);
   void dataset(const std::filesystem::path& path, int depth, const std::string& role);
 
   // Adds a note for each of LineageOptions::moved that has found nothing.
@@ -26,6 +27,7 @@ class LineageWalk {
 
  private:
   void stray(const std::filesystem::path& path);
+  std::optional<FolderCheck> check_step(const std::filesystem::path& path) const;
   void check_home(const std::filesystem::path& path, const Provenance& provenance);
   void check_generation(const std::filesystem::path& path, const Provenance& provenance);
   LineageItem& add_item(int depth, const std::string& role, const std::string& place);

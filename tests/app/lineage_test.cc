@@ -1,13 +1,16 @@
 #include "src/app/lineage.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/lineage_walk.h"
 #include "src/base/digest.h"
 #include "tests/support/temp_folder.h"
 
@@ -116,6 +119,38 @@ TEST_F(LineageTest, SaysWhatIsLeftOfAParentThatIsGone) {
     EXPECT_THAT(faults_of(lineage), HasSubstr(what));
     EXPECT_THAT(faults_of(lineage), HasSubstr("had the SHA-256 " + sha256_hex("1")));
   }
+}
+
+TEST_F(LineageTest, AStepThatIsGoneIsNoDamage) {
+  LineageWalk walk({{{key_.public_key(), "ours"}}, 1, {}});
+  EXPECT_FALSE(walk.step(step(7), 0, "checkpoint"));
+  EXPECT_TRUE(walk.lineage.faults.empty());
+  EXPECT_TRUE(walk.lineage.items.empty());
+  save(7, to_text(envelope(7, 0)));
+  EXPECT_TRUE(walk.step(step(7), 0, "checkpoint"));
+}
+
+// Deletes steps as the retention of a live run does.
+TEST_F(LineageTest, ARunThatDeletesStepsMeanwhileIsNoDamage) {
+  constexpr int kSteps = 60;
+  (void)save_chain(kSteps);
+  std::atomic<bool> ends = false;
+  std::thread retention([&] {
+    for (int number = 1; number < kSteps; ++number) {
+      const fs::path trash = folder_.path() / fmt::format(".trash-{}-1", number);
+      fs::rename(step(number), trash);
+      fs::remove_all(trash);
+    }
+    ends = true;
+  });
+  bool has_ended = false;
+  while (!has_ended) {
+    has_ended = ends;
+    for (const EvidenceFault& fault : walk(folder_.path()).faults) {
+      EXPECT_EQ(fault.code, ExitCode::not_found) << fault.what;
+    }
+  }
+  retention.join();
 }
 
 }  // namespace
