@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ constexpr std::int64_t kChunkBytes = std::int64_t{1} << 20;
 bool AuditReader::read_more() {
   buffer_.erase(0, position_);
   position_ = 0;
-  const std::int64_t wanted = std::min(left_, kChunkBytes);
+  const std::int64_t wanted = std::min(left_, kReadBytes);
   const std::size_t before = buffer_.size();
   buffer_.resize(before + static_cast<std::size_t>(wanted));
   const std::int64_t got = file_.read_at(offset_, buffer_.data() + before, wanted);
