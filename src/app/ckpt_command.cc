@@ -212,7 +212,7 @@ CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char
   return command;
 }
 
-void add_ckpt_command(CommandLine& app, int& exit_code) {
+void add_ckpt_command(CommandLine& app, int& exit_code, AuditTrail& audit) {
   CommandLine& ckpt = app.add_command("ckpt", "List, check, compare and delete checkpoints");
   ckpt.require_command();
   ckpt.footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
@@ -237,7 +237,7 @@ void add_ckpt_command(CommandLine& app, int& exit_code) {
 
   add_ckpt_verify(ckpt, options, exit_code);
   add_ckpt_digest(ckpt, options);
-  add_ckpt_prune(ckpt, options);
+  add_ckpt_prune(ckpt, options, audit);
 }
 
 }  // namespace trireme

@@ -17,6 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
+// More are counted only, since a line of the audit log has a limited length.
+constexpr std::size_t kMostRecorded = 1000;
+
 // Part of the name of a step that is being deleted. Every run that starts removes such remains.
 constexpr std::int64_t kNoGeneration = 0;
 
@@ -57,14 +60,26 @@ ordered_json to_json(const PrunePlan& plan, const std::vector<fs::path>& pruned,
           {"kept", plan.steps.size() - pruned.size()}};
 }
 
+// Adds a deleted step to what the end of this command records.
+void record(const PrunePlan& plan, const fs::path& path, std::size_t number, nlohmann::json& end) {
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                 [&](const StepFolder& each) { return each.path == path; });
+  end["folder"] = fs::absolute(path).lexically_normal().parent_path().string();
+  end["deleted"] = number;
+  if (number <= kMostRecorded) {
+    end["steps"].push_back({{"step", step->step}, {"manifest_sha256", step->manifest_sha256}});
+  }
+}
+
 // Appends each deleted step to `deleted`, so that the caller can report them after an error.
-void delete_steps(const PrunePlan& plan, const CkptOptions& options,
+void delete_steps(const PrunePlan& plan, const CkptOptions& options, AuditTrail& audit,
                   std::vector<fs::path>& deleted) {
   refuse_beside_run(clean_path(options), false);
   for (const fs::path& path : plan.doomed) {
     refuse_beside_run(clean_path(options), !deleted.empty());
     delete_step(path, kNoGeneration);
     deleted.push_back(path);
+    record(plan, path, deleted.size(), *audit.end_details());
     if (!options.json) {
       fmt::print("deleted {}\n", printable(path.string()));
     }
@@ -77,7 +92,7 @@ void print_plan(const PrunePlan& plan) {
   }
 }
 
-void prune(const CkptOptions& options) {
+void prune(const CkptOptions& options, AuditTrail& audit) {
   const PrunePlan plan(options);
   if (is_step_folder(clean_path(options))) {
     throw ConfigError(fmt::format(
@@ -90,7 +105,7 @@ void prune(const CkptOptions& options) {
   } else {
     std::vector<fs::path> deleted;
     try {
-      delete_steps(plan, options, deleted);
+      delete_steps(plan, options, audit, deleted);
     } catch (const Error&) {
       if (options.json && !deleted.empty()) {
         print_json(to_json(plan, deleted, false));
@@ -108,7 +123,8 @@ void prune(const CkptOptions& options) {
 
 }  // namespace
 
-void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options) {
+void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                    AuditTrail& audit) {
   CommandLine& command = add_ckpt_subcommand(
       ckpt, "prune",
       "Delete old checkpoints, except pinned and damaged ones. Exits with 77 and deletes nothing "
@@ -121,7 +137,7 @@ void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& optio
                      "Also keep the steps divisible by N; 0 = none");
   command.add_flag("--dry-run", options->dry_run, "Only print what would be deleted");
   command.add_flag("--json", options->json, "Print JSON");
-  command.callback([options] { prune(*options); });
+  command.callback([options, &audit] { prune(*options, audit); });
 }
 
 }  // namespace trireme

@@ -31,7 +31,8 @@ CommandLine& add_ckpt_subcommand(
 void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
                      int& exit_code);
 void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
-void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
+void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                    AuditTrail& audit);
 
 // Finds the checkpoint that DIR names: DIR itself, or the newest valid checkpoint in it. Prints to
 // stderr why newer ones were skipped.

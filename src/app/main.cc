@@ -73,7 +73,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_generate_command(cli, context);
   add_data_command(
       cli, [&context]() -> Communicator& { return context.session().world(); }, context.exit_code);
-  add_ckpt_command(cli, context.exit_code);
+  add_ckpt_command(cli, context.exit_code, context.audit);
   add_bench_command(cli, context);
   add_compare_command(cli, context.exit_code);
   add_history_command(cli, context.exit_code);
@@ -129,6 +129,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   // This `try` is within the lifetime of the MPI session, so that an error aborts the job instead
   // of waiting for ranks that never arrive.
   try {
+    context.arguments = arguments;
     context.audit.begin_if_audited(arguments, environ);
     cli.parse(arguments);
     flush_standard_output();

@@ -36,7 +36,7 @@ RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& 
 }
 
 nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin) {
-  return {{"run", std::filesystem::absolute(config.run_dir).string()},
+  return {{"run", std::filesystem::absolute(config.run_dir).lexically_normal().string()},
           {"arguments", origin.arguments},
           {"ranks", origin.ranks},
           {"hosts", origin.hosts},

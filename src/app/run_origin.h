@@ -13,6 +13,7 @@
 namespace trireme {
 
 // Loads audit.key if the configuration names one: throws what SigningKey::load() throws.
+// arguments: those of the command line.
 RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& arguments,
                     const std::vector<RankPlace>& places);
 

@@ -240,7 +240,7 @@ void TrainStart::run() {
 // Records the start in the site's audit log. If that fails, no rank starts.
 void TrainStart::begin_audit(const LoadedConfig& loaded) {
   run_on_root(world(), [&] {
-    origin_ = origin_of(loaded, options_.arguments, context_.session().places());
+    origin_ = origin_of(loaded, context_.arguments, context_.session().places());
     context_.audit.begin(loaded.config.audit, "train", start_details(loaded.config, origin_));
     return std::string();
   });

@@ -30,7 +30,8 @@ struct Result {
 Result run(const std::string& arguments) {
   Result result;
   CommandLine app("", "trireme");
-  add_ckpt_command(app, result.code);
+  AuditTrail audit;
+  add_ckpt_command(app, result.code, audit);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {

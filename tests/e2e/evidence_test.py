@@ -104,6 +104,8 @@ class Events(unittest.TestCase):
                                               "checkpoint.saved", "train.end"])
         by_event = {line["event"]: line["details"] for line in lines_of(log) if "details" in line}
         self.assertEqual(by_event["train.start"]["ranks"], 2)
+        self.assertEqual(by_event["train.start"]["run"], str(FOLDER / "run"))
+        self.assertEqual(by_event["train.start"]["arguments"], ["train", str(FOLDER / "run.yaml")])
         self.assertEqual(by_event["train.end"]["code"], 0)
         manifest = FOLDER / "run/checkpoints/step-00000004/manifest.json"
         self.assertEqual(by_event["checkpoint.saved"]["manifest_sha256"],
@@ -166,6 +168,39 @@ class Events(unittest.TestCase):
         self.assertEqual(events_of(log)[1:], ["launch.start", "train.start", "checkpoint.saved",
                                               "checkpoint.saved", "train.end", "launch.end"])
         harness.must(harness.run("audit", "verify", log, "--trust", FOLDER / "key.pub"))
+        start = lines_of(log)[2]["details"]
+        self.assertEqual(start["arguments"][:4], ["launch", "--ranks-per-node", "2", "--"])
+        self.assertEqual(start["run"], str(FOLDER / "launched"))
+
+    def test_relative_folders_are_recorded_as_absolute_ones(self):
+        log = FOLDER / "relative.jsonl"
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        (FOLDER / "inside").mkdir()
+        os.chdir(FOLDER / "inside")
+        harness.must(harness.run("launch", "--", "train", "../run.yaml", f"audit.log={log}",
+                                 "run.dir=../beside"))
+        for line in lines_of(log):
+            if line["event"] in ("launch.start", "train.start", "checkpoint.saved"):
+                place = line["details"].get("run") or line["details"]["folder"]
+                self.assertTrue(place.startswith(str(FOLDER / "beside")), line)
+
+    def test_pruning_names_what_it_deletes(self):
+        log = FOLDER / "prune.jsonl"
+        run = FOLDER / "to-prune"
+        harness.must(harness.run("train", FOLDER / "run.yaml", f"run.dir={run}", "train.steps=8",
+                                 "checkpoint.keep=9", "audit.log="))
+        steps = run / "checkpoints"
+        digests = [hashlib.sha256((steps / f"step-0000000{n}/manifest.json").read_bytes())
+                   .hexdigest() for n in (2, 4)]
+        harness.must(harness.run("ckpt", "prune", "--keep", 2, steps,
+                                 env={"TRIREME_AUDIT__LOG": str(log)}))
+        end = lines_of(log)[-1]
+        self.assertEqual(end["event"], "ckpt.prune.end")
+        self.assertEqual(end["details"]["folder"], str(steps))
+        self.assertEqual(end["details"]["deleted"], 2)
+        self.assertEqual({each["step"]: each["manifest_sha256"]
+                          for each in end["details"]["steps"]}, dict(zip((2, 4), digests)))
 
     def test_nothing_runs_unrecorded(self):
         for log, code in [("/dev/full", 77), (FOLDER / "no/folder/log", 66), (FOLDER, 77)]:

@@ -23,6 +23,7 @@ class AppContext {
   bool has_session() const { return session_ != nullptr; }
 
   int exit_code = 0;
+  std::vector<std::string> arguments;  // of the command line
   // Says where a failure is recorded, once that is known.
   std::optional<RunDirectory> run;
   RunStatus status;

@@ -12,6 +12,7 @@
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/version.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/printable.h"
 
 namespace trireme {
@@ -146,6 +147,7 @@ void AuditTrail::end(int code, std::string_view kind, std::string_view what) {
     });
     details["message"] = repeats ? "not recorded, because it may repeat a prompt" : what;
   }
+  details.update(ordered_json(*end_details_));
   note(event_name(command_, code == static_cast<int>(ExitCode::refused) ? "refused" : "end"),
        details);
   log_.reset();

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/base/json_value.h"
 #include "src/evidence/audit_log.h"
 #include "src/train/run/run_config.h"
 
@@ -30,11 +31,14 @@ class AuditTrail {
   // Records COMMAND.refused if the code is 77, else COMMAND.end. Later calls do nothing.
   void end(int code, std::string_view kind = "", std::string_view what = "");
   bool is_active() const { return log_ != nullptr; }
+  // What the last event says besides the code and the error, such as what was deleted.
+  JsonValue& end_details() { return end_details_; }
 
  private:
   std::unique_ptr<AuditLog> log_;
   std::string command_;
   std::vector<std::string> hidden_;  // texts that no message may repeat
+  JsonValue end_details_;
 };
 
 struct RecordedArguments {

@@ -88,8 +88,10 @@ void add_launch_command(CommandLine& app, AppContext& context) {
   command.callback([&command, o, &context] {
     if (!command.command_given()) {
       const LaunchPlan plan = make_launch_plan(*o, environ);
-      context.audit.begin(audit_config_of(*o, environ), "launch",
-                          {{"run", plan.run_folder.string()}, {"arguments", o->run}});
+      context.audit.begin(
+          audit_config_of(*o, environ), "launch",
+          {{"run", std::filesystem::absolute(plan.run_folder).lexically_normal().string()},
+           {"arguments", context.arguments}});
       context.exit_code = supervise(plan);
     }
   });
