@@ -136,10 +136,20 @@ class PemReader {
 
 std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN {}-----", label); }
 
-[[noreturn]] void refuse_private(const PemReader& reader) {
-  reader.refuse(
-      "this is a private key, which belongs in no trust file: name the public key, and consider "
-      "the private one disclosed if others could read this file");
+// Tells a file that was named by mistake from a trust file that is damaged.
+void check_is_trust_file(std::string_view text, const std::string& origin) {
+  if (text.find("PRIVATE KEY-----") != std::string_view::npos) {
+    throw ConfigError(fmt::format(
+        "{} holds a private key, which belongs in no trust file: name the file of the public key, "
+        "and consider the private one disclosed if others could read this file",
+        origin));
+  }
+  if (text.find("-----BEGIN ") == std::string_view::npos) {
+    throw ConfigError(fmt::format(
+        "{} is no trust file, since it holds no key in PEM: name a file of public keys, "
+        "such as FILE.pub of `trireme audit keygen --out FILE`",
+        origin));
+  }
 }
 
 }  // namespace
@@ -257,6 +267,7 @@ std::string SigningKey::sign(std::string_view message) const {
 }
 
 std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin) {
+  check_is_trust_file(text, origin);
   std::vector<TrustedKey> keys;
   PemReader reader(text, origin);
   std::string name;
@@ -265,9 +276,6 @@ std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::str
       const std::size_t word = line->find_first_not_of("# \t");
       name = word == std::string::npos ? "" : printable(line->substr(word));
       continue;
-    }
-    if (line == begin_line(kPrivateLabel) || line == begin_line("ENCRYPTED PRIVATE KEY")) {
-      refuse_private(reader);
     }
     if (line != begin_line(kPublicLabel)) {
       reader.refuse("expected '-----BEGIN PUBLIC KEY-----', or a comment that begins with '#'");
@@ -289,6 +297,13 @@ std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::str
 }
 
 std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown)) {
+    throw ConfigError(
+        fmt::format("{} is no trust file, since it is no regular file: name a file of "
+                    "public keys",
+                    path.string()));
+  }
   return parse_trusted_keys(read_file(path, kMostKeyFileBytes), path.string());
 }
 

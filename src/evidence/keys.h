@@ -68,8 +68,9 @@ struct TrustedKey {
   std::string name;  // as the trust file says; may be empty
 };
 
-// Reads a trust file, or the file of one public key. Throws DataError that names `origin` and the
-// line if anything else stands in the text, or if it has no key.
+// Reads a trust file, or the file of one public key. Throws ConfigError if it is another file, with
+// a private key or without any PEM, and DataError that names `origin` and the line if anything else
+// than keys and comments stands in it.
 std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin);
 std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path);
 

@@ -294,8 +294,17 @@ class Mutations(unittest.TestCase):
         both = FOLDER / "both.pem"
         both.write_text((FOLDER / "other.pub").read_text() + TRUST.read_text())
         self.assertEqual(self.verify(self.step, trust=both)[0], 0)
-        for trust, code in [(KEY, 65), ("/dev/null", 65), (FOLDER / "none", 66)]:
-            self.assertEqual(self.verify(self.step, trust=trust)[0], code)
+        damaged = FOLDER / "damaged.pem"
+        damaged.write_text(TRUST.read_text()[:-8])
+        for trust, code, words in [
+                (damaged, 65, "has no end"), (FOLDER / "none", 66, "none"),
+                (KEY, 2, "holds a private key"), ("/dev/null", 2, "is no trust file"),
+                (FOLDER, 2, "is no trust file"), (FOLDER / "run.yaml", 2, "holds no key in PEM"),
+                (RUN / "checkpoints/step-00000002/manifest.json", 2, "holds no key in PEM")]:
+            with self.subTest(trust):
+                got, said = self.verify(self.step, trust=trust)
+                self.assertEqual(got, code, said)
+                self.assertIn(words, said)
 
     def test_changed_parent(self):
         self.flip(next((self.steps / "step-00000004").glob("shard-*")))

@@ -189,13 +189,24 @@ TEST(Keys, ATrustFileHasNothingElse) {
                             to_base64(from_hex("302a300506032b656e032100") + std::string(32, 'k')) +
                             "\n-----END PUBLIC KEY-----\n";
   for (const std::string& text :
-       {std::string(), std::string("# nothing\n"), "typo\n" + pem, pem + "typo\n",
-        pem.substr(0, pem.size() - 8), pem.substr(0, 60), other, std::string(1 << 20, 'A'),
-        "-----BEGIN PUBLIC KEY-----\n" + std::string(1 << 20, '\n')}) {
+       {"typo\n" + pem, pem + "typo\n", pem.substr(0, pem.size() - 8), pem.substr(0, 60), other,
+        "-----BEGIN PUBLIC KEY-----\n" + std::string(1 << 20, '\n'),
+        std::string("-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n")}) {
     EXPECT_THROW((void)parse_trusted_keys(text, "trust.pem"), DataError) << text.substr(0, 200);
   }
-  EXPECT_THAT([&] { (void)parse_trusted_keys(pem + secret, "trust.pem"); },
-              ThrowsMessage<DataError>(HasSubstr("private key")));
+  for (const std::string& text :
+       {std::string(), std::string("# nothing\n"), std::string(1 << 20, 'A'), pem.substr(0, 5)}) {
+    EXPECT_THAT([&] { (void)parse_trusted_keys(text, "trust.pem"); },
+                ThrowsMessage<ConfigError>(HasSubstr("trust.pem is no trust file")))
+        << text.substr(0, 200);
+  }
+  for (const std::string& text : {secret, pem + secret, "typo\n" + secret}) {
+    EXPECT_THAT([&] { (void)parse_trusted_keys(text, "trust.pem"); },
+                ThrowsMessage<ConfigError>(HasSubstr("trust.pem holds a private key")));
+  }
+  EXPECT_THROW((void)load_trusted_keys(folder.path()), ConfigError);
+  EXPECT_THROW((void)load_trusted_keys("/dev/null"), ConfigError);
+  EXPECT_THROW((void)load_trusted_keys(folder.path() / "none"), NotFound);
   EXPECT_THAT([&] { (void)parse_trusted_keys(pem + "typo\n", "trust.pem"); },
               ThrowsMessage<DataError>(HasSubstr("trust.pem:4")));
 }

@@ -1,7 +1,7 @@
 // Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a trust file,
 // base64, a URI and the head of a log.
-#include "src/evidence/audit_check.h"
 #include "src/base/base64.h"
+#include "src/evidence/audit_check.h"
 #include "src/evidence/bundle.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -31,10 +31,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   require(path_of_uri(file_uri("/" + std::string(text))) ==
           (text.find('\0') == std::string_view::npos ? "/" + std::string(text) : ""));
   (void)path_of_uri(text);
-  refuses_only_with<DataError>([&] {
-    for (const TrustedKey& trusted : parse_trusted_keys(text, "input")) {
-      require(parse_trusted_keys(trusted.key.to_pem(), "text")[0].key.id() == trusted.key.id());
-    }
+  refuses_only_with<ConfigError>([&] {
+    refuses_only_with<DataError>([&] {
+      for (const TrustedKey& trusted : parse_trusted_keys(text, "input")) {
+        require(parse_trusted_keys(trusted.key.to_pem(), "text")[0].key.id() == trusted.key.id());
+      }
+    });
   });
   refuses_only_with<DataError>([&] {
     const std::string decoded = from_base64(text);
