@@ -61,7 +61,9 @@ std::vector<std::string> facts_of(const SignedStatement& statement) {
           fmt::format("{} {}{}", title, value.substr(0, kMostFactBytes), is_long ? " ..." : ""));
     }
   };
-  add("signed by", statement.signature.signer);
+  for (const std::string& signer : statement.signature.signers) {
+    add("signed by", signer);
+  }
   add("started", provenance.started);
   add("finished", provenance.finished);
   add("run", detail_of(provenance, "run"));

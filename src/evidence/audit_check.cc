@@ -194,13 +194,13 @@ class Checker {
     const SignatureFinding found = find_signature(envelope, demands_.trusted);
     if (found.state == SignatureState::forged ||
         (found.state == SignatureState::trusted &&
-         (envelope.signatures.size() != 1 || envelope.signatures[0].key_id != found.key_id))) {
+         (envelope.signatures.size() != 1 || !found.are_named))) {
       fault(result_.lines,
-            fmt::format("was changed: its signature is not that of {}", found.signer));
+            fmt::format("was changed: its signature is not that of {}", found.signer()));
     } else if (found.state == SignatureState::trusted) {
       result_.signed_lines = result_.lines;
       event_ = 0;
-      result_.signer = found.signer;
+      result_.signer = found.signer();
     }
   }
 

@@ -19,17 +19,16 @@ SignedStatement parse_line(std::string_view line, const std::vector<TrustedKey>&
   }
   SignedStatement statement{
       std::string(line), parse_statement(envelope.payload), find_signature(envelope, trusted), {}};
-  bool names_signer = statement.signature.state != SignatureState::trusted;
+  const SignatureFinding& signature = statement.signature;
+  if (!signature.are_named) {
+    throw DataError(fmt::format("its keyid was edited: {} has signed it, but it names another key",
+                                signature.signer()));
+  }
   for (const EnvelopeSignature& each : envelope.signatures) {
-    if (each.key_id == statement.signature.key_id) {
-      names_signer = true;
-    } else if (statement.signature.state == SignatureState::trusted) {
+    const auto& ids = signature.key_ids;
+    if (!ids.empty() && std::find(ids.begin(), ids.end(), each.key_id) == ids.end()) {
       statement.other_signers.push_back(printable(each.key_id));
     }
-  }
-  if (!names_signer) {
-    throw DataError(fmt::format("its keyid was edited: {} has signed it, but it names another key",
-                                statement.signature.signer));
   }
   return statement;
 }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/base64.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
-#include "src/base/base64.h"
 
 namespace trireme {
 namespace {
@@ -88,19 +89,31 @@ SignatureFinding find_signature(const Envelope& envelope, const std::vector<Trus
   SignatureFinding finding;
   for (const EnvelopeSignature& signature : envelope.signatures) {
     for (const TrustedKey& key : trusted) {
+      const std::string& id = key.key.id();
       const bool is_good = key.key.verifies(message, signature.bytes);
-      if (!is_good && signature.key_id == key.key.id()) {
-        return {SignatureState::forged, title_of(key), ""};
+      if (!is_good && signature.key_id == id) {
+        return {SignatureState::forged, {title_of(key)}};
       }
-      if (is_good && finding.state != SignatureState::trusted) {
-        finding = {SignatureState::trusted, title_of(key), key.key.id()};
+      if (!is_good) {
+        continue;
       }
-    }
-    if (finding.state == SignatureState::none) {
-      finding = {SignatureState::untrusted, "key " + short_id(signature.key_id), ""};
+      finding.are_named = finding.are_named && signature.key_id == id;
+      if (std::find(finding.key_ids.begin(), finding.key_ids.end(), id) == finding.key_ids.end()) {
+        finding.signers.push_back(title_of(key));
+        finding.key_ids.push_back(id);
+      }
     }
   }
+  if (!finding.key_ids.empty()) {
+    finding.state = SignatureState::trusted;
+  } else if (!envelope.signatures.empty()) {
+    finding = {SignatureState::untrusted, {"key " + short_id(envelope.signatures[0].key_id)}};
+  }
   return finding;
+}
+
+std::string SignatureFinding::signer() const {
+  return fmt::format("{}", fmt::join(signers, " and "));
 }
 
 }  // namespace trireme

@@ -50,8 +50,15 @@ enum class SignatureState {
 
 struct SignatureFinding {
   SignatureState state = SignatureState::none;
-  std::string signer;  // the name of the key and the beginning of its identity
-  std::string key_id;  // the identity of the trusted key that has signed, else ""
+  // The names of the keys, each with the beginning of its identity: of all trusted ones that have
+  // signed, or of the one that is forged, or of the first of others.
+  std::vector<std::string> signers = {};
+  // The identities of the trusted keys that have signed, and whether each of them is the keyid of
+  // its signature.
+  std::vector<std::string> key_ids = {};
+  bool are_named = true;
+  // Returns "Site A (key ...) and Site B (key ...)".
+  std::string signer() const;
 };
 SignatureFinding find_signature(const Envelope& envelope, const std::vector<TrustedKey>& trusted);
 

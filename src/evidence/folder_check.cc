@@ -149,12 +149,12 @@ void check_signatures(const std::vector<SignedStatement>& statements, std::size_
       case SignatureState::untrusted:
         add_fault(check, ExitCode::refused,
                   fmt::format("{} is signed by {}, which the trust file does not hold", place,
-                              signature.signer));
+                              signature.signer()));
         break;
       case SignatureState::forged:
         add_fault(check, ExitCode::bad_data,
                   fmt::format("{} was changed: the signature is not that of {}", place,
-                              signature.signer));
+                              signature.signer()));
         break;
     }
   }

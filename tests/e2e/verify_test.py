@@ -285,6 +285,12 @@ class Mutations(unittest.TestCase):
         code, found = self.verify(self.steps / "step-00000002")
         self.assertEqual(code, 0, found)
         self.assertIn("also signed by the key", found["notes"][0])
+        both = FOLDER / "both.pem"
+        both.write_text((FOLDER / "other.pub").read_text() + TRUST.read_text())
+        code, found = self.verify(path.parent, trust=both)
+        self.assertEqual((code, found["notes"]), (0, []), found)
+        self.assertEqual([fact.split(" (")[0] for fact in found["items"][0]["facts"][:2]],
+                         ["signed by Site A", "signed by Site B"])
         envelope["signatures"][1]["keyid"] = envelope["signatures"][0]["keyid"]
         path.write_text(json.dumps(envelope, separators=(",", ":")) + "\n")
         self.expect(65, "two signatures have the keyid", path.parent)

@@ -79,6 +79,26 @@ TEST_F(BundleTest, TellsWhoHasSigned) {
   EXPECT_THAT(statement.other_signers, ElementsAre(theirs_.public_key().id()));
 }
 
+TEST_F(BundleTest, NamesAllTrustedSigners) {
+  Envelope both = envelope(0, &ours_);
+  both.signatures.push_back(envelope(0, &theirs_).signatures[0]);
+  const std::vector<TrustedKey> trusted = {{theirs_.public_key(), "theirs"},
+                                           {ours_.public_key(), "ours"},
+                                           {ours_.public_key(), "again"}};
+  const SignedStatement statement = parse_bundle(to_text(both), "FILE", trusted)[0];
+  EXPECT_EQ(statement.signature.state, SignatureState::trusted);
+  EXPECT_THAT(statement.signature.signers,
+              ElementsAre(HasSubstr("ours (key "), HasSubstr("theirs (")));
+  EXPECT_THAT(statement.signature.signer(), HasSubstr(") and theirs (key "));
+  EXPECT_TRUE(statement.other_signers.empty());
+  std::swap(both.signatures[0].key_id, both.signatures[1].key_id);
+  EXPECT_EQ(find_signature(both, trusted).state, SignatureState::forged);
+  both.signatures[0].key_id = "nobody";
+  both.signatures[1].key_id = "nobody else";
+  EXPECT_THAT([&] { parse_bundle(to_text(both), "FILE", trusted); },
+              ThrowsMessage<DataError>(HasSubstr("its keyid was edited")));
+}
+
 TEST_F(BundleTest, FindsEveryChangedByte) {
   const std::string good = bundle(0);
   for (std::size_t at = 0; at < good.size(); ++at) {

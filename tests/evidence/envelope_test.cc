@@ -28,7 +28,8 @@ TEST(Envelope, TellsWhoHasSigned) {
   };
   const Envelope good = make_envelope(kType, "body", &ours);
   EXPECT_EQ(state(good), SignatureState::trusted);
-  EXPECT_EQ(find_signature(good, trusted).key_id, ours.public_key().id());
+  EXPECT_EQ(find_signature(good, trusted).key_ids,
+            std::vector<std::string>{ours.public_key().id()});
   EXPECT_EQ(state(make_envelope(kType, "body", nullptr)), SignatureState::none);
   EXPECT_EQ(state(make_envelope(kType, "body", &theirs)), SignatureState::untrusted);
   EXPECT_EQ(find_signature(good, {}).state, SignatureState::untrusted);
