@@ -156,7 +156,7 @@ class Mutations(unittest.TestCase):
                     self.all / "run")
         code, found = self.verify(step)
         self.assertEqual(code, 0, found)
-        self.assertEqual(found["notes"], [f"{step} was made for {other}/checkpoints"])
+        self.assertEqual(found["notes"][0], f"{step} was made for {other}/checkpoints")
 
     def test_moved_run(self):
         moved = self.all / "run"
@@ -382,7 +382,8 @@ class Mutations(unittest.TestCase):
         self.assertEqual(code, 0, found)
         places = {item["role"]: item["place"] for item in found["items"]}
         self.assertEqual(places["data.train"], str(self.all / "data/train"))
-        self.assertEqual(found["notes"], [f"--moved {FOLDER / 'nothing'}=/x: no statement names a "
+        self.assertEqual(found["notes"], [f"{self.step} was made for {RUN}/checkpoints",
+                                          f"--moved {FOLDER / 'nothing'}=/x: no statement names a "
                                           f"place below {FOLDER / 'nothing'}"])
 
     def test_raw_files(self):
