@@ -129,10 +129,15 @@ void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>
   provenance.started = started_;
   provenance.finished = utc_now();
   provenance.invocation = fmt::format("{}/{}/{}", host, ::getpid(), started_);
-  write_file_durably(
-      report.folder / kProvenanceName,
-      bundle_text(make_envelope(std::string(kStatementType), statement_text(provenance), &*key_),
-                  ""));
+  const std::string text = bundle_text(
+      make_envelope(std::string(kStatementType), statement_text(provenance), &*key_), "");
+  if (std::ssize(text) > kMostDatasetBundleBytes) {
+    throw DataError(fmt::format(
+        "the dataset {} is complete, but not signed, because the statement that names its {} input "
+        "files has {} bytes, more than the {} that can be verified: pack fewer, larger files",
+        report.folder.string(), inputs.size(), text.size(), kMostDatasetBundleBytes));
+  }
+  write_file_durably(report.folder / kProvenanceName, text);
 }
 
 }  // namespace trireme

@@ -91,7 +91,7 @@ void LineageWalk::dataset(const fs::path& path, int depth, const std::string& ro
   const bool is_signed = fs::exists(fs::symlink_status(path / kProvenanceName, code));
   FolderCheck check;
   if (is_signed || depth == 0) {
-    check = check_folder(path, {options_.trusted, options_.threads, {}});
+    check = check_folder(path, {options_.trusted, options_.threads, {}, kMostDatasetBundleBytes});
     take(check);
   } else {
     unsigned_dataset(path);

@@ -27,6 +27,9 @@ inline constexpr const char* kManifestSubject = "manifest.json";
 inline constexpr std::size_t kMostAncestors = 255;
 // No larger bundle of a checkpoint is read.
 inline constexpr std::int64_t kMostBundleBytes = std::int64_t{16} << 20;
+// A dataset's bundle names each raw file, which takes about 200 bytes: a million of them are
+// allowed.
+inline constexpr std::int64_t kMostDatasetBundleBytes = std::int64_t{256} << 20;
 // A run copies no more of its parent's bundle into each of its checkpoints, which leaves room for
 // the own line.
 inline constexpr std::int64_t kMostAncestorBytes = kMostBundleBytes / 2;

@@ -172,7 +172,8 @@ FolderCheck check_folder(const fs::path& folder, const FolderDemands& demands) {
     return check;
   }
   try {
-    check.statements = parse_bundle(read_file(bundle), bundle, demands.trusted);
+    check.statements =
+        parse_bundle(read_file(bundle, demands.most_bundle_bytes), bundle, demands.trusted);
   } catch (const Error& error) {
     add_fault(check, error.exit_code(), error.what());
     return check;

@@ -26,6 +26,8 @@ struct FolderDemands {
   int threads = 1;
   // Names of files that need not be in the statement, such as marks that users set.
   std::vector<std::string> unsigned_names = {};
+  // A larger bundle is a fault, before any of it is read.
+  std::int64_t most_bundle_bytes = kMostBundleBytes;
 };
 
 struct FolderCheck {

@@ -125,6 +125,11 @@ TEST_F(FolderCheckTest, FindsAMissingStatement) {
   expect_fault(ExitCode::refused, "nothing in it is signed");
 }
 
+TEST_F(FolderCheckTest, ReadsNoBundleThatIsTooLarge) {
+  fs::resize_file(folder_.path() / kProvenanceName, kMostBundleBytes + 1);
+  expect_fault(ExitCode::bad_data, "has 16777217 bytes, more than the 16777216 that are allowed");
+}
+
 TEST_F(FolderCheckTest, FindsOtherSigners) {
   sign(nullptr);
   expect_fault(ExitCode::refused, "line 1 is not signed");
