@@ -3,7 +3,9 @@ independent reader of some lines of Python, written from docs/evidence.md alone.
 import base64
 import hashlib
 import json
+import shutil
 import subprocess
+import unittest
 
 import harness
 
@@ -90,3 +92,53 @@ def make_everything():
     harness.must(train())
     (RUN / "DONE").unlink()
     harness.must(train("train.steps=6", ranks=1))  # another layout
+
+
+class Copies(unittest.TestCase):
+    """For tests that change a copy of everything and verify that."""
+
+    def setUp(self):
+        self.all = FOLDER / "copy"
+        shutil.rmtree(self.all, ignore_errors=True)
+        self.all.mkdir()
+        for name in ("run", "data", "text"):
+            shutil.copytree(FOLDER / name, self.all / name, symlinks=True)
+        self.steps = self.all / "run/checkpoints"
+        self.step = self.steps / "step-00000006"
+
+    def verify(self, what, *words, **kw):
+        moved = [word for name in ("run", "data", "text")
+                 for word in ("--moved", f"{FOLDER / name}={self.all / name}")]
+        return verify(what, *moved, *words, **kw)
+
+    def expect(self, code, sentence, what=None, **kw):
+        got, found = self.verify(what or self.step, **kw)
+        self.assertEqual(got, code, found)
+        self.assertTrue(any(sentence in fault["what"] for fault in found["faults"]), found)
+
+    def flip(self, path, at=-1):
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        path.write_bytes(data)
+
+    def signed_again(self, path, change, key=None):
+        """Changes the first statement; without a key, the old signature remains."""
+        lines = path.read_text().splitlines()
+        envelope = json.loads(lines[0])
+        statement = json.loads(base64.b64decode(envelope["payload"]))
+        body = base64.b64decode(envelope["payload"])
+        if change:
+            change(statement)
+            body = json.dumps(statement, separators=(",", ":")).encode()
+        envelope["payload"] = base64.b64encode(body).decode()
+        if key:
+            (FOLDER / "body").write_bytes(pae(envelope["payloadType"].encode(), body))
+            signature = subprocess.run(
+                ["openssl", "pkeyutl", "-sign", "-inkey", key, "-rawin", "-in", FOLDER / "body"],
+                capture_output=True, check=True).stdout
+            der = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"],
+                                 capture_output=True, check=True).stdout
+            envelope["signatures"] = [{"keyid": hashlib.sha256(der).hexdigest(),
+                                       "sig": base64.b64encode(signature).decode()}]
+        lines[0] = json.dumps(envelope, separators=(",", ":"))
+        path.write_text("".join(line + "\n" for line in lines))
