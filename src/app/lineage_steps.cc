@@ -11,6 +11,7 @@
 #include "io/checkpoint/store.h"
 #include "src/app/lineage_walk.h"
 #include "src/base/file.h"
+#include "src/base/keys_name.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -47,7 +48,9 @@ std::optional<FolderCheck> LineageWalk::check_step(const fs::path& path) const {
       return std::nullopt;
     }
     FolderCheck check =
-        check_folder(path, {options_.trusted, options_.threads, {std::string(kPinnedName)}});
+        check_folder(path, {options_.trusted,
+                            options_.threads,
+                            {std::string(kPinnedName), std::string(kKeysFileName)}});
     const std::optional<FolderState> after = state_of(path);
     if (check.faults.empty() || after == before || (after && tries == kMostTries)) {
       return check;

@@ -238,6 +238,14 @@ class Saves(unittest.TestCase):
         self.assertEqual(verify(run, "--allow-missing")[0], 0)
         self.assertEqual(len(statements_of(run / "checkpoints/step-00000012", TRUST)), 3)
 
+    def test_encrypted_checkpoints_are_signed(self):
+        run, key = FOLDER / "encrypted", FOLDER / "wrapping.key"
+        harness.must(harness.run("keys", "create", "--out", key, "--name", "site"))
+        harness.must(train(f"run.dir={run}", "audit.log=", f"encryption.keys=[file:{key}]"))
+        code, found = verify(run)
+        self.assertEqual((code, found["faults"]), (0, []), found)
+        self.assertIn("step-00000004/keys.json is not signed", "".join(found["notes"]))
+
     def test_validation_set_that_is_gone(self):
         """A run that is resumed goes on without it, and so does the replay of a step."""
         folder = FOLDER / "diverges"

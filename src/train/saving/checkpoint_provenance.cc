@@ -71,6 +71,22 @@ std::string as_in_json(const std::string& text) {
 
 }  // namespace
 
+void add_step_details(const fs::path& step_folder, const StepDigests& digests,
+                      nlohmann::ordered_json& details) {
+  const auto digest = [&](const std::string& known, std::string_view name) {
+    return known.empty() ? digest_file(step_folder / name).sha256 : known;
+  };
+  details["folder"] = plain_path(step_folder);
+  details["manifest_sha256"] = nullptr;  // if retention has deleted the step by now
+  if (const std::string found = digest(digests.manifest, kManifestName); !found.empty()) {
+    details["manifest_sha256"] = found;
+  }
+  // Without audit.key there is no provenance.
+  if (const std::string found = digest(digests.provenance, kProvenanceName); !found.empty()) {
+    details["provenance_sha256"] = found;
+  }
+}
+
 CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOrigin& origin,
                                            const std::string& train_manifest)
     : origin_(origin) {

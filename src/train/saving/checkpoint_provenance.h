@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/manifest.h"
 #include "src/evidence/keys.h"
@@ -38,6 +40,12 @@ struct StepDigests {
   std::string manifest;
   std::string provenance;
 };
+
+// Adds to the details of an event of the audit log the step's folder and the digests of its
+// manifest and of its provenance, if it has one. Those that are not given are those of the files
+// now.
+void add_step_details(const std::filesystem::path& step_folder, const StepDigests& digests,
+                      nlohmann::ordered_json& details);
 
 class CheckpointProvenance {
  public:

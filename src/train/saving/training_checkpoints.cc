@@ -9,7 +9,6 @@
 
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
-#include "src/evidence/file_digests.h"
 #include "src/train/saving/finite_check.h"
 
 namespace trireme {
@@ -368,28 +367,14 @@ void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
   }
 }
 
-// Records an event of a step on disk, with its folder and the digests of its manifest and of its
-// provenance, if it has one. Those that are not given are those of the files now.
 void TrainingCheckpoints::audit(std::string_view event, const std::filesystem::path& step_folder,
                                 const StepDigests& digests, nlohmann::ordered_json details) const {
-  if (!parts_.audit) {
-    return;
-  }
-  if (!step_folder.empty()) {
-    details["folder"] = std::filesystem::absolute(step_folder).lexically_normal().string();
-    const auto digest = [&](const std::string& known, std::string_view name) {
-      return known.empty() ? digest_file(step_folder / name).sha256 : known;
-    };
-    details["manifest_sha256"] = digest(digests.manifest, kManifestName);
-    if (details["manifest_sha256"] == "") {
-      details["manifest_sha256"] = nullptr;  // retention may have deleted the step by now
+  if (parts_.audit) {
+    if (!step_folder.empty()) {
+      add_step_details(step_folder, digests, details);
     }
-    details["provenance_sha256"] = digest(digests.provenance, kProvenanceName);
-    if (details["provenance_sha256"] == "") {
-      details.erase("provenance_sha256");  // without audit.key there is none
-    }
+    parts_.audit(event, details);
   }
-  parts_.audit(event, details);
 }
 
 void TrainingCheckpoints::note_memory(const std::optional<SaveOutcome>& outcome) {
