@@ -14,12 +14,14 @@
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/memory/memory_target.h"
+#include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/writer.h"
 #include "mpi/self_communicator.h"
 #include "src/base/file.h"
 #include "src/base/philox.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
+#include "src/keys/key_file.h"
 #include "src/train/memory/available_memory.h"
 
 namespace trireme {
@@ -86,6 +88,7 @@ double plain_copy_seconds(const State& state, int threads) {
 
 struct CkptTimings {
   std::vector<double> copy, stall, write, load, dd_write, dd_read, memory_stall, memory_load;
+  std::vector<double> encrypted_stall, encrypted_write, encrypted_load;
   double write_with_read_back = 0;
 };
 
@@ -153,6 +156,11 @@ class CkptBench {
     if (!memory.empty()) {
       memory_.emplace(comm_, memory, state_, options.threads);
     }
+    if (options.encrypt) {
+      KeyFile::create(folder / "key", "bench");
+      keys_.emplace(comm_, KeyOptions{{"file:" + (folder / "key").string()}, true});
+      keys_->prepare_to_save();
+    }
   }
 
   CkptTimings run() {
@@ -176,7 +184,7 @@ class CkptBench {
 
  private:
   // Returns the seconds of the stall, and those from then until the checkpoint is durable.
-  std::pair<double, double> save(bool read_back) {
+  std::pair<double, double> save(bool read_back, std::shared_ptr<const SaveKey> key = nullptr) {
     DiskOptions writing{.folder = folder_ / "checkpoints"};
     writing.io.read_back = read_back;
     writing.copy_threads = options_.threads;
@@ -185,7 +193,7 @@ class CkptBench {
     CheckpointWriter writer(comm_, target);
     CheckpointMeta meta;
     meta.step = ++step_;
-    writer.save(meta, state_.blocks);
+    writer.save(meta, state_.blocks, nullptr, std::move(key));
     std::optional<SaveOutcome> outcome;
     const double seconds = seconds_of([&] { outcome = writer.finish(); });
     if (!outcome->durable) {
@@ -202,16 +210,29 @@ class CkptBench {
     }
   }
 
+  // Loads the checkpoint that was just saved, and removes it. Returns the seconds of the load.
+  double load() {
+    forget();
+    ResumeOptions options;
+    options.keys = keys_ ? &*keys_ : nullptr;
+    const auto resumed = resume(comm_, folder_ / "checkpoints", state_.targets, options);
+    check_loaded();
+    fs::remove_all(resumed->folder);
+    return resumed->load.seconds;
+  }
+
   void one_round(CkptTimings& timings) {
     timings.copy.push_back(plain_copy_seconds(state_, options_.threads));
     const auto [stall, write] = save(false);
     timings.stall.push_back(stall);
     timings.write.push_back(write);
-    forget();
-    const auto resumed = resume(comm_, folder_ / "checkpoints", state_.targets);
-    timings.load.push_back(resumed->load.seconds);
-    check_loaded();
-    fs::remove_all(resumed->folder);
+    timings.load.push_back(load());
+    if (keys_) {
+      const auto [encrypted_stall, encrypted_write] = save(false, keys_->next());
+      timings.encrypted_stall.push_back(encrypted_stall);
+      timings.encrypted_write.push_back(encrypted_write);
+      timings.encrypted_load.push_back(load());
+    }
     if (memory_) {
       timings.memory_stall.push_back(memory_->save(step_));
       forget();
@@ -230,6 +251,7 @@ class CkptBench {
   SelfCommunicator comm_;
   std::int64_t step_ = 0;
   std::optional<MemoryBench> memory_;
+  std::optional<StepKeys> keys_;  // if encrypted checkpoints are measured
 };
 
 nlohmann::ordered_json entry(const std::string& name, const nlohmann::ordered_json& params,
@@ -301,6 +323,16 @@ nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& given) {
     entries.push_back(memory);
     entries.push_back(
         entry("ckpt_memory_load", params, stop, bytes, timings.memory_load, timings.copy));
+  }
+  if (!timings.encrypted_stall.empty()) {
+    auto sealed =
+        entry("ckpt_encrypted_stall", params, stop, bytes, timings.encrypted_stall, timings.stall);
+    sealed["metrics"]["ratio"] = median(timings.encrypted_stall) / median(timings.stall);
+    entries.push_back(sealed);
+    entries.push_back(
+        entry("ckpt_encrypted_write", params, stop, bytes, timings.encrypted_write, timings.write));
+    entries.push_back(
+        entry("ckpt_encrypted_load", params, stop, bytes, timings.encrypted_load, timings.load));
   }
   return entries;
 }

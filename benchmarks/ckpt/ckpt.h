@@ -5,6 +5,7 @@
 //   write    from the end of save() to the durable, renamed checkpoint; includes digests and fsync
 //   load     every block, with digests compared; uses O_DIRECT to exclude caches
 //   memory   the stall of a save in memory, and a load from there
+//   sealed   stall, write and load of an encrypted checkpoint, compared with those of a plain one
 //   dd       write (oflag=direct conv=fsync) and read (iflag=direct) of as many bytes, bs=8M
 // The medians over the rounds are compared. A last save with read-back shows what read-back costs.
 #pragma once
@@ -25,12 +26,14 @@ struct BenchCkptOptions {
   // A folder on the file system that plays the part of a node's memory, with room for three times
   // the state. If it is empty, checkpoints in memory are not measured.
   std::filesystem::path memory = {};
+  bool encrypt = false;  // also measure encrypted checkpoints, with a key of the benchmark's own
 };
 
 // Returns an array of entries {name, params, metrics, measurement, samples}: ckpt_stall
 // (fraction_of_ceiling is memcpy over stall, and ratio its inverse), ckpt_write and ckpt_load
 // (fraction_of_ceiling is relative to dd); with `memory` also ckpt_memory_stall and
-// ckpt_memory_load, both relative to memcpy.
+// ckpt_memory_load, both relative to memcpy; with `encrypt` also ckpt_encrypted_stall, _write and
+// _load, relative to the plain ones of the same rounds.
 nlohmann::ordered_json bench_ckpt(const BenchCkptOptions& options);
 
 }  // namespace trireme

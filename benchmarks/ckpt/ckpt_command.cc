@@ -29,6 +29,9 @@ nlohmann::ordered_json measure_ckpt(const CkptArguments& arguments, double durat
   if (arguments.size.empty()) {
     return bench_ckpt(options);
   }
+  if (options.encrypt) {
+    throw ConfigError("--encrypt cannot be used with --size");
+  }
   if (!options.memory.empty()) {
     throw ConfigError("--memory cannot be used with --size, which measures disks");
   }
@@ -66,6 +69,8 @@ void add_ckpt_bench(CommandLine& bench, AppContext& context) {
                   "Also time checkpoints in memory, in DIR on a tmpfs with room for three times "
                   "the state")
       .type_name("DIR");
+  command.add_flag("--encrypt", options.encrypt,
+                   "Also time encrypted checkpoints, and compare them with plain ones");
   command.footer(
       "Examples:\n"
       "  trireme bench ckpt --dir /scratch --memory /dev/shm --bytes 2G -J ckpt.json\n"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "io/checkpoint/names.h"
+#include "src/base/digest.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -26,8 +27,15 @@ SealedShard::SealedShard(const Manifest& manifest, std::int64_t shard)
 
 void SealedShard::open_block(std::int64_t block, const std::byte* sealed, std::byte* plain) {
   const bool is_last = block + 1 == static_cast<std::int64_t>(shard_.tags.size());
-  if (!cipher_.open({block, is_last}, sealed, bytes_of_block(shard_, block),
-                    shard_.tags[static_cast<std::size_t>(block)], plain)) {
+  const auto index = static_cast<std::size_t>(block);
+  const std::int64_t bytes = bytes_of_block(shard_, block);
+  if (!cipher_.open({block, is_last}, sealed, bytes, shard_.tags[index], plain)) {
+    if (xxh3(sealed, bytes) != shard_.block_digests[index]) {
+      throw DataError(fmt::format(
+          "{}: block {} (bytes {} to {}) does not have the digest in the manifest: the file is "
+          "damaged",
+          shard_.file, block, block * kDigestBlockBytes, block * kDigestBlockBytes + bytes - 1));
+    }
     throw DataError(fmt::format(
         "{}: block {} was not written with the checkpoint's key at this place: somebody without "
         "the key changed it, or took it from another file or step",
@@ -45,23 +53,24 @@ bool is_sealed(const Manifest& manifest, std::int64_t shard) {
 
 std::string read_start(const File& file, const Manifest& manifest, std::int64_t shard,
                        std::int64_t bytes) {
-  const bool sealed = is_sealed(manifest, shard);
+  const bool is_encrypted = is_sealed(manifest, shard);
   const StoredShard& stored = shard_at(manifest, shard);
   if (bytes > stored.bytes) {
     throw DataError(fmt::format("{} ends at byte {}", file.path().string(), stored.bytes));
   }
   std::string text;
-  if (!sealed) {
+  if (!is_encrypted) {
     text.resize(static_cast<std::size_t>(bytes));
     file.read_exactly_at(0, text.data(), bytes);
     return text;
   }
   SealedShard opened(manifest, shard);
   for (std::int64_t block = 0; std::ssize(text) < bytes; ++block) {
-    std::vector<std::byte> data(static_cast<std::size_t>(bytes_of_block(stored, block)));
-    file.read_exactly_at(block * kDigestBlockBytes, data.data(), std::ssize(data));
-    opened.open_block(block, data.data(), data.data());
-    text.append(reinterpret_cast<const char*>(data.data()), data.size());
+    std::vector<std::byte> sealed(static_cast<std::size_t>(bytes_of_block(stored, block)));
+    std::vector<std::byte> plain(sealed.size());
+    file.read_exactly_at(block * kDigestBlockBytes, sealed.data(), std::ssize(sealed));
+    opened.open_block(block, sealed.data(), plain.data());
+    text.append(reinterpret_cast<const char*>(plain.data()), plain.size());
   }
   text.resize(static_cast<std::size_t>(bytes));
   return text;

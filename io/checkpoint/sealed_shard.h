@@ -17,8 +17,9 @@ class SealedShard {
   // Preconditions: the shard has tags, and the manifest a key.
   SealedShard(const Manifest& manifest, std::int64_t shard);
 
-  // Decrypts a digest block. sealed, plain: [bytes of the block], may be the same. Throws DataError
-  // that names file and block if it was not written with the key at this place.
+  // Decrypts a digest block. sealed, plain: [bytes of the block], which do not overlap. Throws
+  // DataError that names file and block if it was not written with the key at this place, and says
+  // whether it does not even have its digest.
   void open_block(std::int64_t block, const std::byte* sealed, std::byte* plain);
 
  private:

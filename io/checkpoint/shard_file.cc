@@ -172,7 +172,7 @@ void ShardReader::read_blocks(std::int64_t first, std::int64_t last, std::byte* 
   read_unchecked(first, last, to);
   fault("load.shard", to,
         std::min(last * kDigestBlockBytes, shard_.bytes) - first * kDigestBlockBytes);
-  for (std::int64_t block = first; block < last; ++block) {
+  for (std::int64_t block = first; block < last && shard_.tags.empty(); ++block) {
     const std::string fault = block_fault(block, to + (block - first) * kDigestBlockBytes);
     if (!fault.empty()) {
       throw DataError(fault);

@@ -37,7 +37,8 @@ class ShardReader {
  public:
   ShardReader(const std::filesystem::path& folder, const StoredShard& shard, bool direct);
 
-  // Reads the digest blocks [first, last) and checks them. Throws DataError that names file and
+  // Reads the digest blocks [first, last) and checks them, except for those of an encrypted shard,
+  // which are checked when they are opened (sealed_shard.h). Throws DataError that names file and
   // block. to: [(last - first) * kDigestBlockBytes], page-aligned.
   void read_blocks(std::int64_t first, std::int64_t last, std::byte* to) const;
   // Same, without the check.

@@ -38,6 +38,18 @@ TEST(BenchCkpt, MeasuresMemoryWhereItIsAsked) {
   EXPECT_TRUE(std::filesystem::is_empty(memory.path()));
 }
 
+TEST(BenchCkpt, ComparesEncryptedWithPlain) {
+  const TempFolder disk;
+  const auto results =
+      bench_ckpt({.folder = disk.path(), .bytes = 3 << 20, .rounds = 1, .encrypt = true});
+  ASSERT_EQ(results.size(), 6U);
+  EXPECT_EQ(results[3].at("name"), "ckpt_encrypted_stall");
+  EXPECT_EQ(results[4].at("name"), "ckpt_encrypted_write");
+  EXPECT_EQ(results[5].at("name"), "ckpt_encrypted_load");
+  EXPECT_EQ(results[4].at("samples").at("ceiling_seconds"), results[1].at("samples").at("seconds"));
+  EXPECT_TRUE(std::filesystem::is_empty(disk.path()));
+}
+
 TEST(BenchCkpt, TakesAFolderThatIsThere) {
   const TempFolder folder;
   EXPECT_THROW(bench_ckpt({.folder = folder.path() / "none/x", .bytes = 1 << 20, .rounds = 1}),

@@ -115,6 +115,28 @@ class MemoryCheckpoints(unittest.TestCase):
         self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 8)
         self.assert_same_as_reference(config)
 
+    def test_encrypted_memory_has_no_plain_text(self):
+        """Copies included. The header of a plain shard would have the types of its tensors."""
+        key = self.folder / "site.key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        nodes = node_folders(2)
+        config = self.make_config("encrypted", encryption__keys=f"[file:{key}]")
+        self.kill_amidst(config, nodes)
+        copy_newest(nodes[0], nodes[1])
+        shards = [shard for node in nodes for shard in node.rglob("shard-*.safetensors")]
+        self.assertGreaterEqual(len(shards), 6)
+        for shard in shards:
+            self.assertNotIn(b'"dtype"', shard.read_bytes()[:4096], shard)
+            self.assertTrue((shard.parent / "keys.json").exists(), shard)
+        refused = run(nodes, 2, "train", config, "encryption.keys=[]")
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        shutil.rmtree(nodes[0])
+        nodes[0].mkdir()
+        self.resumed_step(run(nodes, 2, "train", config))
+        digest = harness.must(harness.run("ckpt", "digest", harness.run_dir(config) / "checkpoints",
+                                          "--key", f"file:{key}")).stdout
+        self.assertEqual(self.digest.strip(), digest.strip())
+
     def test_another_layout_goes_on_from_memory(self):
         nodes = node_folders(2)
         config = self.make_config("elastic")

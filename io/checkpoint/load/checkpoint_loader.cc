@@ -192,8 +192,7 @@ void CheckpointLoader::read_file(Fetch& fetch, const OpenShard& shard, std::byte
   try {
     if (shard.reader) {
       read_piece(*shard.reader, fetch.piece, buffer);
-      hand_out(fetch.piece, buffer, manifest_);
-      fetch.done = true;
+      take_whole(fetch, buffer);
     }
   } catch (const Error& e) {
     if (throws_) {
@@ -281,13 +280,18 @@ void CheckpointLoader::take_far(Fetch& fetch, std::byte* buffer) const {
   take_whole(fetch, buffer);
 }
 
-// Hands out a piece whose digests match.
+// Hands out a piece. If it is not encrypted, its digests match; else it may still be damaged.
 void CheckpointLoader::take_whole(Fetch& fetch, const std::byte* buffer) const {
   try {
     hand_out(fetch.piece, buffer, manifest_);
     fetch.done = true;
   } catch (const DataError& error) {
-    fetch.fault = error.what();
+    const ShardCopy& copy = *next_copy(fetch);
+    fetch.fault =
+        fmt::format("{} in {}: {}", copy.folder.string(), copy_kind_text(copy.kind), error.what());
+    if (throws_) {
+      throw DataError(fetch.fault);
+    }
   }
 }
 

@@ -32,23 +32,32 @@ void add_run(std::int64_t shard, ByteRun run, Pieces& pieces) {
   }
 }
 
-// Decrypts one digest block at a time, which stays in the cache until its bytes are copied. The
-// buffer keeps the encrypted bytes, which may have to be sent to other ranks.
+// Decrypts one digest block at a time, to its destination if one run takes all of it, else to
+// memory that stays in the cache until the bytes are copied. The buffer keeps the encrypted bytes,
+// which may have to be sent to other ranks.
 void hand_out_sealed(const Piece& piece, const std::byte* buffer, const Manifest& manifest) {
   SealedShard shard(manifest, piece.shard);
+  const StoredShard& stored = manifest.shards[static_cast<std::size_t>(piece.shard)];
   const auto plain = std::make_unique_for_overwrite<std::byte[]>(kDigestBlockBytes);
   for (std::int64_t i = 0; i < kPieceBlocks; ++i) {
     if (!piece.blocks.test(static_cast<std::size_t>(i))) {
       continue;
     }
     const std::int64_t block = piece.first_block() + i;
-    shard.open_block(block, buffer + i * kDigestBlockBytes, plain.get());
     const std::int64_t begin = block * kDigestBlockBytes;
+    const std::int64_t end = begin + digest_block_bytes(stored, block);
+    const std::byte* const sealed = buffer + i * kDigestBlockBytes;
+    const auto whole = std::find_if(piece.runs.begin(), piece.runs.end(), [&](const ByteRun& run) {
+      return run.offset <= begin && run.offset + run.bytes >= end;
+    });
+    std::byte* const opened =
+        whole == piece.runs.end() ? plain.get() : whole->memory + (begin - whole->offset);
+    shard.open_block(block, sealed, opened);
     for (const ByteRun& run : piece.runs) {
       const std::int64_t first = std::max(run.offset, begin);
-      const std::int64_t last = std::min(run.offset + run.bytes, begin + kDigestBlockBytes);
-      if (first < last) {
-        std::memcpy(run.memory + (first - run.offset), plain.get() + (first - begin),
+      const std::int64_t last = std::min(run.offset + run.bytes, end);
+      if (first < last && run.memory + (first - run.offset) != opened) {
+        std::memcpy(run.memory + (first - run.offset), opened + (first - begin),
                     static_cast<std::size_t>(last - first));
       }
     }

@@ -1,6 +1,7 @@
 #include <fstream>
 #include <functional>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -26,17 +27,22 @@ void write(const fs::path& path, const std::string& text) {
 std::string shard_text(int step) { return std::string(3'000'000, static_cast<char>('a' + step)); }
 
 // Makes a step as the ranks of a node leave it. Its manifest also lists a shard of another node.
-fs::path make_step(const fs::path& node, int step) {
+// If it is encrypted, its key lies beside it.
+fs::path make_step(const fs::path& node, int step, bool is_encrypted = false) {
   const fs::path folder = node / "memory" / "own" / fmt::format("step-{:08}-g000001", step);
   const auto digest = [](const std::string& text) {
     return hex64(xxh3(text.data(), static_cast<std::int64_t>(text.size())));
   };
-  const nlohmann::ordered_json manifest = {
-      {"version", 1},
+  nlohmann::ordered_json manifest = {
+      {"version", is_encrypted ? 2 : 1},
       {"shards",
        {{{"file", "shard-00000.safetensors"}, {"xxh3", digest(shard_text(step))}},
         {{"file", "shard-00001.safetensors"}, {"xxh3", digest("elsewhere")}}}},
       {"last", 0}};
+  if (is_encrypted) {
+    manifest["encryption"] = {{"cipher", "AES-256-GCM"}};
+    write(folder / "keys.json", "the wrapped key");
+  }
   write(folder / "shard-00000.safetensors", shard_text(step));
   write(folder / "manifest.json", seal_json(manifest));
   write(folder / "WANTS_COPY", "shard-00000.safetensors\n");
@@ -78,6 +84,19 @@ class Copies : public testing::Test {
   CopyReceiver receiver_{b_.path(), secret_, "127.0.0.1"};
   CopySender sender_{a_.path(), "na", secret_};
 };
+
+TEST_F(Copies, TheWrappedKeyGoesWithAnEncryptedStep) {
+  const fs::path step = make_step(a_.path(), 10, true);
+  sender_.set_partner(partner());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(step / "COPIED"); }));
+  EXPECT_EQ(read_file(there(10) / "keys.json"), "the wrapped key");
+  // Without it, the copy would be of no use.
+  const fs::path without = make_step(a_.path(), 20, true);
+  fs::remove(without / "keys.json");
+  ASSERT_TRUE(becomes_true([&] { return !sender_.trouble().empty(); }));
+  EXPECT_THAT(sender_.trouble(), testing::HasSubstr("keys.json"));
+  EXPECT_FALSE(fs::exists(there(20)));
+}
 
 TEST_F(Copies, TheNewestStepGoesToThePartnerAndReplacesTheOlder) {
   const fs::path first = make_step(a_.path(), 10);
