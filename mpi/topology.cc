@@ -32,6 +32,8 @@ TopologyPtr load_topology(bool devices) {
   if (devices) {
     (void)hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   }
+  // hwloc would look for the GPUs of X servers, by connecting to ports 6000 to 6009 of this host.
+  (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "gl");
   return hwloc_topology_load(topology) == 0 ? std::move(owner) : nullptr;
 }
 
