@@ -1,6 +1,6 @@
-"""Nothing phones home: what programs do with the network, as strace sees it. Commands of one process
-open no network socket at all, and ranks connect only to this host. A run without any network
-computes the same bits."""
+"""Nothing phones home: what programs do with the network, as strace sees it. Commands of one
+process open no network socket at all, and ranks connect only to this host. A run without any
+network computes the same bits."""
 import json
 import re
 import shutil
@@ -36,8 +36,11 @@ def traced(words, name):
 
 
 def can_trace():
-    return shutil.which("strace") and subprocess.run(
-        ["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True, check=False).returncode == 0
+    if not shutil.which("strace"):
+        return False
+    tried = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], capture_output=True,
+                           check=False)
+    return tried.returncode == 0
 
 
 def own_addresses():
