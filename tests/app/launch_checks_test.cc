@@ -10,9 +10,11 @@
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
 #include "src/app/command/version.h"
+#include "src/app/site/key_checks.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/evidence/audit_log.h"
+#include "src/keys/key_file.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unprivileged.h"
 
@@ -298,6 +300,38 @@ TEST_F(LaunchChecksTest, AnImpossibleDegreeIsLeftToTheCheckOfTheLayout) {
   config_.parallel.tp = {3, ""};
   const LaunchChecks checks(config_, alone, places);
   EXPECT_THAT(checks.numbers(), IsEmpty());
+}
+
+TEST_F(LaunchChecksTest, KeysOfEncryption) {
+  const fs::path key = folder_.path() / "site.key";
+  config_.encryption.keys = {"file:" + key.string()};
+  config_.data.train = folder_.path() / "none";
+  SelfCommunicator alone;
+  const auto places = places_on({"n1"});
+  const auto found = [&] {
+    return about("encryption.keys: ", LaunchChecks(config_, alone, places).host({}));
+  };
+  ASSERT_FALSE(found().empty());
+  EXPECT_EQ(found()[0].code, ExitCode::not_found);
+  KeyFile::create(key, "site");
+  for (const Finding& finding : found()) {  // this host may swap or keep core files
+    EXPECT_EQ(finding.severity, Severity::warning) << finding.what;
+  }
+  fs::permissions(key, fs::perms::group_read, fs::perm_options::add);
+  const auto refused = found();
+  ASSERT_FALSE(refused.empty());
+  EXPECT_EQ(refused[0].code, ExitCode::refused);
+}
+
+TEST(KeyChecks, KnowSwapThatIsNotEncrypted) {
+  const std::string title = "Filename\tType\tSize\tUsed\tPriority\n";
+  EXPECT_FALSE(may_swap_in_plain(""));
+  EXPECT_FALSE(may_swap_in_plain(title));
+  EXPECT_FALSE(may_swap_in_plain(title + "/dev/dm-1 partition 8388604 0 -2\n"));
+  EXPECT_FALSE(may_swap_in_plain(title + "/dev/zram0 partition 8388604 0 100\n"));
+  EXPECT_TRUE(may_swap_in_plain(title + "/swapfile file 2097148 0 -2\n"));
+  EXPECT_TRUE(
+      may_swap_in_plain(title + "/dev/dm-1 partition 1 0 -2\n/dev/sda2 partition 1 0 -3\n"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "src/app/command/version.h"
 #include "src/app/site/audit_checks.h"
 #include "src/app/site/gpu_checks.h"
+#include "src/app/site/key_checks.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/compute/compute_threads.h"
@@ -181,6 +182,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     found.push_back(error_of(error, host));
   }
   append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
+  append(found, check_keys(config_.encryption, host));
   if (world_.rank() == 0) {
     append(found, check_audit(config_.audit, host));  // rank 0 records and signs for all
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });
