@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/workers.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
@@ -196,6 +197,7 @@ void print_check(const AuditOptions& options, const AuditCheck& check, const std
 
 void verify(const AuditOptions& options, int& exit_code) {
   AuditDemands demands;
+  demands.threads = available_processors();
   if (!options.trust.empty()) {
     demands.trusted = load_trusted_keys(options.trust);
   }

@@ -1,5 +1,7 @@
 #include "src/evidence/audit_check.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include "src/base/printable.h"
 #include "src/base/stopwatch.h"
 #include "src/evidence/audit_reader.h"
+#include "src/evidence/worker_threads.h"
 
 namespace trireme {
 namespace {
@@ -24,9 +27,16 @@ using nlohmann::json;
 
 constexpr std::size_t kMostFindings = 20;  // a log with more of them is not worth listing
 constexpr double kMostWaitSeconds = 10;
+constexpr std::size_t kMostMarks = 4096;  // that wait for the check of signatures
 constexpr std::int64_t kEndBytes = std::int64_t{1} << 20;
 
 class Checker {
+  // An event, or a head whose signature is to be checked.
+  struct Mark {
+    std::int64_t line = 0;
+    std::optional<Envelope> head;
+  };
+
  public:
   explicit Checker(const AuditDemands& demands) : demands_(demands) {
     for (const AuditHead& head : demands.heads) {
@@ -56,8 +66,10 @@ class Checker {
 
   AuditCheck finish() {
     settle_suspicion();
+    check_signatures();
     note_unsigned();
     compare_heads();
+    join_faults();
     return std::move(result_);
   }
 
@@ -85,8 +97,7 @@ class Checker {
       if (event == kHeadEvent) {
         check_head(last, object, line.text);
       } else {
-        note_unsigned();
-        event_ = result_.lines;
+        mark({result_.lines, std::nullopt});
         check_time(object);
       }
     } catch (const DataError& error) {
@@ -191,16 +202,69 @@ class Checker {
     if (demands_.trusted.empty() || text_field(object, "prev") != last.sha256) {
       return;
     }
-    const SignatureFinding found = find_signature(envelope, demands_.trusted);
+    mark({result_.lines, envelope});
+  }
+
+  void mark(Mark mark) {
+    if (demands_.trusted.empty()) {
+      return;
+    }
+    marks_.push_back(std::move(mark));
+    if (marks_.size() >= kMostMarks) {
+      check_signatures();
+    }
+  }
+
+  // Checks the signatures of the heads among the marks in several threads, and then takes the marks
+  // in order.
+  void check_signatures() {
+    std::vector<SignatureFinding> found(marks_.size());
+    std::atomic<std::size_t> next = 0;
+    work_in_threads(demands_.threads, [&] {
+      for (std::size_t at = next++; at < marks_.size(); at = next++) {
+        if (marks_[at].head) {
+          found[at] = find_signature(*marks_[at].head, demands_.trusted);
+        }
+      }
+    });
+    for (std::size_t at = 0; at < marks_.size(); ++at) {
+      if (marks_[at].head) {
+        take_head(marks_[at], found[at]);
+      } else {
+        note_unsigned();
+        event_ = marks_[at].line;
+      }
+    }
+    marks_.clear();
+  }
+
+  void take_head(const Mark& mark, const SignatureFinding& found) {
     if (found.state == SignatureState::forged ||
         (found.state == SignatureState::trusted &&
-         (envelope.signatures.size() != 1 || !found.are_named))) {
-      fault(result_.lines,
-            fmt::format("was changed: its signature is not that of {}", found.signer()));
+         (mark.head->signatures.size() != 1 || !found.are_named))) {
+      AuditFault fault{mark.line,
+                       fmt::format("was changed: its signature is not that of {}", found.signer())};
+      if (signature_faults_.size() < kMostFindings) {
+        signature_faults_.push_back(std::move(fault));
+      } else {
+        ++result_.faults_not_listed;
+      }
     } else if (found.state == SignatureState::trusted) {
-      result_.signed_lines = result_.lines;
+      result_.signed_lines = mark.line;
       event_ = 0;
       result_.signer = found.signer();
+    }
+  }
+
+  // Puts the faults of signatures, which were found later, where they belong.
+  void join_faults() {
+    std::vector<AuditFault>& faults = result_.faults;
+    faults.insert(faults.end(), signature_faults_.begin(), signature_faults_.end());
+    std::stable_sort(faults.begin(), faults.end(),
+                     [](const AuditFault& a, const AuditFault& b) { return a.line < b.line; });
+    if (faults.size() > kMostFindings) {
+      result_.faults_not_listed += std::ssize(faults) - static_cast<std::int64_t>(kMostFindings);
+      faults.resize(kMostFindings);
     }
   }
 
@@ -247,6 +311,8 @@ class Checker {
   std::unordered_map<std::uint64_t, std::int64_t> line_of_;  // the same, if is_indexed_
   bool is_indexed_ = false;
   std::string last_time_;
+  std::vector<Mark> marks_;
+  std::vector<AuditFault> signature_faults_;
   std::int64_t event_ = 0;    // the line of an event that no trusted head has followed so far; or 0
   std::int64_t suspect_ = 0;  // a line that does not continue the one before it; or 0
 };

@@ -34,6 +34,7 @@ struct AuditCheck {
 struct AuditDemands {
   std::vector<TrustedKey> trusted = {};  // if empty, signatures are not checked
   std::vector<AuditHead> heads = {};     // known from elsewhere: lines that the log must contain
+  int threads = 1;                       // that check signatures
 };
 
 AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
-#include <thread>
 
 #include "src/base/digest.h"
 #include "src/base/file.h"
+#include "src/evidence/worker_threads.h"
 
 namespace trireme {
 namespace {
@@ -60,20 +60,7 @@ std::vector<FileDigest> digest_files(const std::vector<std::filesystem::path>& p
       results[order[at]] = digest_file(paths[order[at]]);
     }
   };
-  std::vector<std::thread> others;
-  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(std::max(threads, 1)),
-                                                 std::max<std::size_t>(order.size(), 1));
-  for (std::size_t i = 1; i < most; ++i) {
-    try {
-      others.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;  // those that run do all of the work
-    }
-  }
-  work();
-  for (std::thread& thread : others) {
-    thread.join();
-  }
+  work_in_threads(static_cast<int>(std::min<std::int64_t>(threads, std::ssize(order))), work);
   return results;
 }
 

@@ -6,12 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_log.h"
-#include "src/evidence/audit_reader.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -278,47 +276,35 @@ TEST_F(Audit, HostileTextsAreRefused) {
   }
 }
 
-TEST_F(Audit, AFileIsReadLikeItsText) {
-  const std::size_t most = kMostAuditLineBytes;
-  std::string chunks;
-  for (std::size_t bytes = 0; bytes < 3000; ++bytes) {  // line ends at every place in a chunk
-    chunks += std::string(bytes % 1500, 'c') + "\n";
+TEST_F(Audit, SignaturesAreCheckedInBatches) {
+  const SigningKey ours(SigningKey::Seed{1, 2, 3});
+  const SigningKey theirs(SigningKey::Seed{9});
+  constexpr int kEvents = 5000;  // more than a batch
+  std::vector<std::string> all;
+  AuditHead head;
+  const auto add = [&](const std::string& line) {
+    all.push_back(line);
+    head = head_after(head, line);
+  };
+  for (int i = 0; i < kEvents; ++i) {
+    add(event_line(head, "test", {{"n", i}}));
+    add(head_line(head, i == 4000 ? theirs : ours));
   }
-  for (const std::string& text :
-       {std::string(), std::string("\n"), std::string("\n\na"), std::string(most, 'a') + "\n",
-        std::string(most, 'a'), std::string(most + 1, 'a'), std::string(most + 1, 'a') + "\nb\n",
-        std::string(5 << 20, 'a') + "\nb", chunks, chunks + std::string(3 << 20, 'd')}) {
-    write_file_durably(path(), text);
-    const File file = File::open_to_read(path());
-    AuditReader reader(file, 0, file.size());
-    std::string read;
-    std::vector<std::string> digests;
-    while (const auto line = reader.next()) {
-      const std::string whole = text.substr(read.size(), static_cast<std::size_t>(line->bytes));
-      EXPECT_EQ(line->text, std::string_view(whole).substr(0, most));
-      EXPECT_EQ(line->sha256, whole.size() > most ? sha256_hex(whole) : "");
-      read += whole + (line->has_end ? "\n" : "");
-    }
-    EXPECT_EQ(read, text);
-    const AuditCheck of_file = check_audit_log(path(), trusting());
-    const AuditCheck of_text = check_audit_text(text, trusting());
-    EXPECT_EQ(lines_of(of_file), lines_of(of_text));
-    EXPECT_EQ(of_file.head, of_text.head);
-    EXPECT_EQ(of_file.lines, of_text.lines);
-    EXPECT_EQ(of_file.faults_not_listed, of_text.faults_not_listed);
+  AuditDemands demands = trusting();
+  for (const int threads : {1, 3}) {
+    demands.threads = threads;
+    const AuditCheck found = check(all, demands);
+    EXPECT_THAT(found.faults, IsEmpty());
+    EXPECT_EQ(found.signed_lines, 2 * kEvents);
+    EXPECT_EQ(found.unsigned_event, 8001);
   }
-}
-
-TEST_F(Audit, WhatIsAppendedDuringACheckIsNotRead) {
-  (void)six_lines();
-  const File file = File::open_to_read(path());
-  AuditReader reader(file, 0, file.size());
-  AuditLog(path()).append("later", {{"n", 1}});
-  int lines = 0;
-  while (reader.next()) {
-    ++lines;
-  }
-  EXPECT_EQ(lines, 6);
+  // A forged signature, and a later line that was changed.
+  std::vector<std::string> bad = all;
+  const std::size_t at = bad[9999].find("\"sig\":\"") + 9;
+  bad[9999][at] = bad[9999][at] == 'A' ? 'B' : 'A';
+  bad[20].replace(bad[20].find("\"n\":"), 4, "\"m\":");
+  EXPECT_THAT(lines_of(check(bad, demands)), ElementsAre(21, 10000));
+  EXPECT_EQ(check(bad, demands).signed_lines, 9998);
 }
 
 TEST_F(Audit, TheEndOfALogIsChecked) {
