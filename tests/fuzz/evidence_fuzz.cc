@@ -12,6 +12,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const AuditDemands demands = {{{key.public_key(), "fuzz"}}, {AuditHead{1}}};
   const AuditCheck check = check_audit_text(text, demands);
   require(check.signed_lines <= check.lines && !check.faults.empty());  // no log has AuditHead{1}
+  const MemoryFile file(text);
+  const AuditCheck of_file = check_audit_log(file.path(), demands);
+  require(of_file.head == check.head && of_file.faults.size() == check.faults.size());
+  (void)check_audit_end(file.path(), demands);
+  (void)begins_as_head(text);
   refuses_only_with<DataError>([&] {
     const Envelope envelope = parse_envelope(text, "input");
     (void)find_signature(envelope, demands.trusted);
