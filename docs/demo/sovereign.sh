@@ -9,7 +9,8 @@ readonly trireme=${TRIREME:-build/release/trireme}
 demo=$(realpath -m "${SOVEREIGN_FOLDER:-runs/sovereign}")
 readonly demo
 readonly module=${SOFTHSM_MODULE:-/usr/lib/softhsm/libsofthsm2.so}
-readonly token_key="pkcs11:token=site;object=checkpoints?module-path=$module&pin-source=file:$demo/pin"
+readonly token="pkcs11:token=site;object=checkpoints"
+readonly token_key="$token?module-path=$module&pin-source=file:$demo/pin"
 export SOFTHSM2_CONF=$demo/softhsm2.conf
 export TRIREME_SITE_DIR=$demo/site # what a real site keeps in /etc/trireme
 
@@ -104,7 +105,7 @@ destroy() {
   say "6/6 The keys are destroyed"
   "$trireme" keys destroy "$demo/run/checkpoints" --confirm checkpoints --confirm checkpoints
   refused 77 "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
-  printf '\nAll of this is in docs/encryption.md and docs/evidence.md; the files are in %s.\n' "$demo"
+  printf '\nSee docs/encryption.md and docs/evidence.md. The files are in %s.\n' "$demo"
 }
 
 main() {
