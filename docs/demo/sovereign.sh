@@ -104,7 +104,7 @@ audit() {
 destroy() {
   say "6/6 The keys are destroyed"
   "$trireme" keys destroy "$demo/run/checkpoints" --confirm checkpoints --confirm checkpoints
-  refused 77 "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
+  refused 65 "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
   printf '\nSee docs/encryption.md and docs/evidence.md. The files are in %s.\n' "$demo"
 }
 

@@ -127,9 +127,10 @@ std::string DiskTarget::remove_attempt() const {
 }
 
 // Starts the deletion of old steps in the background. If the previous one still runs, the one after
-// the next save catches up.
+// the next save, or at the end of the run, catches up.
 std::string DiskTarget::start_retention() {
-  if (retention_.state() == BackgroundJob::State::running) {
+  retention_is_due_ = retention_.state() == BackgroundJob::State::running;
+  if (retention_is_due_) {
     return "";
   }
   std::string warning;
@@ -165,7 +166,12 @@ bool DiskTarget::quiet_within(std::chrono::duration<double> limit) {
   constexpr Seconds kAllDeletions{10};
   constexpr Seconds kOneDeletion{60};
   bool is_quiet = true;
-  if (!retention_.wait_for(std::min(limit, kAllDeletions))) {
+  bool has_deleted = retention_.wait_for(std::min(limit, kAllDeletions));
+  if (has_deleted && retention_is_due_) {
+    (void)start_retention();
+    has_deleted = retention_.wait_for(std::min(limit, kAllDeletions));
+  }
+  if (!has_deleted) {
     ending_ = true;
     is_quiet = retention_.wait_for(std::min(limit, kOneDeletion));
   }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/checkpoint/folder_entries.h"
+#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/names.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
@@ -47,6 +48,9 @@ void read_whole_step(const fs::path& path, std::optional<std::int64_t> step, Ste
                                 file.string(), manifest.meta.step));
   }
   check_shards(path, manifest);
+  if (!manifest.data_key.empty()) {
+    (void)read_keys_file(path, manifest);
+  }
   folder.manifest = std::move(manifest);
   folder.manifest_sha256 = sha256_hex(text);
 }

@@ -19,8 +19,9 @@ namespace trireme {
 struct StepFolder {
   std::filesystem::path path;
   std::int64_t step = 0;
-  // Present if the step is whole: its manifest is valid, and all shards are present in full size.
-  // The digests of the shards are compared only when they are read.
+  // Present if the step is whole: its manifest is valid, all shards are present in full size, and
+  // if they are encrypted, keys.json belongs to the manifest. The digests of the shards are
+  // compared only when they are read.
   std::optional<Manifest> manifest;
   std::string manifest_sha256;  // of the file from which `manifest` was read; else empty
   std::string problem;          // if not whole, the reason, with the file's name

@@ -14,11 +14,8 @@ void KeyChoice::add_to(CommandLine& command) {
 }
 
 KeyOptions KeyChoice::options() const {
-  if (!uris.empty()) {
-    return {uris, false};
-  }
   const EncryptionConfig site = site_encryption_config(environ);
-  return {site.keys, site.accept_plain};
+  return {uris.empty() ? site.keys : uris, site.accept_plain};
 }
 
 std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world) {

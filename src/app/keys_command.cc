@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/key_choice.h"
+#include "src/app/keys_changes.h"
 #include "src/base/error.h"
-#include "src/base/file.h"
 #include "src/base/printable.h"
-#include "src/base/units.h"
 #include "src/keys/key_file.h"
 #include "src/keys/key_ring.h"
 #include "src/keys/key_uri.h"
@@ -28,10 +26,7 @@
 namespace trireme {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-constexpr std::int64_t kMostKeysBytes = std::int64_t{16} << 20;
 
 struct KeysOptions {
   std::string folder;
@@ -45,51 +40,6 @@ struct KeysOptions {
   bool json = false;
 };
 
-// The wrapped key of one encrypted step.
-struct EncryptedStep {
-  fs::path folder;
-  std::string seal;  // of its manifest
-  WrappedKeys wrapped;
-  fs::path file() const { return folder / kKeysFileName; }
-};
-
-EncryptedStep read_step(const StepFolder& step) {
-  check_readable(step);
-  if (!step.manifest) {
-    throw DataError(step.problem);
-  }
-  if (step.manifest->data_key.empty()) {
-    throw ConfigError(fmt::format("{} is not encrypted", step.path.string()));
-  }
-  const fs::path file = step.path / kKeysFileName;
-  return {step.path, step.manifest->seal,
-          parse_wrapped_keys(read_file(file, kMostKeysBytes), file.string())};
-}
-
-// Returns the step that DIR names, or all encrypted steps of a checkpoint folder.
-std::vector<EncryptedStep> steps_of(const KeysOptions& options) {
-  const fs::path given = options.folder;
-  const fs::path folder = given.has_filename() ? given : given.parent_path();
-  if (is_step_folder(folder) && fs::exists(folder)) {
-    return {read_step(inspect_step(folder))};
-  }
-  const std::vector<StepFolder> all = list_steps(folder);
-  if (all.empty()) {
-    throw no_checkpoint_in(folder);
-  }
-  std::vector<EncryptedStep> encrypted;
-  for (const StepFolder& step : all) {
-    if (step.manifest && step.manifest->data_key.empty()) {
-      continue;
-    }
-    encrypted.push_back(read_step(step));
-  }
-  if (encrypted.empty()) {
-    throw ConfigError(fmt::format("no checkpoint in {} is encrypted", folder.string()));
-  }
-  return encrypted;
-}
-
 void create(const KeysOptions& options) {
   if (options.name.find_first_of("\r\n") != std::string::npos) {
     throw ConfigError("--name must be one line");
@@ -98,6 +48,9 @@ void create(const KeysOptions& options) {
     throw ConfigError("choose one of --out FILE and --pkcs11 URI");
   }
   if (!options.token.empty()) {
+    if (!options.name.empty()) {
+      throw ConfigError("--name is for key files; a token calls its key by the URI's object");
+    }
     fmt::print("key: {}\n", printable(create_token_key(options.token)->title()));
     return;
   }
@@ -117,24 +70,34 @@ ordered_json to_json(const EncryptedStep& step) {
           {"recipients", std::move(recipients)}};
 }
 
+void print_step(const EncryptedStep& step) {
+  fmt::print("{}\n", printable(step.folder.string()));
+  for (const Recipient& recipient : step.wrapped.recipients) {
+    fmt::print("  {:<10} {}  {}\n", printable(recipient.kind), printable(recipient.key),
+               printable(recipient.name));
+  }
+  if (step.is_destroyed()) {
+    fmt::print("  nobody: the key was destroyed\n");
+  }
+}
+
 void list(const KeysOptions& options) {
-  ordered_json steps = ordered_json::array();
-  for (const EncryptedStep& step : steps_of(options)) {
-    steps.push_back(to_json(step));
-    if (options.json) {
-      continue;
+  const KeyRing ring(options.keys.uris);
+  ordered_json listed = ordered_json::array();
+  for (const EncryptedStep& step : encrypted_steps(named_folder(options.folder))) {
+    if (!ring.empty() && !step.is_destroyed()) {
+      const std::string origin = step.file().string();
+      check_wrapped_keys(step.wrapped, ring.unwrap(step.wrapped, origin), step.seal, origin);
     }
-    fmt::print("{}\n", printable(step.folder.string()));
-    for (const Recipient& recipient : step.wrapped.recipients) {
-      fmt::print("  {:<10} {}  {}\n", printable(recipient.kind), printable(recipient.key),
-                 printable(recipient.name));
-    }
-    if (step.wrapped.recipients.empty()) {
-      fmt::print("  nobody: the key was destroyed\n");
+    listed.push_back(to_json(step));
+    if (!options.json) {
+      print_step(step);
     }
   }
   if (options.json) {
-    print_json({{"schema", 1}, {"checkpoints", std::move(steps)}});
+    print_json({{"schema", 1}, {"checked", !ring.empty()}, {"checkpoints", std::move(listed)}});
+  } else if (ring.empty()) {
+    fmt::print("This is what the files say. With --key, it is also checked.\n");
   }
 }
 
@@ -152,58 +115,46 @@ void add_recipients(std::vector<Recipient>& to, const std::vector<Recipient>& mo
   }
 }
 
-// Changes the recipients of each step, whose data key a key of the command line opens. All steps
-// are opened before the first one is changed, so that a missing key changes nothing.
-void change(const KeysOptions& options,
-            const std::function<void(std::vector<Recipient>&, const DataKey&)>& work) {
-  const KeyRing ring(options.keys.options().uris);
-  std::vector<EncryptedStep> steps = steps_of(options);
-  for (EncryptedStep& step : steps) {
-    const std::string origin = step.file().string();
-    const DataKey key = ring.unwrap(step.wrapped, origin);
-    check_wrapped_keys(step.wrapped, key, step.seal, origin);
-    work(step.wrapped.recipients, key);
-    if (step.wrapped.recipients.empty()) {
-      throw PolicyError(fmt::format(
-          "{}: this would remove the last recipient, and nobody could read the checkpoint any "
-          "more: if you want that, use `trireme keys destroy`",
-          origin));
-    }
-    step.wrapped.sign(key);
-  }
-  for (const EncryptedStep& step : steps) {
-    write_file_durably(step.file(), to_text(step.wrapped));
-    fmt::print("{}: {}\n", printable(step.folder.string()), recipients_text(step.wrapped));
-  }
-}
-
 void add(const KeysOptions& options) {
   const KeyRing added(options.to);
-  change(options, [&](std::vector<Recipient>& recipients, const DataKey& key) {
-    add_recipients(recipients, added.wrap(key, "").recipients);
-  });
+  change_recipients(named_folder(options.folder), options.keys,
+                    [&](std::vector<Recipient>& recipients, const DataKey& key) {
+                      add_recipients(recipients, added.wrap(key, "").recipients);
+                      return true;
+                    });
 }
 
 void rotate(const KeysOptions& options) {
   const KeyRing next(options.to);
-  change(options, [&](std::vector<Recipient>& recipients, const DataKey& key) {
-    recipients = next.wrap(key, "").recipients;
-  });
+  change_recipients(named_folder(options.folder), options.keys,
+                    [&](std::vector<Recipient>& recipients, const DataKey& key) {
+                      recipients = next.wrap(key, "").recipients;
+                      return true;
+                    });
 }
 
 void remove(const KeysOptions& options) {
-  change(options, [&](std::vector<Recipient>& recipients, const DataKey&) {
-    for (const std::string& wanted : options.recipients) {
-      const auto found = std::find_if(recipients.begin(), recipients.end(),
-                                      [&](const Recipient& known) { return known.key == wanted; });
-      if (found == recipients.end()) {
-        throw NotFound(
-            fmt::format("{}: no recipient has the identity '{}' (`trireme keys list` prints them)",
-                        options.folder, wanted));
-      }
-      recipients.erase(found);
-    }
-  });
+  std::vector<std::string> missing = options.recipients;
+  change_recipients(named_folder(options.folder), options.keys,
+                    [&](std::vector<Recipient>& recipients, const DataKey&) {
+                      const std::size_t before = recipients.size();
+                      for (const std::string& wanted : options.recipients) {
+                        const std::size_t count = recipients.size();
+                        std::erase_if(recipients, [&](const Recipient& recipient) {
+                          return recipient.key == wanted;
+                        });
+                        if (recipients.size() < count) {
+                          std::erase(missing, wanted);
+                        }
+                      }
+                      return recipients.size() < before;
+                    });
+  if (!missing.empty()) {
+    throw NotFound(
+        fmt::format("no checkpoint in {} has a recipient with the identity '{}' (`trireme keys "
+                    "list` prints them)",
+                    options.folder, fmt::join(missing, "', '")));
+  }
 }
 
 // Returns whether a person types the word, or the command line has it.
@@ -214,34 +165,21 @@ bool is_confirmed(const std::string& word, std::size_t time, const KeysOptions& 
   if (::isatty(STDIN_FILENO) == 0) {
     return false;
   }
-  fmt::print(stderr, "{} '{}' to {}: ", time == 0 ? "Type" : "Type again", word,
+  fmt::print(stderr, "{} '{}' to {}: ", time == 0 ? "Type" : "Type again", printable(word),
              time == 0 ? "destroy its keys" : "confirm that nobody shall ever read it");
   std::string line;
   std::getline(std::cin, line);
   return line == word;
 }
 
-// Overwrites the file in place before it is replaced. What the disk or the file system keep of the
-// old blocks is beyond this program; docs/encryption.md says so.
-void shred(const EncryptedStep& step) {
-  WrappedKeys nobody = step.wrapped;
-  nobody.recipients.clear();
-  nobody.mac = std::string(64, '0');
-  const std::int64_t bytes = static_cast<std::int64_t>(fs::file_size(step.file()));
-  File file = File::open_to_update(step.file());
-  const std::string zeros(static_cast<std::size_t>(bytes), '\0');
-  file.write_at(0, zeros.data(), bytes);
-  file.sync();
-  file.close();
-  write_file_durably(step.file(), to_text(nobody));
-}
-
 void destroy(const KeysOptions& options) {
-  const std::vector<EncryptedStep> steps = steps_of(options);
-  const fs::path given = options.folder;
-  const std::string word = (given.has_filename() ? given : given.parent_path()).filename().string();
-  fmt::print(stderr, "{} in {} will be unreadable for everyone, for ever.\n",
-             counted(steps.size(), "checkpoint"), printable(options.folder));
+  const std::filesystem::path folder = named_folder(options.folder);
+  if (!std::filesystem::is_directory(folder)) {
+    throw no_checkpoint_in(folder);
+  }
+  const std::string word = folder.filename().string();
+  fmt::print(stderr, "The checkpoints in {} will be unreadable for everyone, for ever.\n",
+             printable(folder.string()));
   for (std::size_t time = 0; time < 2; ++time) {
     if (!is_confirmed(word, time, options)) {
       throw PolicyError(fmt::format(
@@ -249,10 +187,7 @@ void destroy(const KeysOptions& options) {
           printable(word)));
     }
   }
-  for (const EncryptedStep& step : steps) {
-    shred(step);
-    fmt::print("{}: its key was destroyed\n", printable(step.folder.string()));
-  }
+  destroy_keys(folder);
 }
 
 CommandLine& add_subcommand(CommandLine& keys, const char* name, const char* what,
@@ -285,6 +220,7 @@ void add_create(CommandLine& keys) {
 void add_list(CommandLine& keys) {
   const auto options = std::make_shared<KeysOptions>();
   CommandLine& command = add_subcommand(keys, "list", "Print who can open checkpoints", options);
+  options->keys.add_to(command);
   command.add_flag("--json", options->json, "Print JSON");
   command.footer("Example:\n  trireme keys list runs/first/checkpoints");
   command.callback([options] { list(*options); });

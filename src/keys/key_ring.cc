@@ -21,6 +21,7 @@ WrappedKeys KeyRing::wrap(const DataKey& key, std::string contents) const {
   for (const auto& wrapping : keys_) {
     wrapped.recipients.push_back(wrapping->wrap(key));
   }
+  check_passphrases(wrapped);
   wrapped.sign(key);
   return wrapped;
 }

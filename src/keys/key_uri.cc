@@ -48,6 +48,18 @@ KeyUri parse_key_uri(const std::string& uri) {
 
 }  // namespace
 
+std::string_view secret_in_uri(std::string_view word) {
+  for (const std::string_view mark :
+       {std::string_view("passphrase:"), std::string_view("pin-value=")}) {
+    const std::size_t at = word.find(mark);
+    if (at != std::string_view::npos) {
+      const std::string_view rest = word.substr(at + mark.size());
+      return mark == "pin-value=" ? rest.substr(0, rest.find('&')) : rest;
+    }
+  }
+  return "";
+}
+
 void check_key_uri(const std::string& uri) { (void)parse_key_uri(uri); }
 
 std::unique_ptr<WrappingKey> open_key(const std::string& uri) {

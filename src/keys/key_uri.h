@@ -19,6 +19,10 @@ namespace trireme {
 
 // Throws ConfigError for a text that is no such URI, and what the key's class says.
 std::unique_ptr<WrappingKey> open_key(const std::string& uri);
+// Returns the secret in a word of a command line that somebody wrote into a URI by mistake,
+// although it is then refused: what follows `passphrase:`, or `pin-value=` up to `&`. Returns "" if
+// there is none. Pure function.
+std::string_view secret_in_uri(std::string_view word);
 // Throws ConfigError unless open_key() would accept the form of the text.
 void check_key_uri(const std::string& uri);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kAdvice =
     "write the passphrase to a file that only you can read, and name it as passphrase-file:PATH";
 constexpr std::size_t kMostKnown = 64;
-constexpr int kMostStrangers = 16;
+constexpr int kMostStrangers = kMostPassphrases;
 
 }  // namespace
 

@@ -12,6 +12,9 @@
 
 namespace trireme {
 
+// More passphrases than this are not tried for one data key, since each takes the time of scrypt.
+inline constexpr int kMostPassphrases = 16;
+
 class PassphraseKey final : public WrappingKey {
  public:
   static constexpr std::size_t kLeastBytes = 8;

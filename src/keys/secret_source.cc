@@ -123,6 +123,13 @@ Secret read_secret_line(const std::filesystem::path& path, std::string_view what
   if (line.ends_with('\r')) {
     line.remove_suffix(1);
   }
+  if (file.text().find("TRIREME-KEY-1") != std::string::npos ||
+      file.text().find("PRIVATE KEY-----") != std::string::npos) {
+    throw DataError(
+        fmt::format("{}: this is a key file: write {} to a file of its own, or name "
+                    "the key as file:PATH",
+                    printable(path.string()), what));
+  }
   if (line.empty()) {
     throw DataError(
         fmt::format("{}: the first line is empty: write {} there", printable(path.string()), what));

@@ -1,5 +1,7 @@
 #include "src/keys/wrapped_keys.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "src/base/base64.h"
@@ -7,6 +9,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/base/sealed_json.h"
+#include "src/keys/passphrase_key.h"
 
 namespace trireme {
 namespace {
@@ -17,6 +20,7 @@ using nlohmann::ordered_json;
 constexpr std::string_view kFormat = "trireme-keys";
 constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kMostRecipients = 1000;
+constexpr std::size_t kMostNameBytes = 200;
 
 bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits &&
@@ -36,6 +40,9 @@ Recipient parse_recipient(const json& object) {
                       JsonValue(object_field(object, "parameters"))};
   if (!is_word(recipient.kind) || !is_word(recipient.key)) {
     throw DataError("a recipient's kind or key is not a word");
+  }
+  if (recipient.name.size() > kMostNameBytes) {
+    throw DataError(fmt::format("a recipient's name has more than {} bytes", kMostNameBytes));
   }
   return recipient;
 }
@@ -65,9 +72,22 @@ WrappedKeys parse_fields(const json& object) {
 std::string WrappedKeys::expected_mac(const DataKey& key) const {
   std::string text = fmt::format("{} {}\n", data_key, contents);
   for (const Recipient& recipient : recipients) {
-    text += fmt::format("{} {} {}\n", recipient.kind, recipient.key, to_base64(recipient.wrapped));
+    text +=
+        fmt::format("{} {} {} {} {}\n", recipient.kind, recipient.key, to_base64(recipient.wrapped),
+                    to_base64(recipient.name), to_base64(recipient.parameters->dump()));
   }
   return key.mac("keys", text);
+}
+
+void check_passphrases(const WrappedKeys& keys) {
+  const auto count =
+      std::count_if(keys.recipients.begin(), keys.recipients.end(),
+                    [](const Recipient& recipient) { return recipient.kind == kPassphraseKind; });
+  if (count > kMostPassphrases) {
+    throw ConfigError(fmt::format(
+        "{} recipients would be passphrases, but only {} are tried when the data is opened", count,
+        kMostPassphrases));
+  }
 }
 
 std::string to_text(const WrappedKeys& keys) {

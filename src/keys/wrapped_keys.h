@@ -13,8 +13,10 @@
 //    "seal": "sha256:<64 digits>"                                         (src/base/sealed_json.h)
 //   }
 //
-// The text is "DATA_KEY CONTENTS\n" and then, for each recipient, "KIND KEY WRAPPED\n", where
-// WRAPPED is base64. Without the data key, nobody can name other contents or add a recipient.
+// The text is "DATA_KEY CONTENTS\n" and then, for each recipient, "KIND KEY WRAPPED NAME
+// PARAMETERS\n", where the last three are base64, PARAMETERS of the object as JSON with sorted
+// names and without blanks. Without the data key, nobody can name other contents or change a
+// recipient.
 #pragma once
 
 #include <string>
@@ -37,6 +39,8 @@ struct WrappedKeys {
   void sign(const DataKey& key) { mac = expected_mac(key); }
 };
 
+// Throws ConfigError if more recipients are passphrases than readers try (passphrase_key.h).
+void check_passphrases(const WrappedKeys& keys);
 std::string to_text(const WrappedKeys& keys);
 // Throws DataError that names `origin`.
 WrappedKeys parse_wrapped_keys(std::string_view text, const std::string& origin);

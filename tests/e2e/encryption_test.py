@@ -220,8 +220,95 @@ class Encryption(unittest.TestCase):
         harness.must(harness.run("keys", "destroy", checkpoints, "--confirm", "checkpoints",
                                  "--confirm", "checkpoints"))
         gone = harness.run("ckpt", "digest", checkpoints, "--key", f"file:{KEY}")
-        self.assertEqual(gone.returncode, 77, gone.stderr)
-        self.assertIn("its last recipient was removed", gone.stderr)
+        self.assertEqual(gone.returncode, 65, gone.stderr)
+        self.assertIn("was destroyed", gone.stderr)
+        self.assertIn("was destroyed", output("ckpt", "ls", checkpoints))
+        self.assertIn("nobody", output("keys", "list", checkpoints))
+        left = [file for file in checkpoints.rglob("keys.json*")
+                if "wrapped\"" in file.read_text()]
+        self.assertEqual(left, [])
+
+    def test_destroy_finds_every_wrapped_key(self):
+        """Those of steps that are being replaced, attempts, remains, and interrupted rotations."""
+        shutil.copytree(FOLDER / "sealed", FOLDER / "remains")
+        checkpoints = FOLDER / "remains/checkpoints"
+        step = step_folder("remains", 6)
+        for name in (".replaced-6-1", ".tmp-9-1", ".trash-3-1"):
+            shutil.copytree(step, checkpoints / name)
+        shutil.copy(step / "keys.json", step / "keys.json.tmp-123")
+        victim = FOLDER / "victim"
+        victim.write_text("of the administrator")
+        damaged = step_folder("remains", 3)
+        (damaged / "keys.json").unlink()
+        (damaged / "keys.json").symlink_to(victim)
+        confirm = ["--confirm", "checkpoints", "--confirm", "checkpoints"]
+        for _ in range(2):  # it can be repeated
+            harness.must(harness.run("keys", "destroy", checkpoints, *confirm))
+        self.assertEqual(victim.read_text(), "of the administrator")
+        for file in checkpoints.rglob("keys.json*"):
+            self.assertNotIn("\"wrapped\"", file.read_text(), file)
+
+    def test_rotation_reaches_steps_that_come_back(self):
+        shutil.copytree(FOLDER / "sealed", FOLDER / "replaced")
+        checkpoints = FOLDER / "replaced/checkpoints"
+        step = step_folder("replaced", 6)
+        shutil.copytree(step, checkpoints / ".tmp-9-1")
+        shutil.copy(step / "keys.json", step / "keys.json.tmp-123")
+        step.rename(checkpoints / ".replaced-6-1")
+        (step_folder("replaced", 3) / "keys.json").chmod(0o640)
+        harness.must(harness.run("keys", "rotate", checkpoints, "--key", f"file:{KEY}", "--to",
+                                 f"file:{OTHER}"))
+        identity = derived(key_of(KEY), "trireme id", 16).hex() if AESGCM else "?"
+        files = list(checkpoints.rglob("keys.json*"))
+        self.assertEqual(len(files), 2, files)
+        for file in files:
+            self.assertNotIn(identity, file.read_text())
+        self.assertEqual(os.stat(step_folder("replaced", 3) / "keys.json").st_mode & 0o777, 0o640)
+
+    def test_recipients_of_a_live_run_do_not_change(self):
+        shutil.copytree(FOLDER / "sealed", FOLDER / "live")
+        checkpoints = FOLDER / "live/checkpoints"
+        (checkpoints / "run.lock").write_text("not a lock that a run has given back")
+        for words in (["rotate", checkpoints, "--key", f"file:{KEY}", "--to", f"file:{OTHER}"],
+                      ["destroy", checkpoints, "--confirm", "checkpoints", "--confirm",
+                       "checkpoints"]):
+            refused = harness.run("keys", *words)
+            self.assertEqual(refused.returncode, 77, refused.stderr)
+        self.assertEqual(digest("live", 6, "--key", f"file:{KEY}"), digest("plain", 6))
+
+    def test_checks_look_at_the_wrapped_key(self):
+        shutil.copytree(FOLDER / "sealed", FOLDER / "keyless")
+        checkpoints = FOLDER / "keyless/checkpoints"
+        step = step_folder("keyless", 6)
+        intact = (step / "keys.json").read_bytes()
+        others = (step_folder("keyless", 3) / "keys.json").read_bytes()
+        for contents in (None, b"garbage", others, intact.replace(b'"site"', b'"mine"')):
+            (step / "keys.json").unlink()
+            if contents is not None:
+                (step / "keys.json").write_bytes(contents)
+            bad = harness.run("ckpt", "verify", checkpoints, "--all")
+            self.assertEqual(bad.returncode, 65, bad.stdout)
+            self.assertIn("keys.json", bad.stdout)
+            self.assertIn("INVALID", output("ckpt", "ls", checkpoints))
+            (step / "keys.json").write_bytes(intact)
+
+    def test_secrets_in_uris_are_not_recorded(self):
+        log = FOLDER / "audit.jsonl"
+        site = {"TRIREME_AUDIT__LOG": str(log)}
+        checkpoints = FOLDER / "sealed/checkpoints"
+        for uri in ("passphrase:of the administrator",
+                    "pkcs11:token=t;object=o?pin-value=4711471"):
+            for words in (["rotate", checkpoints, "--key", f"file:{KEY}", "--to", uri],
+                          ["list", checkpoints, f"--key={uri}"]):
+                refused = harness.run("keys", *words, env=site)
+                self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("keys.rotate.start", log.read_text())
+        for secret in ("administrator", "4711471"):
+            self.assertNotIn(secret, log.read_text())
+
+    def test_a_key_file_is_no_passphrase(self):
+        refused = train("never", f"encryption.keys=[passphrase-file:{KEY}]", code=65)
+        self.assertIn("this is a key file", refused.stderr)
 
     def test_bad_keys(self):
         shared = FOLDER / "shared.key"

@@ -244,7 +244,10 @@ class Saves(unittest.TestCase):
         harness.must(train(f"run.dir={run}", "audit.log=", f"encryption.keys=[file:{key}]"))
         code, found = verify(run)
         self.assertEqual((code, found["faults"]), (0, []), found)
-        self.assertIn("step-00000004/keys.json is not signed", "".join(found["notes"]))
+        (run / "checkpoints/step-00000004/keys.json").write_text("changed")
+        code, found = verify(run)
+        self.assertEqual(code, 65, found)
+        self.assertIn("keys.json", found["faults"][0]["what"])
 
     def test_validation_set_that_is_gone(self):
         """A run that is resumed goes on without it, and so does the replay of a step."""

@@ -20,7 +20,7 @@ class Sovereign(unittest.TestCase):
                               text=True, errors="replace", timeout=280, check=False)
         harness.must(told)
         for words in ("rank 1", "every block opens", "Everything that was signed was checked",
-                      "keys.rotate.end", "no key opens this any more"):
+                      "keys.rotate.end", "was destroyed, and nothing opens it any more"):
             self.assertIn(words, told.stdout)
         pin = (folder / "pin").read_text().strip().encode()
         secrets = [pin] + [(folder / key).read_text().split("TRIREME-KEY-1 ")[1].strip().encode()

@@ -93,6 +93,12 @@ TEST_F(Keys, ChangesAreFound) {
   changed.recipients[1].key = "0123";
   EXPECT_THROW(check_wrapped_keys(changed, data, kContents, "it"), DataError);
   changed = wrapped;
+  changed.recipients[0].name = "somebody else";
+  EXPECT_THROW(check_wrapped_keys(changed, data, kContents, "it"), DataError);
+  changed = wrapped;
+  changed.recipients[0].parameters = JsonValue::parse(R"({"n": 1})");
+  EXPECT_THROW(check_wrapped_keys(changed, data, kContents, "it"), DataError);
+  changed = wrapped;
   changed.recipients.clear();
   EXPECT_THROW(check_wrapped_keys(changed, data, kContents, "it"), DataError);
   changed = wrapped;

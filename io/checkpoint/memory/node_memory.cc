@@ -6,6 +6,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/names.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -64,6 +65,9 @@ MemoryStep inspect(const fs::path& path, const MemoryStepName& name, bool is_par
     if (manifest.meta.step != name.step || manifest.generation != name.generation) {
       throw DataError(fmt::format("{} belongs to step {}, generation {}: the folder was renamed",
                                   file.string(), manifest.meta.step, manifest.generation));
+    }
+    if (!manifest.data_key.empty()) {
+      (void)read_keys_file(path, manifest);
     }
     step.shards = shards_here(path, manifest);
     step.manifest = std::move(manifest);

@@ -14,6 +14,7 @@
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/keys/key_uri.h"
 
 namespace trireme {
 namespace {
@@ -65,11 +66,27 @@ std::string event_name(std::string command, std::string_view what) {
   return fmt::format("{}.{}", command, what);
 }
 
+// Returns the words with a digest in the place of each secret in the URI of a key.
+RecordedArguments without_secrets(const std::vector<std::string>& arguments) {
+  RecordedArguments result;
+  for (const std::string& word : arguments) {
+    const std::string secret(secret_in_uri(word));
+    std::string shown = word;
+    if (!secret.empty()) {
+      shown.replace(shown.find(secret, shown.find_first_of(":=")), secret.size(),
+                    "sha256:" + sha256_hex(secret));
+      result.hidden.push_back(secret);
+    }
+    result.words.push_back(std::move(shown));
+  }
+  return result;
+}
+
 }  // namespace
 
 RecordedArguments recorded_arguments(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "generate") {
-    return {arguments, {}};
+    return without_secrets(arguments);
   }
   RecordedArguments result{{"generate"}, {}};
   const auto hide = [&](const std::string& text) {

@@ -47,7 +47,8 @@ struct RecordedArguments {
 };
 
 // Returns the arguments as they are recorded. Those of `generate` have the SHA-256 of everything
-// that may be a prompt, also one behind a mistyped option, instead of its text.
+// that may be a prompt, also one behind a mistyped option, instead of its text. Those of other
+// commands have it instead of secrets in the URIs of keys.
 RecordedArguments recorded_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace trireme

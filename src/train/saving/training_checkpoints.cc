@@ -266,11 +266,12 @@ bool TrainingCheckpoints::make_key(std::int64_t step) {
   }
   try {
     key_ = parts_.keys->next();
+    no_key_.clear();
     return true;
   } catch (const PolicyError& error) {
-    failure_ = error.what();
+    no_key_ = error.what();
     report_.warning(
-        fmt::format("step {} is not saved, because its key cannot be wrapped: {}", step, failure_));
+        fmt::format("step {} is not saved, because its key cannot be wrapped: {}", step, no_key_));
     return false;
   }
 }

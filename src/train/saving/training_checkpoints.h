@@ -77,7 +77,7 @@ class TrainingCheckpoints {
   // Waits until nothing is in flight. Returns whether `step` is durable on disk.
   bool finish(std::int64_t step);
   // Returns why the latest save on disk failed, or "" if it did not.
-  const std::string& failure() const { return failure_; }
+  const std::string& failure() const { return no_key_.empty() ? failure_ : no_key_; }
   SnapshotMemory snapshots() const;
 
   // Throws DivergenceError on every rank if save_if_due() did not save its last step, `step`,
@@ -124,6 +124,7 @@ class TrainingCheckpoints {
   std::shared_ptr<const SaveKey> key_;  // of the latest save; null if nothing is encrypted
   std::int64_t durable_step_ = -1;      // the newest step known to be on disk
   std::string failure_;                 // why the latest save on disk failed; or empty
+  std::string no_key_;   // why the latest save lacked a key and did not begin; or empty
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
   std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;
