@@ -109,6 +109,19 @@ TEST_F(CommandLineTest, SuggestsTheCommandThatWasMeant) {
               HasSubstr("unknown command 'shelf/3'; did you mean 'open'"));
 }
 
+TEST_F(CommandLineTest, TheValueOfAnOptionIsNoCommand) {
+  std::string town;
+  bakery_.add_option("-t,--town", town, "Where it is");
+  for (const char* line : {"--town opne bake rye", "--town=opne bake rye", "-t opne bake rye"}) {
+    town.clear();
+    run(line);
+    EXPECT_EQ(town, "opne") << line;
+  }
+  EXPECT_THAT(complaint("--town opne bkae"), HasSubstr("unknown command 'bkae'"));
+  EXPECT_THAT(complaint("--town=opne bkae"), HasSubstr("unknown command 'bkae'"));
+  EXPECT_THAT(complaint("--town"), HasSubstr("--town"));
+}
+
 TEST_F(CommandLineTest, HiddenCommandsRunButAreNotShown) {
   run("night");
   EXPECT_EQ(ran_, "night with");

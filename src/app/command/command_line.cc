@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
@@ -51,6 +52,14 @@ std::string text_of(const CLI::Error& error) {
 std::string default_of(const CLI::Option& option) {
   const bool described = option.get_description().find("(default: ") != std::string::npos;
   return option.get_required() || described ? "" : option.get_default_str();
+}
+
+// Returns whether the next word is the value of the option `word`, such as "--out".
+bool takes_next_word(const std::vector<OptionSummary>& options, const std::string& word) {
+  return std::any_of(options.begin(), options.end(), [&](const OptionSummary& option) {
+    return !option.type.empty() &&
+           (", " + option.names + ",").find(", " + word + ",") != std::string::npos;
+  });
 }
 
 OptionSummary summary_of(const CLI::Option& option) {
@@ -249,7 +258,11 @@ const CommandLine& CommandLine::given() const {
 // arguments.
 void CommandLine::check_commands(const std::vector<std::string>& arguments) const {
   const CommandLine* at = this;
+  bool is_value = false;
   for (const std::string& word : arguments) {
+    if (std::exchange(is_value, false)) {
+      continue;
+    }
     const std::vector<OptionSummary> options = at->options();
     const bool takes_words = std::any_of(options.begin(), options.end(),
                                          [](const auto& each) { return each.positional; });
@@ -257,6 +270,7 @@ void CommandLine::check_commands(const std::vector<std::string>& arguments) cons
       return;
     }
     if (word.starts_with('-')) {
+      is_value = takes_next_word(options, word);
       continue;
     }
     const CommandLine* const next = at->find_command(word);
