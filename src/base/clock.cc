@@ -6,10 +6,12 @@
 
 namespace trireme {
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_now() { return utc_text(std::time(nullptr)); }
+
+std::string utc_text(std::int64_t seconds) {
+  const std::time_t time = seconds;
   std::tm parts{};
-  ::gmtime_r(&now, &parts);
+  ::gmtime_r(&time, &parts);
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text.data();

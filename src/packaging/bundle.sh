@@ -119,6 +119,11 @@ for file in "${changed[@]:1}"; do
 done
 printf 'Needs the C library GLIBC %s or newer, on %s.\n' "${changed[0]}" "$(uname -m)" \
   >"$root/share/trireme/bundle"
+# The bills of materials name the files as the tarball does.
+for format in cyclonedx spdx; do
+  "$root/bin/trireme" --version --sbom "$format" | sed "s|$(realpath "$stage")/||" \
+    >"$root/share/trireme/sbom.$format.json"
+done
 tar -C "$stage" --owner=0 --group=0 -czf "$tarball" "$name"
 printf '%s: %s. %s' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(cat "$root/share/trireme/bundle")"
 echo

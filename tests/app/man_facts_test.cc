@@ -68,13 +68,13 @@ TEST(ManFacts, APageHasTheVariablesAndFilesOfItsCommand) {
   };
   const std::vector<Case> cases = {
       {"",
-       {"TRIREME_KERNELS", "NO_COLOR"},
+       {"TRIREME_KERNELS", "NO_COLOR", "SOURCE_DATE_EPOCH"},
        {"TMPDIR", "SLURM_*"},
        {"/etc/trireme/*.yaml"},
        {"RUN/DONE"}},
       {"train",
        {"TRIREME_MTBF_HOURS", "TRIREME_NODE_DIR", "SLURM_*", "CLICOLOR_FORCE"},
-       {"TMPDIR"},
+       {"TMPDIR", "SOURCE_DATE_EPOCH"},
        {"RUN/DONE", "RUN/metrics.jsonl", "RUN/exit_reason.json"},
        {"RUN/journal.jsonl", "DATASET/manifest.json"}},
       {"launch",

@@ -1,6 +1,7 @@
 """Installs the packages on a minimal Debian 12 with run-time packages only: no compiler and no
 development files. Needs root, debootstrap and a Debian mirror; skips with a message otherwise."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -108,9 +109,24 @@ class MinimalDebian(unittest.TestCase):
         needs = self.inside("cat", f"/srv/any where/{archive.name.removesuffix('.tar.gz')}"
                             "/share/trireme/bundle")
         self.assertIn("Needs the C library GLIBC 2.34 or newer", needs)
+        self.check_bills_of_materials(
+            self.root / "srv/any where" / archive.name.removesuffix(".tar.gz"))
         folder = f"/srv/any where/{archive.name.removesuffix('.tar.gz')}/bin"
         self.check_it_works(f"{folder}/trireme", f"{folder}/mpirun")
         self.check_it_starts_with_an_older_c_library(f"{folder}/trireme")
+
+    def check_bills_of_materials(self, bundle):
+        """Compares the files of the bundle with the digests in its bills."""
+        spdx = json.loads((bundle / "share/trireme/sbom.spdx.json").read_text())
+        own = [p for p in spdx["packages"] if not p["packageFileName"].startswith("/")]
+        self.assertEqual(own[0]["packageFileName"], f"{bundle.name}/bin/trireme")
+        self.assertGreater(len(own), 10)
+        for package in own:
+            data = (bundle.parent / package["packageFileName"]).read_bytes()
+            self.assertEqual(package["checksums"][0]["checksumValue"],
+                             hashlib.sha256(data).hexdigest())
+        bom = json.loads((bundle / "share/trireme/sbom.cyclonedx.json").read_text())
+        self.assertEqual(len(bom["components"]), len(spdx["packages"]) - 1)
 
     def check_it_starts_with_an_older_c_library(self, program):
         """Hides that the C library of the system has the symbols of 2.36."""

@@ -85,7 +85,8 @@ ROOMS = {
     "src/train/parts": PARTS,
     "src/train/recovery": PARTS + ["src/train/parts"],
     "src/train": PARTS + ["src/train/parts", "src/train/recovery"],
-    "src/app/command": RUN + ["src/evidence", "src/train/run"],
+    "src/app/sbom": ["src/base"],
+    "src/app/command": RUN + ["src/evidence", "src/train/run", "src/app/sbom"],
     "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
@@ -93,7 +94,8 @@ ROOMS = {
                                "benchmarks", "src/study", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
                                          "src/kernels/mirrored", "src/keys", "src/report",
-                                         "src/train", "src/app", "src/app/command", "benchmarks",
+                                         "src/train", "src/app", "src/app/command", "src/app/sbom",
+                                         "benchmarks",
                                          "src/study"],
 }
 

@@ -9,7 +9,7 @@ class CommandLine;
 
 // Returns {"program", "version", "commit", "compiler", "hdf5", "mpi", "onednn", ...}.
 nlohmann::ordered_json version_json();
-// Adds --version and --json, which print the version and end the program.
+// Adds --version, --json and --sbom, which print the version and end the program.
 void add_version_flags(CommandLine& app, int& exit_code);
 
 }  // namespace trireme

@@ -145,7 +145,7 @@ std::string reference(const std::string& page, int number, const char* after) {
 std::string program_page(const CommandLine& app) {
   std::string text = head("trireme", 1, app.description());
   text += ".SH SYNOPSIS\n" + synopsis_line("trireme", "COMMAND [ARGUMENT]...") +
-          synopsis_line("trireme --version", "[--json]");
+          synopsis_line("trireme --version", "[--json] [--sbom cyclonedx|spdx]");
   text += ".SH DESCRIPTION\n" + roff(app.description()) + ".\n" + notes_text(app);
   std::string commands;
   for (const auto& below : app.commands()) {

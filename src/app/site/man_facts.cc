@@ -43,6 +43,9 @@ const std::vector<Fact>& variables() {
       {{"SLURM_*", "Inside a Slurm job: the job, its nodes and its end."},
        {"train", "launch", "doctor"}},
       {{"TMPDIR", "The folder for temporary files (default: /tmp)."}, {"health", "bench", "slurm"}},
+      {{"SOURCE_DATE_EPOCH",
+        "The time that --version --sbom prints, in seconds since 1970 (default: now)."},
+       {""}},
       {{"NO_COLOR", "If set and not empty, messages are not coloured."}, {"*"}},
       {{"CLICOLOR_FORCE",
         "If set and not 0, warnings and errors are coloured even if standard error is not a "
