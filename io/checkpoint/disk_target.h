@@ -82,7 +82,7 @@ class DiskTarget final : public SaveTarget {
   std::mutex names_;                    // held by whoever renames a step's folder
   std::atomic<bool> ending_ = false;
   bool retention_is_due_ = false;  // a save ended while old steps were still being deleted
-  BackgroundJob retention_;  // declared last, so that it ends before the members it uses
+  BackgroundJob retention_;        // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme

@@ -238,7 +238,7 @@ void add_changes(CommandLine& keys) {
   add_to_option(add_one, adding, "A key that shall open them as well; can be repeated");
   add_one.footer(
       "Example:\n"
-      "  trireme keys add runs/first/checkpoints --key file:site.key --to file:partner.key");
+      "  trireme keys add runs/first/checkpoints --key file:a.key --to file:b.key");
   add_one.callback([adding] { add(*adding); });
 
   const auto removing = std::make_shared<KeysOptions>();
@@ -253,7 +253,8 @@ void add_changes(CommandLine& keys) {
       .type_name("ID");
   remove_one.footer(
       "Example:\n"
-      "  trireme keys remove runs/first/checkpoints --key file:site.key --recipient 9b23...\n"
+      "  trireme keys remove runs/first/checkpoints --key file:a.key \\\n"
+      "    --recipient 9b23c1a602ba17944091e8a0c0536d77\n"
       "Whoever has an older copy of keys.json and the removed key can still read this data.");
   remove_one.callback([removing] { remove(*removing); });
 
@@ -263,7 +264,8 @@ void add_changes(CommandLine& keys) {
   add_to_option(rotate_all, rotating, "A new recipient; can be repeated");
   rotate_all.footer(
       "Example:\n"
-      "  trireme keys rotate runs/first/checkpoints --key file:2025.key --to file:2026.key\n"
+      "  trireme keys rotate runs/first/checkpoints --key file:old.key \\\n"
+      "    --to file:new.key\n"
       "Only keys.json is rewritten, not the data.");
   rotate_all.callback([rotating] { rotate(*rotating); });
 }

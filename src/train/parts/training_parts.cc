@@ -231,10 +231,9 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin) {
       JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
-  checkpoints = std::make_unique<TrainingCheckpoints>(
-      TrainingCheckpoints::Parts{config, fingerprints, engine, world, host.log, host.node,
-                                 host.mtbf_hours, host.audit, origin, host.keys,
-                                 dataset.manifest_sha256()});
+  checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
+      config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit, origin,
+      host.keys, dataset.manifest_sha256()});
 }
 
 void TrainingParts::resume() {
