@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <memory>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/load/logical_digest.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/verify.h"
+#include "mpi/self_communicator.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
@@ -39,16 +42,17 @@ std::vector<std::string> contradictions(const StepFolder& step) {
 }
 
 // Reports a step that may not be read like a damaged one, so that the others are still checked.
-Checked check_step(StepFolder& step, const KeyOptions& keys) {
+Checked check_step(StepFolder& step, StepKeys* keys) {
   std::vector<std::string> faults = {step.problem};
   try {
     check_readable(step);
-    if (step.manifest && !keys.uris.empty()) {
-      unlock(*step.manifest, step.path, keys);
+    if (step.manifest && keys != nullptr) {
+      const std::string damage = keys->unlock(*step.manifest, step.path);
+      if (!damage.empty()) {
+        return {{damage}, ExitCode::bad_data};
+      }
     }
   } catch (const PolicyError& e) {
-    return {{e.what()}, e.exit_code()};
-  } catch (const DataError& e) {
     return {{e.what()}, e.exit_code()};
   }
   if (step.manifest) {
@@ -93,11 +97,13 @@ void verify(const CkptOptions& options, int& exit_code) {
   if (!options.all) {
     check_readable(steps.front());
   }
-  const KeyOptions keys = options.keys.options();
+  SelfCommunicator self;
+  const KeyOptions given = options.keys.options();
+  const auto keys = given.uris.empty() ? nullptr : std::make_unique<StepKeys>(self, given);
   ordered_json checked = ordered_json::array();
   ExitCode code = ExitCode::ok;
   for (StepFolder& step : steps) {
-    const auto [faults, found] = check_step(step, keys);
+    const auto [faults, found] = check_step(step, keys.get());
     code = std::max(code, found);
     if (options.json) {
       checked.push_back(to_json(step, faults));

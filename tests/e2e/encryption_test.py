@@ -154,6 +154,8 @@ class Encryption(unittest.TestCase):
                       output("ckpt", "verify", checkpoints, "--all", "--key", f"file:{KEY}"))
         wrong = harness.run("ckpt", "verify", checkpoints, "--key", f"file:{OTHER}")
         self.assertEqual(wrong.returncode, 77, wrong.stderr)
+        missing = harness.run("ckpt", "verify", checkpoints, "--key", f"file:{FOLDER}/none")
+        self.assertEqual((missing.returncode, missing.stdout), (66, ""), missing.stderr)
 
     def test_plain_checkpoint_is_no_substitute(self):
         shutil.copytree(FOLDER / "plain", FOLDER / "downgraded")
