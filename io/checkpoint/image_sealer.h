@@ -20,6 +20,8 @@ class ImageSealer {
   ImageSealer(const DataKey& key, std::string file, const std::byte* plain, std::byte* image,
               std::int64_t bytes);
 
+  // Returns the identity of the key.
+  const std::string& key_id() const { return key_.id(); }
   // Returns when the blocks that hold the first `end` bytes of the image are encrypted. Any thread.
   void seal_until(std::int64_t end);
   // Returns the tags of all blocks, after the rest of them has been encrypted.

@@ -2,19 +2,17 @@
 
 #include <utility>
 
-#include "io/checkpoint/names.h"
+#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/shared_secret.h"
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
-#include "src/base/file.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kMostKeysBytes = std::int64_t{16} << 20;
 // Says for which contents the run key is wrapped, instead of a manifest's seal.
 constexpr std::string_view kRunContents = "run";
 
@@ -26,13 +24,11 @@ void refuse_together(Communicator& comm, const std::string& refusal) {
   }
 }
 
-std::string read_keys(const fs::path& folder, std::string& damage, std::string& refusal) {
-  const fs::path file = folder / kKeysFileName;
+// Returns the text of keys.json, or "" after setting `damage` or `refusal`.
+std::string read_keys(const fs::path& folder, const Manifest& manifest, std::string& damage,
+                      std::string& refusal) {
   try {
-    return read_file(file, kMostKeysBytes);
-  } catch (const NotFound&) {
-    damage =
-        fmt::format("{} is missing, without which nothing opens the checkpoint", file.string());
+    return to_text(read_keys_file(folder, manifest));
   } catch (const PolicyError& error) {
     refusal = error.what();
   } catch (const Error& error) {
@@ -103,7 +99,7 @@ std::string StepKeys::unlock(Manifest& manifest, const fs::path& folder, int roo
   std::string refusal;
   std::string text;
   if (comm_.rank() == root) {
-    text = read_keys(folder, damage, refusal);
+    text = read_keys(folder, manifest, damage, refusal);
   }
   refuse_together(comm_, refusal);
   damage = gather_faults(comm_, damage);

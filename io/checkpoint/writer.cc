@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mpi/agreement.h"
+#include "src/base/check.h"
 #include "src/base/clock.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
@@ -63,6 +64,8 @@ std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Sn
 void CheckpointWriter::start_writing(Snapshot snapshot) {
   snapshot_ = std::move(snapshot);
   filled_ = snapshot_.filled;
+  const std::string sealed_with = snapshot_.sealer == nullptr ? "" : snapshot_.sealer->key_id();
+  check(snapshot_.bytes == 0 || sealed_with == data_key_, "a snapshot has the key of its save");
   job_.start([this] {
     snapshot_.complete();
     const double start = steady_seconds();

@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// More are counted only, since a line of the audit log has a limited length.
+// Only this many steps are listed and the others counted, because a line of the audit log has a
+// limited length.
 constexpr std::size_t kMostRecorded = 1000;
 
 // Part of the name of a step that is being deleted. Every run that starts removes such remains.

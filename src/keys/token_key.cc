@@ -20,7 +20,7 @@ constexpr std::size_t kIvBytes = 12;
 constexpr std::size_t kSealedKeyBytes = DataKey::kBytes + 16;
 constexpr std::size_t kIdentityDigits = 32;
 
-// The mechanism's parameters, which refer to the nonce and the additional data.
+// Holds the parameters of CKM_AES_GCM, which point to the nonce and the additional data.
 struct GcmMechanism {
   GcmMechanism(unsigned char* iv, std::string& additional)
       : parameters{iv,

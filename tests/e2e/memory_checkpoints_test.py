@@ -222,10 +222,9 @@ class MemoryCheckpoints(unittest.TestCase):
         self.assertIn("copies on other nodes", result.stderr)
         self.assert_same_as_reference(config)
 
-    def test_a_stop_saves_on_disk(self):
-        nodes = node_folders(1)
-        config = self.make_config("stopped")
-        with open(self.folder / "stopped.log", "ab") as out:
+    def stop(self, config, nodes):
+        """Starts two ranks, and stops them after the first step."""
+        with open(self.folder / f"{config.stem}.log", "ab") as out:
             process = subprocess.Popen(command(nodes, 2, "train", config),
                                        env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT,
@@ -238,9 +237,40 @@ class MemoryCheckpoints(unittest.TestCase):
             self.assertEqual(process.wait(timeout=60), 75)
         finally:
             harness.end_group(process)
+
+    def test_a_stop_saves_on_disk(self):
+        nodes = node_folders(1)
+        config = self.make_config("stopped")
+        self.stop(config, nodes)
         shutil.rmtree(nodes[0])
         harness.must(harness.run("train", config, ranks=2))
         self.assert_same_as_reference(config)
+
+    def test_a_stop_saves_what_is_encrypted_in_memory(self):
+        """A stop after a step that is in memory already writes that copy to disk."""
+        key = self.folder / "stop.key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        nodes = node_folders(1)
+        config = self.make_config("stopped-encrypted", encryption__keys=f"[file:{key}]",
+                                  checkpoint__memory_every=1)
+        self.stop(config, nodes)
+        verified = harness.must(harness.run("ckpt", "verify", "--all", "--key", f"file:{key}",
+                                            harness.run_dir(config) / "checkpoints"))
+        self.assertIn("every block opens", verified.stdout)
+
+    def test_a_full_disk_and_a_start_from_encrypted_memory(self):
+        """The last step is in memory only; the next start loads it and saves it on disk."""
+        key = self.folder / "full.key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        nodes = node_folders(1)
+        config = self.make_config("full-encrypted", encryption__keys=f"[file:{key}]")
+        full = run(nodes, 2, "train", config,
+                   env={"TRIREME_FAULTS": "ckpt.shard_write:*:*:errno=ENOSPC"})
+        self.assertEqual(full.returncode, 74, full.stderr)
+        self.assertEqual(self.resumed_step(run(nodes, 2, "train", config)), STEPS)
+        verified = harness.must(harness.run("ckpt", "verify", "--all", "--key", f"file:{key}",
+                                            harness.run_dir(config) / "checkpoints"))
+        self.assertIn("every block opens", verified.stdout)
 
     def test_without_node_folders_it_says_so_once(self):
         config = self.make_config("plain")

@@ -282,7 +282,8 @@ void TrainingCheckpoints::save_in_memory(const CheckpointMeta& meta) {
   }
   policy_.memory_saves(meta.step);
   const HostMirror::Copy copy = copy_to_host();
-  note_memory(memory_->writer.save(meta, copy.blocks, copy.ready, key_));
+  memory_key_ = key_;
+  note_memory(memory_->writer.save(meta, copy.blocks, copy.ready, memory_key_));
 }
 
 // Writes from the copy in memory if this rank has one of this step.
@@ -290,11 +291,14 @@ void TrainingCheckpoints::save_on_disk(const CheckpointMeta& meta) {
   policy_.disk_saves(meta.step);
   const bool is_in_memory = memory_ != nullptr && policy_.memory_has(meta.step);
   const bool has_snapshot = is_in_memory && memory_->target.snapshot();
+  // What was encrypted for memory earlier keeps its key, also on ranks without a snapshot: all
+  // shards of a step have one. After a resume from memory, this start has no such key.
+  const auto& key = is_in_memory && memory_key_ != nullptr ? memory_key_ : key_;
   if (has_snapshot) {
-    note_disk(disk_writer_.save(meta, *memory_->target.snapshot(), key_));
+    note_disk(disk_writer_.save(meta, *memory_->target.snapshot(), key));
   } else {
     const HostMirror::Copy copy = copy_to_host();
-    note_disk(disk_writer_.save(meta, copy.blocks, copy.ready, key_));
+    note_disk(disk_writer_.save(meta, copy.blocks, copy.ready, key));
   }
   if (is_in_memory) {
     memory_->target.unpin();

@@ -120,11 +120,13 @@ class TrainingCheckpoints {
   NodeMap nodes_;
   std::string run_;  // the checkpoint folder, as rank 0 sees it
   std::optional<MemoryStepName> resumed_;
-  std::unique_ptr<Memory> memory_;      // null if checkpoints go to disk only
-  std::shared_ptr<const SaveKey> key_;  // of the latest save; null if nothing is encrypted
-  std::int64_t durable_step_ = -1;      // the newest step known to be on disk
-  std::string failure_;                 // why the latest save on disk failed; or empty
-  std::string no_key_;   // why the latest save lacked a key and did not begin; or empty
+  std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
+  // Keys of the latest save, and of the latest one in memory; null if nothing is encrypted.
+  std::shared_ptr<const SaveKey> key_;
+  std::shared_ptr<const SaveKey> memory_key_;
+  std::int64_t durable_step_ = -1;  // the newest step known to be on disk
+  std::string failure_;             // why the latest save on disk failed; or empty
+  std::string no_key_;              // why the latest save lacked a key and did not begin; or empty
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
   std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;
