@@ -63,7 +63,8 @@ class Network(unittest.TestCase):
                       ["ckpt", "digest", checkpoints],
                       ["generate", "--checkpoint", checkpoints, "--prompt", "a", "--tokens", "3"],
                       ["eval", "--checkpoint", checkpoints, "--data", data],
-                      ["doctor", FOLDER / "run.yaml"], ["report", FOLDER / "run", "-o", FOLDER / "report.html"],
+                      ["doctor", FOLDER / "run.yaml"],
+                      ["report", FOLDER / "run", "-o", FOLDER / "report.html"],
                       ["keys", "create", "--out", FOLDER / "site.key"],
                       ["audit", "keygen", "--out", FOLDER / "evidence.key"],
                       ["train", FOLDER / "run.yaml", f"run.dir={FOLDER / 'alone'}"]]:

@@ -44,25 +44,7 @@ inline SaveOutcome save_encrypted(const std::filesystem::path& folder,
 inline LoadedState load_encrypted(const std::filesystem::path& folder, const KeyOptions& keys,
                                   const State& expected, const Cut& cut = cut_nothing,
                                   int ranks = 1) {
-  LoadedState result;
-  std::atomic<int> equal = 0;
-  ThreadWorld(ranks).run([&](Communicator& comm) {
-    Blocks blocks = cut_state(expected, cut, comm.rank(), comm.size());
-    const auto wanted = blocks.buffers;
-    for (auto& buffer : blocks.buffers) {
-      std::fill(buffer.begin(), buffer.end() - 1, std::byte{0xA5});
-    }
-    StepKeys step_keys(comm, keys);
-    ResumeOptions options;
-    options.keys = &step_keys;
-    const auto resumed = resume(comm, folder, blocks.list, options);
-    equal += resumed && blocks.buffers == wanted ? 1 : 0;
-    if (comm.rank() == 0) {
-      result.resumed = resumed;
-    }
-  });
-  result.equal = equal == ranks;
-  return result;
+  return load_state(folder, expected, cut, ranks, {}, &keys);
 }
 
 // Returns whether any file below the folder contains the bytes.

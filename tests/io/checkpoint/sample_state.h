@@ -197,10 +197,11 @@ struct LoadedState {
   bool equal = false;              // whether every rank got the bytes of the state
 };
 
-// Loads with the cut and compares each rank's blocks with those of `expected`.
+// Loads with the cut and compares each rank's blocks with those of `expected`. keys: those that
+// open encrypted steps; null if none are given.
 inline LoadedState load_state(const std::filesystem::path& folder, const State& expected,
                               const Cut& cut = cut_nothing, int ranks = 1,
-                              const ResumeOptions& options = {}) {
+                              const ResumeOptions& given = {}, const KeyOptions* keys = nullptr) {
   LoadedState result;
   std::atomic<int> equal = 0;
   ThreadWorld(ranks).run([&](Communicator& comm) {
@@ -208,6 +209,12 @@ inline LoadedState load_state(const std::filesystem::path& folder, const State& 
     const auto wanted = blocks.buffers;
     for (auto& buffer : blocks.buffers) {
       std::fill(buffer.begin(), buffer.end() - 1, std::byte{0xA5});
+    }
+    ResumeOptions options = given;
+    std::optional<StepKeys> opened;
+    if (keys != nullptr) {
+      opened.emplace(comm, *keys);
+      options.keys = &*opened;
     }
     const auto resumed = resume(comm, folder, blocks.list, options);
     equal += resumed && blocks.buffers == wanted ? 1 : 0;
