@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -47,6 +48,8 @@ def parse_arguments():
                         help="a new folder for results and runs (runs/gpu)")
     parser.add_argument("--minutes", default=8.5, type=float,
                         help="begin nothing that could end later than this (8.5)")
+    parser.add_argument("--parts", default="", metavar="PATTERN",
+                        help="only parts in whose names this regular expression is found")
     parser.add_argument("--quick", action="store_true",
                         help="fewer tests and steps, and no speeds: to try the suite itself")
     options = parser.parse_args()
@@ -68,6 +71,8 @@ class Suite:
     def run(self, name, seconds, part):
         """Runs part(limit in seconds), which returns (result, words, figures). `seconds` is about
         how long it takes."""
+        if not re.search(self.options.parts, name):
+            return
         begun = time.monotonic()
         if self.seconds_left() < seconds:
             outcome = ("not run", "no time was left", {})
@@ -109,8 +114,9 @@ def facts(options):
             "python": platform.python_version()}
 
 
-def tests(options, program, prefix=(), filters="*"):
-    """Returns the part that runs a program's tests, under a tool if a prefix is given."""
+def tests(options, program, log, prefix=(), filters="*"):
+    """Returns the part that runs a program's tests, under a tool if a prefix is given. What they
+    print is kept in the file `log`."""
     def part(limit):
         report = options.out / "tests.json"
         report.unlink(missing_ok=True)
@@ -118,6 +124,7 @@ def tests(options, program, prefix=(), filters="*"):
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                               errors="replace", timeout=limit, check=False,
                               env={**os.environ, "TRIREME_GOLDEN": str(options.golden_files)})
+        (options.out / log).write_text(done.stdout + done.stderr)
         if not report.exists():
             return "failed", f"exit code {done.returncode}\n{done.stdout}{done.stderr}"[-2000:], {}
         all_run = [test for suite in json.loads(report.read_text())["testsuites"]
@@ -142,7 +149,7 @@ def sanitizer(options, tool):
         if not program:
             return "not run", "compute-sanitizer is not installed", {}
         prefix = [program, "--tool", tool, "--error-exitcode", "99"]
-        return tests(options, options.kernel_tests, prefix, SANITIZED)(limit)
+        return tests(options, options.kernel_tests, f"{tool}.log", prefix, SANITIZED)(limit)
     return part
 
 
@@ -182,9 +189,11 @@ def main():
     suite = Suite(options)
     quick = options.quick
     suite.run("kernels against the reference", 30,
-              tests(options, options.kernel_tests, filters="Digest.*:Norm*" if quick else "*"))
+              tests(options, options.kernel_tests, "kernels.log",
+                    filters="Digest.*:Norm*" if quick else "*"))
     suite.run("golden losses", 10,
-              tests(options, options.golden_tests, filters="*llama_cuda_f32" if quick else "*"))
+              tests(options, options.golden_tests, "golden.log",
+                    filters="*llama_cuda_f32" if quick else "*"))
     for tool in ("memcheck", "racecheck", "synccheck"):
         suite.run(f"compute-sanitizer {tool}", 40, sanitizer(options, tool))
     training.prepare(options)

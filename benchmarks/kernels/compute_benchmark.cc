@@ -27,18 +27,24 @@ void copy_to_host(benchmark::State& state) {
             [&] { b.stream.copy(to.view(DType::f32), from.view(DType::f32)); });
 }
 
-// The operands are random: a GPU needs less power for constant ones, and runs faster.
-void product(benchmark::State& state) {
-  Bench b;
-  const std::int64_t n = b.sizes.product;
-  const Buffer ones = b.filled(2 * n * n, DType::bf16, 1);
-  const View all = ones.view(DType::bf16);
+// Returns random numbers of bf16: a GPU needs less power for constant ones, and runs faster.
+Buffer varied(Bench& b, std::int64_t count) {
+  Buffer buffer = b.filled(count, DType::bf16, 1);
+  const View all = buffer.view(DType::bf16);
   b.kernels.dropout(b.stream, {.batch = 1,
-                               .elements_per_sample = 2 * n * n,
+                               .elements_per_sample = count,
                                .seed = 1,
                                .probability = 0.5F,
                                .x = all,
                                .y = all});
+  return buffer;
+}
+
+void product(benchmark::State& state) {
+  Bench b;
+  const std::int64_t n = b.sizes.product;
+  const Buffer operands = varied(b, 2 * n * n);
+  const View all = operands.view(DType::bf16);
   const Buffer result = b.filled(n * n, DType::bf16);
   b.measure(
       state, 0,
@@ -57,10 +63,10 @@ struct AttentionBuffers {
   explicit AttentionBuffers(Bench& bench)
       : time(bench.sizes.time),
         rows(bench.sizes.batch * time),
-        qkv(bench.filled(3 * rows * kChannels, DType::bf16)),
+        qkv(varied(bench, 3 * rows * kChannels)),
         out(bench.filled(rows * kChannels, DType::bf16)),
         lse(bench.filled(rows * kHeads, DType::f32)),
-        dout(bench.filled(rows * kChannels, DType::bf16)),
+        dout(varied(bench, rows * kChannels)),
         dqkv(bench.filled(3 * rows * kChannels, DType::bf16)) {}
 
   static constexpr std::int64_t kChannels = kHeads * kHeadDim;

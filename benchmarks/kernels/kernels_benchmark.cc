@@ -94,12 +94,15 @@ void fill(benchmark::State& state) {
 
 void cross_entropy(benchmark::State& state) {
   Bench b;
-  const Buffer logits = b.filled(b.sizes.logit_rows * kVocabulary, DType::bf16);
+  // As in training on a GPU, rows are aligned.
+  const std::int64_t pitch = aligned_row(kVocabulary);
+  const Buffer logits = b.filled(b.sizes.logit_rows * pitch, DType::bf16);
   const Buffer targets = b.ids(b.sizes.logit_rows, kVocabulary);
   const Buffer losses = b.filled(b.sizes.logit_rows, DType::f32);
   b.measure(state, b.sizes.logit_rows * kVocabulary * 4, [&] {
     b.kernels.cross_entropy(b.stream, {.rows = b.sizes.logit_rows,
                                        .vocabulary = kVocabulary,
+                                       .pitch = pitch,
                                        .logits = logits.view(DType::bf16),
                                        .targets = targets.view(DType::i32),
                                        .losses = losses.view(DType::f32),

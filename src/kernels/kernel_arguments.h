@@ -31,6 +31,13 @@ struct Fp8Operand {
   View most = {};  // f32 [1], raised to the operand's largest magnitude; or empty
 };
 
+// Rows of a matrix that begin at multiples of this many elements have the alignment that the
+// fastest products of any type ask for.
+inline constexpr std::int64_t kRowMultiple = 16;
+inline constexpr std::int64_t aligned_row(std::int64_t columns) {
+  return (columns + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+}
+
 // C[M,N] = op(A)[M,K] op(B)[K,N]; T x T -> T or f32, summed in f32.
 struct Matmul {
   std::int64_t m = 0;
@@ -45,9 +52,18 @@ struct Matmul {
   bool transpose_b = false;
   bool accumulate = false;  // adds to the old contents of C (f32 C only, no epilogue)
   Epilogue epilogue = Epilogue::none;
+  // Elements from one stored row to the next; 0: rows are dense. No product reads or writes what
+  // lies between rows. C is dense if there is a bias or an epilogue.
+  std::int64_t pitch_a = 0;
+  std::int64_t pitch_b = 0;
+  std::int64_t pitch_c = 0;
   // Both have a format, or neither. Only for operands of bf16, by the CUDA table and the reference.
   Fp8Operand fp8_a = {};
   Fp8Operand fp8_b = {};
+
+  std::int64_t row_of_a() const { return pitch_a > 0 ? pitch_a : (transpose_a ? m : k); }
+  std::int64_t row_of_b() const { return pitch_b > 0 ? pitch_b : (transpose_b ? k : n); }
+  std::int64_t row_of_c() const { return pitch_c > 0 ? pitch_c : n; }
 };
 
 struct ColumnSum {
@@ -226,12 +242,16 @@ struct LossTerms {
 struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;
+  // Elements from one row of logits to the next; 0: V. What lies between rows is left alone.
+  std::int64_t pitch = 0;
   View logits;        // T [R,V]
   ConstView targets;  // i32 [R]
   View losses;        // f32 [R]
   float scale = 0;
   bool forward_only = false;
   LossTerms terms = {};
+
+  std::int64_t row() const { return pitch > 0 ? pitch : vocabulary; }
 };
 
 // Cross entropy over a vocabulary that ranks divide takes two calls with an all-gather between
@@ -242,11 +262,14 @@ inline constexpr std::int64_t kRowStatistics = 4;
 struct SoftmaxPart {
   std::int64_t rows = 0;
   std::int64_t vocabulary = 0;  // number of ids that this rank holds
+  std::int64_t pitch = 0;       // as in CrossEntropy
   std::int64_t first_id = 0;    // the first of these ids
   ConstView logits;             // T [R,V]
   ConstView targets;            // i32 [R], ids of the whole vocabulary
   View statistics;              // f64 [R,kRowStatistics]
   bool sum_logits = false;      // needed for label smoothing
+
+  std::int64_t row() const { return pitch > 0 ? pitch : vocabulary; }
 };
 // The second call computes losses and gradients as for CrossEntropy from all ranks' statistics in
 // rank order.

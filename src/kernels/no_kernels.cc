@@ -19,8 +19,9 @@ bool is_alike(const Matmul& a, const Matmul& b) {
   return a.m == b.m && a.n == b.n && a.k == b.k && is_alike(a.a, b.a) && is_alike(a.b, b.b) &&
          is_alike(a.c, b.c) && is_alike(a.bias, b.bias) && is_alike(a.aux, b.aux) &&
          a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b &&
-         a.accumulate == b.accumulate && a.epilogue == b.epilogue &&
-         a.fp8_a.format == b.fp8_a.format && a.fp8_b.format == b.fp8_b.format;
+         a.accumulate == b.accumulate && a.epilogue == b.epilogue && a.pitch_a == b.pitch_a &&
+         a.pitch_b == b.pitch_b && a.pitch_c == b.pitch_c && a.fp8_a.format == b.fp8_a.format &&
+         a.fp8_b.format == b.fp8_b.format;
 }
 
 void record(Stream&, const Matmul& product) {

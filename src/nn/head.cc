@@ -2,23 +2,56 @@
 
 #include <algorithm>
 
+#include "src/compute/counting_device.h"
 #include "src/nn/shared_rows.h"
 
 namespace trireme {
+namespace {
+
+// A GPU computes this many times more rows at once: each chunk reads and writes the gradient of W,
+// and short products leave it idle. Chunks are about equal, in multiples of its products' tiles.
+constexpr std::int64_t kMoreRowsOnGpu = 8;
+constexpr std::int64_t kTile = 128;
+
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t most, Device device) {
+  if (!acts_as_cuda(device)) {
+    return std::min(most, rows);
+  }
+  const std::int64_t chunks = (rows + kMoreRowsOnGpu * most - 1) / (kMoreRowsOnGpu * most);
+  const std::int64_t equal = (rows + chunks - 1) / chunks;
+  return std::min((equal + kTile - 1) / kTile * kTile, rows);
+}
+
+}  // namespace
+
 // Chunks divides a micro-batch's rows into chunks, and holds the workspace that all chunks share.
+//
+// On a GPU, products are several times faster if rows of all matrices are aligned. Unless the
+// vocabulary has such a size, W is copied there with rows of zeros behind it, and logits have a
+// column for each of them: 0, also in the gradient.
 struct Head::Chunks {
   std::int64_t rows = 0;     // of the micro-batch
   std::int64_t at_once = 0;  // rows per chunk; the last may be shorter
   std::int64_t channels = 0;
   std::int64_t vocabulary = 0;
-  Tensor logits;  // T [at_once, V]
-  Tensor losses;  // f32 [rows]
+  std::int64_t columns = 0;  // of logits: the vocabulary, or more
+  Tensor padded;             // T [columns, C], or empty
+  Tensor logits;             // T [at_once, columns]
+  Tensor losses;             // f32 [rows]
 
   Chunks(const Head& head, const Tensor& normalized, Run& run)
       : channels(head.output.in), vocabulary(head.output.out) {
+    const Device device = run.context.device();
     rows = normalized.elements() / channels;
-    at_once = std::min(head.rows_at_once, rows);
-    logits = Tensor(run.pool(), {at_once, vocabulary}, normalized.dtype());
+    at_once = chunk_rows(rows, head.rows_at_once, device);
+    columns = acts_as_cuda(device) ? aligned_row(vocabulary) : vocabulary;
+    if (columns != vocabulary) {
+      padded = Tensor(run.pool(), {columns, channels}, normalized.dtype());
+      const std::int64_t own = vocabulary * channels;
+      run.stream().copy(padded.view().slice(0, own), run.parameters.compute(head.output.weight));
+      run.kernels().fill(run.stream(), padded.view().slice(own, padded.elements() - own), 0);
+    }
+    logits = Tensor(run.pool(), {at_once, columns}, normalized.dtype());
     losses = Tensor(run.pool(), {rows}, DType::f32);
   }
   std::int64_t count(std::int64_t first) const { return std::min(at_once, rows - first); }
@@ -26,15 +59,50 @@ struct Head::Chunks {
     return tensor.view().slice(first * channels, count(first) * channels);
   }
   View logits_of(std::int64_t first) const {
-    return logits.view().slice(0, count(first) * vocabulary);
+    return logits.view().slice(0, count(first) * columns);
   }
 };
+
+// Computes the logits of rows x.
+void Head::project(const Chunks& chunks, const ConstView& x, const View& logits, Run& run) const {
+  if (chunks.columns == chunks.vocabulary) {
+    output.forward(x, logits, run);
+    return;
+  }
+  Matmul product;
+  product.m = x.count / chunks.channels;
+  product.n = chunks.columns;
+  product.k = chunks.channels;
+  product.a = x;
+  product.b = chunks.padded.view();
+  product.transpose_b = true;
+  product.c = logits;
+  run.kernels().matmul(run.stream(), product);
+}
+
+// Computes dx from the gradient of logits.
+void Head::project_back(const Chunks& chunks, const ConstView& logits, const View& dx,
+                        Run& run) const {
+  if (chunks.columns == chunks.vocabulary) {
+    output.backward_input(logits, dx, run);
+    return;
+  }
+  Matmul product;
+  product.m = dx.count / chunks.channels;
+  product.n = chunks.channels;
+  product.k = chunks.columns;
+  product.a = logits;
+  product.b = chunks.padded.view();
+  product.c = dx;
+  run.kernels().matmul(run.stream(), product);
+}
 
 // Computes the losses of the chunk that starts at row `first` and, unless call.forward_only,
 // replaces its logits by their gradient.
 void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const {
   call.rows = chunks.count(first);
   call.vocabulary = chunks.vocabulary;
+  call.pitch = chunks.columns;
   call.logits = chunks.logits_of(first);
   call.targets = call.targets.slice(first, call.rows);
   call.losses = chunks.losses.view().slice(first, call.rows);
@@ -47,6 +115,7 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
   SoftmaxPart part;
   part.rows = call.rows;
   part.vocabulary = call.vocabulary;
+  part.pitch = call.pitch;
   part.first_id = vocabulary.first;
   part.logits = call.logits;
   part.targets = call.targets;
@@ -75,12 +144,12 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
     for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
       const View rows = chunks.rows_of(y, first);
       const View logits = chunks.logits_of(first);
-      output.forward(rows, logits, run);
+      project(chunks, rows, logits, run);
       entropy(chunks, first, call, run);
       if (run.alone()) {
         output.backward_weight(logits, rows, run, first > 0);
       }
-      output.backward_input(logits, chunks.rows_of(dy, first), run);
+      project_back(chunks, logits, chunks.rows_of(dy, first), run);
       if (!run.alone()) {
         sum = first + chunks.at_once < chunks.rows ? 0 : start_row_sum(dy, run);
         output.backward_weight(logits, rows, run, first > 0);
@@ -105,7 +174,7 @@ void Head::loss(Residual stream, const ConstView& targets, Run& run) const {
   call.targets = targets;
   call.forward_only = true;
   for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
-    output.forward(chunks.rows_of(y, first), chunks.logits_of(first), run);
+    project(chunks, chunks.rows_of(y, first), chunks.logits_of(first), run);
     entropy(chunks, first, call, run);
   }
   run.kernels().sum(run.stream(), run.loss, chunks.losses.view());

@@ -20,7 +20,7 @@ struct Head {
   bool tied = false;      // W is the token embedding, whose backward announces the gradient
   IndexRange vocabulary;  // ids whose logits this rank computes
   std::int64_t whole_vocabulary = 0;  // number of ids of all ranks of the group
-  std::int64_t rows_at_once = 1;      // see logits_rows
+  std::int64_t rows_at_once = 1;      // on a CPU, see logits_rows; more on a GPU
 
   // targets: i32 [B,T]. Writes the sum of the token losses, with the terms of run.loss_terms, to
   // run.loss, and returns the gradient of scale x loss with respect to the stream: [B,T,C], or this
@@ -33,6 +33,8 @@ struct Head {
 
  private:
   struct Chunks;
+  void project(const Chunks& chunks, const ConstView& x, const View& logits, Run& run) const;
+  void project_back(const Chunks& chunks, const ConstView& logits, const View& dx, Run& run) const;
   void entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const;
 };
 

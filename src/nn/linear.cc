@@ -45,6 +45,10 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   product.a = transposed ? dy : x;
   product.b = transposed ? x : dy;
   product.transpose_a = true;
+  const std::int64_t row = dy.count / product.k;
+  check(row == out || (row > out && bias == kNoParameter),
+        "rows of a gradient with a bias are dense");
+  (transposed ? product.pitch_a : product.pitch_b) = row == out ? 0 : row;
   product.c = run.gradients->gradient(weight, weights);
   product.accumulate = accumulate;
   round_operands(product, run, transposed ? Role::gradient : Role::input,

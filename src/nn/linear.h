@@ -24,7 +24,8 @@ struct Linear {
   // gelu(before).
   void forward(const ConstView& x, const View& y, Run& run, const View& before = {}) const;
   // Computes the gradients of W and bias from dy T [R,out] and x T [R,in]. With `accumulate`, that
-  // of W is added to the old one; that of the bias is always overwritten.
+  // of W is added to the old one; that of the bias is always overwritten. Without a bias, rows of
+  // dy may be longer than `out`, and what follows is not read.
   void backward_weight(const ConstView& dy, const ConstView& x, Run& run,
                        bool accumulate = false) const;
   // dx = dy W^T, T or f32 [R,in]. If `before` T [R,in] is given: dx = dy W^T gelu'(before).

@@ -20,6 +20,7 @@ struct ProductKind {
   bool accumulate = false;
   Epilogue epilogue = Epilogue::none;
   bool f32_out = false;
+  bool gaps = false;  // between the rows of A, B and C, which must stay untouched
 };
 
 const ProductKind kKinds[] = {
@@ -29,16 +30,28 @@ const ProductKind kKinds[] = {
     {.name = "ta_f32", .transpose_a = true, .f32_out = true},
     {.name = "ta_accumulate", .transpose_a = true, .accumulate = true, .f32_out = true},
     {.name = "tatb", .transpose_a = true, .transpose_b = true},
+    {.name = "gaps", .gaps = true},
+    {.name = "tb_gaps", .transpose_b = true, .gaps = true},
+    {.name = "ta_accumulate_gaps",
+     .transpose_a = true,
+     .accumulate = true,
+     .f32_out = true,
+     .gaps = true},
     {.name = "bias_gelu", .bias = true, .epilogue = Epilogue::gelu},
     {.name = "tb_gelu_backward", .transpose_b = true, .epilogue = Epilogue::gelu_backward}};
 
 Results run_product(const ProductShape& s, const ProductKind& kind, DType dtype,
                     const Kernels& kernels, Stream& stream) {
-  const Array a = Array::random(s.m * s.k, dtype, 1);
-  const Array b = Array::random(s.k * s.n, dtype, 2);
+  const auto row = [&](std::int64_t columns) {
+    return kind.gaps ? aligned_row(columns + 1) : columns;
+  };
+  const std::int64_t a_row = row(kind.transpose_a ? s.m : s.k);
+  const std::int64_t b_row = row(kind.transpose_b ? s.k : s.n);
+  const Array a = Array::random((kind.transpose_a ? s.k : s.m) * a_row, dtype, 1);
+  const Array b = Array::random((kind.transpose_b ? s.n : s.k) * b_row, dtype, 2);
   const Array bias = Array::random(s.n, dtype, 3);
   Array aux = Array::random(s.m * s.n, dtype, 4);
-  Array c = Array::random(s.m * s.n, kind.f32_out ? DType::f32 : dtype, 5);
+  Array c = Array::random(s.m * row(s.n), kind.f32_out ? DType::f32 : dtype, 5);
   kernels.matmul(stream, {.m = s.m,
                           .n = s.n,
                           .k = s.k,
@@ -50,7 +63,10 @@ Results run_product(const ProductShape& s, const ProductKind& kind, DType dtype,
                           .transpose_a = kind.transpose_a,
                           .transpose_b = kind.transpose_b,
                           .accumulate = kind.accumulate,
-                          .epilogue = kind.epilogue});
+                          .epilogue = kind.epilogue,
+                          .pitch_a = kind.gaps ? a_row : 0,
+                          .pitch_b = kind.gaps ? b_row : 0,
+                          .pitch_c = kind.gaps ? row(s.n) : 0});
   return {{"c", c}, {"aux", aux}};
 }
 

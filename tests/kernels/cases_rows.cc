@@ -69,10 +69,12 @@ Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool res
   return {{"dx", dy}, {"dweight", dweight}, {"dbias", dbias}};
 }
 
-// Logits vary around `centre`; large ones must not overflow.
-Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool forward_only,
-                          const LossTerms& terms, const Kernels& kernels, Stream& stream) {
-  Array logits = Array::random(s.rows * s.columns, dtype, 1, 4);
+// Logits vary around `centre`; large ones must not overflow. Their rows are `pitch` apart, and what
+// lies between them must stay untouched.
+Results run_cross_entropy(const RowShape& s, std::int64_t pitch, DType dtype, double centre,
+                          bool forward_only, const LossTerms& terms, const Kernels& kernels,
+                          Stream& stream) {
+  Array logits = Array::random(s.rows * pitch, dtype, 1, 4);
   for (std::int64_t i = 0; i < logits.count(); ++i) {
     logits.set(i, logits[i] + centre);
   }
@@ -80,6 +82,7 @@ Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool fo
   Array losses(s.rows, DType::f32);
   kernels.cross_entropy(stream, {.rows = s.rows,
                                  .vocabulary = s.columns,
+                                 .pitch = pitch,
                                  .logits = logits,
                                  .targets = targets,
                                  .losses = losses,
@@ -94,14 +97,16 @@ Results run_cross_entropy(const RowShape& s, DType dtype, double centre, bool fo
 Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t parts,
                                    bool forward_only, const LossTerms& terms,
                                    const Kernels& kernels, Stream& stream) {
+  const std::int64_t pitch = aligned_row(s.columns);
   const Array targets = Array::ids(s.rows, s.columns * parts, 2);
   const std::int64_t statistics_per_part = s.rows * kRowStatistics;
   Array statistics(parts * statistics_per_part, DType::f64);
   std::vector<Array> logits;
   for (std::int64_t p = 0; p < parts; ++p) {
-    logits.push_back(Array::random(s.rows * s.columns, dtype, static_cast<std::uint32_t>(p), 4));
+    logits.push_back(Array::random(s.rows * pitch, dtype, static_cast<std::uint32_t>(p), 4));
     kernels.softmax_part(stream, {.rows = s.rows,
                                   .vocabulary = s.columns,
+                                  .pitch = pitch,
                                   .first_id = p * s.columns,
                                   .logits = logits.back(),
                                   .targets = targets,
@@ -115,6 +120,7 @@ Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t 
     Array& own = logits[static_cast<std::size_t>(p)];
     kernels.cross_entropy_of_parts(stream, {.own = {.rows = s.rows,
                                                     .vocabulary = s.columns,
+                                                    .pitch = pitch,
                                                     .logits = own,
                                                     .targets = targets,
                                                     .losses = losses,
@@ -163,8 +169,8 @@ void add_losses_with_terms(std::vector<Case>& cases, DType dtype) {
                                              s.rows, s.columns, dtype_word(dtype));
         cases.push_back({"cross_entropy_terms" + what,
                          [=, terms = terms](const Kernels& kernels, Stream& stream) {
-                           return run_cross_entropy(s, dtype, 3, forward_only, terms, kernels,
-                                                    stream);
+                           return run_cross_entropy(s, s.columns, dtype, 3, forward_only, terms,
+                                                    kernels, stream);
                          },
                          {1e-5, 2e-6}});
         cases.push_back({"cross_entropy_of_parts_terms" + what,
@@ -204,12 +210,19 @@ void add_losses(std::vector<Case>& cases, DType dtype) {
         cases.push_back({fmt::format("cross_entropy{}{}_{}x{}_{}", forward_only ? "_forward" : "",
                                      place, s.rows, s.columns, dtype_word(dtype)),
                          [=, centre = centre](const Kernels& kernels, Stream& stream) {
-                           return run_cross_entropy(s, dtype, centre, forward_only, {}, kernels,
-                                                    stream);
+                           return run_cross_entropy(s, s.columns, dtype, centre, forward_only, {},
+                                                    kernels, stream);
                          },
                          {1e-5, 2e-6}});
       }
     }
+    cases.push_back(
+        {fmt::format("cross_entropy_gaps_{}x{}_{}", s.rows, s.columns, dtype_word(dtype)),
+         [=](const Kernels& kernels, Stream& stream) {
+           return run_cross_entropy(s, aligned_row(s.columns + 1), dtype, 0, false, {}, kernels,
+                                    stream);
+         },
+         {1e-5, 2e-6}});
   }
 }
 

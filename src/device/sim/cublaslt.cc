@@ -37,6 +37,7 @@ namespace {
 
 constexpr std::size_t kCublasVersion = 130002;
 constexpr std::uint64_t kWorkspaceBytes = 4096;
+constexpr std::uintptr_t kScaleAlignment = 16;
 constexpr std::uintptr_t kWorkspaceAlignment = 256;
 constexpr int kSplitsSums = 5;  // index of an algorithm's data, behind workspace and alignments
 constexpr int kAddsHalves = 6;
@@ -288,6 +289,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   product.lost_terms = fault.wrong ? kLostTerms : 0;
   if (const cublasStatus_t status = sim::check_product(product); status != CUBLAS_STATUS_SUCCESS) {
     return status;
+  }
+  // As cuBLASLt 13 was seen to do on an H200.
+  for (const void* scale : {product.a_scale, product.b_scale}) {
+    if (reinterpret_cast<std::uintptr_t>(scale) % kScaleAlignment != 0) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
   }
   if (algo != nullptr && !are_aligned(*algo, {a, b, c, d})) {
     return CUBLAS_STATUS_INVALID_VALUE;

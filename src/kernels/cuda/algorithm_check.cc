@@ -27,12 +27,12 @@ class Trial {
   Trial(TrialMemory& memory, const ProductKind& kind)
       : memory_(memory),
         kind_(kind),
-        a_(take(memory, kind.m * kind.k, operand_type(kind, kind.a_format), kind.alignment_a,
-                kind.device)),
-        b_(take(memory, kind.k * kind.n, operand_type(kind, kind.b_format), kind.alignment_b,
-                kind.device)),
+        a_(take(memory, rows_of_a() * kind.pitch_a, operand_type(kind, kind.a_format),
+                kind.alignment_a, kind.device)),
+        b_(take(memory, rows_of_b() * kind.pitch_b, operand_type(kind, kind.b_format),
+                kind.alignment_b, kind.device)),
         scale_(take(memory, 1, DType::f32, 256, kind.device)),
-        c_(take(memory, kind.m * kind.n, kind.c_type, kind.alignment_c, kind.device)),
+        c_(take(memory, kind.m * kind.pitch_c, kind.c_type, kind.alignment_c, kind.device)),
         bias_(take(memory, kind.n, kind.type, kind.alignment_bias, kind.device)),
         aux_(take(memory, kind.m * kind.n, kind.type, kind.alignment_aux, kind.device)) {}
 
@@ -40,9 +40,9 @@ class Trial {
   AlgorithmVerdict run(const ProductRun& product, std::int64_t first) {
     const bool backward = kind_.epilogue == Epilogue::gelu_backward;
     fill_ones_from(memory_.stream(), a_, kind_.a_format,
-                   {.k = kind_.k, .k_is_inner = !kind_.transpose_a, .first = 0});
+                   {.row = kind_.pitch_a, .k_is_inner = !kind_.transpose_a, .first = 0});
     fill_ones_from(memory_.stream(), b_, kind_.b_format,
-                   {.k = kind_.k, .k_is_inner = kind_.transpose_b, .first = first});
+                   {.row = kind_.pitch_b, .k_is_inner = kind_.transpose_b, .first = first});
     fill_with(memory_.stream(), scale_, 1);
     fill_with(memory_.stream(), c_, 0);
     fill_with(memory_.stream(), bias_, 0);
@@ -64,13 +64,16 @@ class Trial {
   }
 
  private:
+  std::int64_t rows_of_a() const { return kind_.transpose_a ? kind_.k : kind_.m; }
+  std::int64_t rows_of_b() const { return kind_.transpose_b ? kind_.n : kind_.k; }
   static DType operand_type(const ProductKind& kind, Fp8Format format) {
     return format == Fp8Format::none ? kind.type : DType::u8;
   }
   const float* scale_of(Fp8Format format) const {
     return format == Fp8Format::none ? nullptr : static_cast<const float*>(scale_.data);
   }
-  // Returns whether all sums have that value; with GELU, they are in aux.
+  // Returns whether all sums have that value, and what lies between rows is still 0; with GELU, the
+  // sums are in aux.
   bool all_are(float sum) {
     const View result = kind_.epilogue == Epilogue::gelu ? aux_ : c_;
     void* const copy = memory_.pinned(result.bytes());
@@ -78,13 +81,23 @@ class Trial {
                             cudaMemcpyDeviceToHost, memory_.stream()),
             "cannot read a product");
     require(cudaStreamSynchronize(memory_.stream()), "a product failed");
+    const std::int64_t pitch = result.count / kind_.m;
     if (result.dtype != DType::f32) {
       const std::uint16_t bits = result.dtype == DType::bf16 ? to_bf16(sum).bits : to_f16(sum).bits;
-      const auto* const sums = static_cast<const std::uint16_t*>(copy);
-      return std::all_of(sums, sums + result.count, [&](std::uint16_t x) { return x == bits; });
+      return holds(static_cast<const std::uint16_t*>(copy), pitch, bits);
     }
-    const auto* const sums = static_cast<const float*>(copy);
-    return std::all_of(sums, sums + result.count, [&](float x) { return x == sum; });
+    return holds(static_cast<const float*>(copy), pitch, sum);
+  }
+  template <class T>
+  bool holds(const T* sums, std::int64_t pitch, T value) const {
+    for (std::int64_t i = 0; i < kind_.m; ++i) {
+      const T* const row = sums + i * pitch;
+      if (std::count(row, row + kind_.n, value) != kind_.n ||
+          std::count(row + kind_.n, row + pitch, T{}) != pitch - kind_.n) {
+        return false;
+      }
+    }
+    return true;
   }
 
   TrialMemory& memory_;
@@ -96,6 +109,11 @@ class Trial {
   View bias_;
   View aux_;
 };
+
+// Returns the pitch of the smaller matrix: with a gap, too, if the larger one has gaps.
+std::int64_t small_pitch(std::int64_t pitch, std::int64_t dense, std::int64_t small_dense) {
+  return pitch == dense ? small_dense : aligned_row(small_dense + 1);
+}
 
 AlgorithmVerdict check_kind(TrialMemory& memory, const ProductKind& kind,
                             const ProductRun& product) {
@@ -165,6 +183,9 @@ AlgorithmVerdict check_algorithm(TrialMemory& memory, const ProductKind& kind,
   ProductKind small = kind;
   small.m = std::min(kind.m, kCheckedSide);
   small.n = std::min(kind.n, kCheckedSide);
+  small.pitch_a = small_pitch(kind.pitch_a, kind.dense_a(), small.dense_a());
+  small.pitch_b = small_pitch(kind.pitch_b, kind.dense_b(), small.dense_b());
+  small.pitch_c = small_pitch(kind.pitch_c, kind.n, small.n);
   const AlgorithmVerdict verdict = check_kind(memory, small, product);
   // The library may permit an algorithm for the whole product alone.
   return verdict == AlgorithmVerdict::unsupported && small != kind

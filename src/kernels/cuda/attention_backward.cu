@@ -1,6 +1,6 @@
 // Flash attention, backward (Dao, 2023), in two passes, so that no sum is shared between blocks:
-// one block computes the gradients of 64 keys and values from all queries that read them, and
-// another those of 64 queries. With P = exp(scale q k - lse) and dropout's factor Z: dv = sum of P
+// one block computes the gradients of its keys and values from all queries that read them, and
+// another those of its queries. With P = exp(scale q k - lse) and dropout's factor Z: dv = sum of P
 // Z dout; dS = P (Z dout v - delta); dq = scale sum of dS k; dk = scale sum of dS q.
 #include "src/kernels/cuda/attention_tiles.h"
 
@@ -9,19 +9,19 @@ namespace {
 
 // Four tiles in shared memory: two of the block's own rows, and two of the rows that it reads in
 // turn, twice each, so that the next ones can be copied while some are in use.
-template <class T, int kD, int kRead>
+template <class T, int kD, int kRead, int kRows>
 struct Tiles {
   T* own_a;
   T* own_b;
   T* a;
   T* b;
-  float* of_row;  // [2, 2, kRead]: lse and delta of queries that are read
+  float* of_row;  // [2, 2, kRead]: lse in powers of 2, and delta, of queries that are read
   static constexpr std::size_t kBytes =
-      sizeof(T) * (2 * kTileRows + 4 * kRead) * kPitch<kD> + sizeof(float) * 4 * kRead;
+      sizeof(T) * (2 * kRows + 4 * kRead) * kPitch<kD> + sizeof(float) * 4 * kRead;
   __device__ explicit Tiles(T* memory)
       : own_a(memory),
-        own_b(own_a + kTileRows * kPitch<kD>),
-        a(own_b + kTileRows * kPitch<kD>),
+        own_b(own_a + kRows * kPitch<kD>),
+        a(own_b + kRows * kPitch<kD>),
         b(a + 2 * kRead * kPitch<kD>),
         of_row(reinterpret_cast<float*>(b + 2 * kRead * kPitch<kD>)) {}
   __device__ T* first(int turn) const { return a + turn % 2 * kRead * kPitch<kD>; }
@@ -53,39 +53,43 @@ struct KeyPlace {
   int sample;
 };
 
-// Turns scores into P Z, and the products of dout and v into dS.
-template <int kQueries, bool kDropout>
-__device__ void weigh_keys(float (&x)[kQueries / 8][4], float (&dx)[kQueries / 8][4],
-                           const KeyPlace& at, const AttentionSizes& s, const float* lse,
-                           const float* delta) {
+// Turns scores into P Z, and the products of dout and v into dS. kMasked: some queries come before
+// some of the keys.
+template <int kQueries, bool kDropout, bool kMasked, int kTiles>
+__device__ void weigh_keys(float (&x)[kTiles][kQueries / 8][4],
+                           float (&dx)[kTiles][kQueries / 8][4], const KeyPlace& at,
+                           const AttentionSizes& s, const float* lse_log2, const float* delta) {
   const PhiloxKey seed = kDropout ? philox_key(s.dropout.seed_of(at.head)) : PhiloxKey{};
+  const float scale_log2 = s.scale * kLog2E;
 #pragma unroll
   for (int n = 0; n < kQueries / 8; ++n) {
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const int column = n * 8 + lane_column() + j;
       const int query = at.first_query + column;
+      const float lse = lse_log2[column];
+      const float shift = delta[column];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int key = at.first_key + lane_row() + 8 * half;
-        float& score = x[n][2 * half + j];
-        float& slope = dx[n][2 * half + j];
-        const float power = exp2f(score * s.scale * kLog2E - lse[column] * kLog2E);
-        const float weight = key <= query ? power : 0.0F;
+      for (int row = 0; row < 2 * kTiles; ++row) {
+        const int key = at.first_key + lane_row() + 8 * row;
+        float& score = x[row / 2][n][row % 2 * 2 + j];
+        float& slope = dx[row / 2][n][row % 2 * 2 + j];
+        const float power = power_of_two(score * scale_log2 - lse);
+        const float weight = kMasked && key > query ? 0.0F : power;
         const float factor = factor_of<kDropout>(s.dropout, seed, at.sample, query, key);
         score = weight * factor;
-        slope = weight * (factor * slope - delta[column]);
+        slope = weight * (factor * slope - shift);
       }
     }
   }
 }
 
-// The turns of a block that takes 64 keys: the tiles of queries from those keys on, for each of the
-// heads that read them.
-template <class T, int kD, int kQueries>
+// The turns of a block of keys: the tiles of queries from those keys on, for each of the heads that
+// read them.
+template <class T, int kD, int kQueries, int kRows>
 struct KeyTurns {
   const BackwardArguments<T>& p;
-  Tiles<T, kD, kQueries> tiles;
+  Tiles<T, kD, kQueries, kRows> tiles;
   int kv_head;
   int sample;
   int first_tile;
@@ -118,105 +122,127 @@ struct KeyTurns {
     if (i < kQueries) {
       const std::int64_t at =
           (static_cast<std::int64_t>(sample) * s.heads + head(turn)) * s.time + begin(turn) + i;
-      tiles.lse(turn)[i] = i < left ? p.lse[at] : INFINITY;  // makes weights 0
+      tiles.lse(turn)[i] = i < left ? p.lse[at] * kLog2E : INFINITY;  // makes weights 0
       tiles.delta(turn)[i] = i < left ? p.delta[at] : 0.0F;
     }
+    commit_copies();
   }
 };
 
-// A block takes 64 keys: each warp 16 of them and kD / kSplit of their channels.
+// Each warp takes 16 or 32 of the block's keys and kD / kSplit of their channels.
 template <class T, int kD, int kQueries, int kSplit, bool kDropout>
 __global__ void __launch_bounds__(kRowWarps* kSplit* kWarp)
     keys_kernel(const BackwardArguments<T> p) {
+  constexpr int kTiles = kRowTiles<kD, kDropout>;
+  constexpr int kWarpRows = 16 * kTiles;
+  constexpr int kBlockRows = kRowWarps * kWarpRows;
   constexpr int kChannels = kD / kSplit;
   const AttentionSizes& s = p.s;
-  const int first = static_cast<int>(blockIdx.x) * kTileRows;
+  const int first = static_cast<int>(blockIdx.x) * kBlockRows;
   const int warp = static_cast<int>(threadIdx.x / kWarp);
-  const int own_row = warp % kRowWarps * 16;
+  const int own_row = warp % kRowWarps * kWarpRows;
   const int channel = warp / kRowWarps * kChannels;
-  const KeyTurns<T, kD, kQueries> turns(p, first);
-  const Tiles<T, kD, kQueries>& tiles = turns.tiles;
+  const KeyTurns<T, kD, kQueries, kBlockRows> turns(p, first);
+  const Tiles<T, kD, kQueries, kBlockRows>& tiles = turns.tiles;
   const std::int64_t own =
       (static_cast<std::int64_t>(turns.sample) * s.time + first) * s.kv_stride +
       static_cast<std::int64_t>(turns.kv_head) * s.head_dim;
-  start_rows<kD, kTileRows>(tiles.own_a, p.k + own, s.kv_stride, s.time - first, s.head_dim);
-  start_rows<kD, kTileRows>(tiles.own_b, p.v + own, s.kv_stride, s.time - first, s.head_dim);
+  start_rows<kD, kBlockRows>(tiles.own_a, p.k + own, s.kv_stride, s.time - first, s.head_dim);
+  start_rows<kD, kBlockRows>(tiles.own_b, p.v + own, s.kv_stride, s.time - first, s.head_dim);
   turns.start(0);
-  commit_copies();
-  float dk[kChannels / 8][4] = {};
-  float dv[kChannels / 8][4] = {};
+  float dk[kTiles][kChannels / 8][4] = {};
+  float dv[kTiles][kChannels / 8][4] = {};
   for (int turn = 0; turn < turns.count(); ++turn) {
+    wait_copies<0>();
+    __syncthreads();  // also: nobody still reads the tiles that are overwritten next
     if (turn + 1 < turns.count()) {
       turns.start(turn + 1);
     }
-    commit_copies();
-    wait_copies<1>();
-    __syncthreads();
-    float x[kQueries / 8][4] = {};
-    float dx[kQueries / 8][4] = {};
-    multiply_by_rows<kD, kQueries>(x, tiles.own_a + own_row * kPitch<kD>, tiles.first(turn));
-    multiply_by_rows<kD, kQueries>(dx, tiles.own_b + own_row * kPitch<kD>, tiles.second(turn));
     const KeyPlace at{.first_key = first + own_row,
                       .first_query = turns.begin(turn),
                       .head = turns.head(turn),
                       .sample = turns.sample};
-    weigh_keys<kQueries, kDropout>(x, dx, at, s, tiles.lse(turn), tiles.delta(turn));
+    if (at.first_query + kQueries <= at.first_key) {
+      continue;  // none of these queries reads the warp's keys
+    }
+    float x[kTiles][kQueries / 8][4] = {};
+    float dx[kTiles][kQueries / 8][4] = {};
+    multiply_by_rows<kD, kQueries>(x, tiles.own_a + own_row * kPitch<kD>, tiles.first(turn));
+    multiply_by_rows<kD, kQueries>(dx, tiles.own_b + own_row * kPitch<kD>, tiles.second(turn));
+    if (at.first_query < at.first_key + kWarpRows - 1) {
+      weigh_keys<kQueries, kDropout, true>(x, dx, at, s, tiles.lse(turn), tiles.delta(turn));
+    } else {
+      weigh_keys<kQueries, kDropout, false>(x, dx, at, s, tiles.lse(turn), tiles.delta(turn));
+    }
     multiply_by_columns<kD, kQueries, kChannels>(dv, x, tiles.second(turn) + channel);
     multiply_by_columns<kD, kQueries, kChannels>(dk, dx, tiles.first(turn) + channel);
-    __syncthreads();
   }
-  wait_copies<0>();
+  if constexpr (kSplit > 1) {
+    __syncthreads();  // two warps read the same rows
+  }
   const float scales[2] = {s.scale, s.scale};
   const float ones[2] = {1, 1};
-  const int left = s.time - first - own_row;
-  const std::int64_t to = own + own_row * s.kv_stride;
-  store_rows<kD, kChannels>(p.dk + to, s.kv_stride, left, s.head_dim,
-                            tiles.own_a + own_row * kPitch<kD>, dk, scales, channel);
-  store_rows<kD, kChannels>(p.dv + to, s.kv_stride, left, s.head_dim,
-                            tiles.own_b + own_row * kPitch<kD>, dv, ones, channel);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    const int row = own_row + 16 * tile;
+    const std::int64_t to = own + row * s.kv_stride;
+    store_rows<kD, kChannels>(p.dk + to, s.kv_stride, s.time - first - row, s.head_dim,
+                              tiles.own_a + row * kPitch<kD>, dk[tile], scales, channel);
+    store_rows<kD, kChannels>(p.dv + to, s.kv_stride, s.time - first - row, s.head_dim,
+                              tiles.own_b + row * kPitch<kD>, dv[tile], ones, channel);
+  }
 }
 
 // Says which elements a lane has in the pass over queries: rows are queries, columns are keys.
+template <int kTiles>
 struct QueryPlace {
-  int query[2];
-  float lse[2];
-  float delta[2];
+  int first_query;  // of the warp
+  float lse_log2[2 * kTiles];
+  float delta[2 * kTiles];
   int head;
   int sample;
 };
 
-// Turns scores and the products of dout and v into dS, in x.
-template <int kKeys, bool kDropout>
-__device__ void weigh_queries(float (&x)[kKeys / 8][4], const float (&dx)[kKeys / 8][4],
-                              const QueryPlace& at, const AttentionSizes& s, int first_key) {
+// Turns scores and the products of dout and v into dS, in x. kMasked: some of the keys come after
+// some queries.
+template <int kKeys, bool kDropout, bool kMasked, int kTiles>
+__device__ void weigh_queries(float (&x)[kTiles][kKeys / 8][4],
+                              const float (&dx)[kTiles][kKeys / 8][4], const QueryPlace<kTiles>& at,
+                              const AttentionSizes& s, int first_key) {
   const PhiloxKey seed = kDropout ? philox_key(s.dropout.seed_of(at.head)) : PhiloxKey{};
+  const float scale_log2 = s.scale * kLog2E;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
+  for (int row = 0; row < 2 * kTiles; ++row) {
+    const int query = at.first_query + lane_row() + 8 * row;
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int key = first_key + n * 8 + lane_column() + j;
-        float& score = x[n][2 * half + j];
-        const float power = exp2f(score * s.scale * kLog2E - at.lse[half] * kLog2E);
-        const float weight = key <= at.query[half] ? power : 0.0F;
-        const float factor = factor_of<kDropout>(s.dropout, seed, at.sample, at.query[half], key);
-        score = weight * (factor * dx[n][2 * half + j] - at.delta[half]);
+        float& score = x[row / 2][n][row % 2 * 2 + j];
+        const float power = power_of_two(score * scale_log2 - at.lse_log2[row]);
+        const float weight = kMasked && key > query ? 0.0F : power;
+        const float factor = factor_of<kDropout>(s.dropout, seed, at.sample, query, key);
+        score = weight * (factor * dx[row / 2][n][row % 2 * 2 + j] - at.delta[row]);
       }
     }
   }
 }
 
-// A block takes 64 queries, each warp 16 of them.
+// Each warp takes 16 or 32 of the block's queries.
 template <class T, int kD, int kKeys, bool kDropout>
 __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const BackwardArguments<T> p) {
+  constexpr int kTiles = kRowTiles<kD, kDropout>;
+  constexpr int kWarpRows = 16 * kTiles;
+  constexpr int kBlockRows = kRowWarps * kWarpRows;
   const AttentionSizes& s = p.s;
-  const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
-  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
+  const Tiles<T, kD, kKeys, kBlockRows> tiles(dynamic_shared<T>());
+  // Blocks with the most keys start first.
+  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kBlockRows;
   const int head = static_cast<int>(blockIdx.y);
   const int sample = static_cast<int>(blockIdx.z);
-  const int own_row = static_cast<int>(threadIdx.x / kWarp) * 16;
-  const int keys = min(s.time, first + kTileRows);
+  const int own_row = static_cast<int>(threadIdx.x / kWarp) * kWarpRows;
+  const int keys = min(s.time, first + kBlockRows);
   const int count = (keys + kKeys - 1) / kKeys;
   const std::int64_t rows = static_cast<std::int64_t>(sample) * s.time;
   const std::int64_t out_stride = static_cast<std::int64_t>(s.heads) * s.head_dim;
@@ -229,59 +255,71 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Backwar
     const std::int64_t at = kv + begin * s.kv_stride;
     start_rows<kD, kKeys>(tiles.first(tile), p.k + at, s.kv_stride, keys - begin, s.head_dim);
     start_rows<kD, kKeys>(tiles.second(tile), p.v + at, s.kv_stride, keys - begin, s.head_dim);
+    commit_copies();
   };
-  start_rows<kD, kTileRows>(tiles.own_a, p.q + own, s.q_stride, s.time - first, s.head_dim);
-  start_rows<kD, kTileRows>(tiles.own_b, p.dout + (rows + first) * out_stride + of_head, out_stride,
-                            s.time - first, s.head_dim);
+  start_rows<kD, kBlockRows>(tiles.own_a, p.q + own, s.q_stride, s.time - first, s.head_dim);
+  start_rows<kD, kBlockRows>(tiles.own_b, p.dout + (rows + first) * out_stride + of_head,
+                             out_stride, s.time - first, s.head_dim);
   start(0);
-  commit_copies();
-  QueryPlace at{.query = {}, .lse = {}, .delta = {}, .head = head, .sample = sample};
+  QueryPlace<kTiles> at{.first_query = first + own_row, .head = head, .sample = sample};
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    at.query[half] = first + own_row + lane_row() + 8 * half;
-    const bool here = at.query[half] < s.time;
-    const std::int64_t row =
-        (static_cast<std::int64_t>(sample) * s.heads + head) * s.time + at.query[half];
-    at.lse[half] = here ? p.lse[row] : INFINITY;  // makes weights 0
-    at.delta[half] = here ? p.delta[row] : 0.0F;
+  for (int row = 0; row < 2 * kTiles; ++row) {
+    const int query = at.first_query + lane_row() + 8 * row;
+    const bool here = query < s.time;
+    const std::int64_t place =
+        (static_cast<std::int64_t>(sample) * s.heads + head) * s.time + query;
+    at.lse_log2[row] = here ? p.lse[place] * kLog2E : INFINITY;  // makes weights 0
+    at.delta[row] = here ? p.delta[place] : 0.0F;
   }
-  float dq[kD / 8][4] = {};
+  float dq[kTiles][kD / 8][4] = {};
   for (int tile = 0; tile < count; ++tile) {
+    wait_copies<0>();
+    __syncthreads();  // also: nobody still reads the tiles that are overwritten next
     if (tile + 1 < count) {
       start(tile + 1);
     }
-    commit_copies();
-    wait_copies<1>();
-    __syncthreads();
-    float x[kKeys / 8][4] = {};
-    float dx[kKeys / 8][4] = {};
+    const int first_key = tile * kKeys;
+    if (first_key >= at.first_query + kWarpRows) {
+      continue;  // none of the warp's queries reads these keys
+    }
+    float x[kTiles][kKeys / 8][4] = {};
+    float dx[kTiles][kKeys / 8][4] = {};
     multiply_by_rows<kD, kKeys>(x, tiles.own_a + own_row * kPitch<kD>, tiles.first(tile));
     multiply_by_rows<kD, kKeys>(dx, tiles.own_b + own_row * kPitch<kD>, tiles.second(tile));
-    weigh_queries<kKeys, kDropout>(x, dx, at, s, tile * kKeys);
+    if (first_key + kKeys - 1 > at.first_query) {
+      weigh_queries<kKeys, kDropout, true>(x, dx, at, s, first_key);
+    } else {
+      weigh_queries<kKeys, kDropout, false>(x, dx, at, s, first_key);
+    }
     multiply_by_columns<kD, kKeys, kD>(dq, x, tiles.first(tile));
-    __syncthreads();
   }
-  wait_copies<0>();
   const float scales[2] = {s.scale, s.scale};
-  store_rows<kD, kD>(p.dq + own + own_row * s.q_stride, s.q_stride, s.time - first - own_row,
-                     s.head_dim, tiles.own_a + own_row * kPitch<kD>, dq, scales, 0);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    const int row = own_row + 16 * tile;
+    store_rows<kD, kD>(p.dq + own + row * s.q_stride, s.q_stride, s.time - first - row, s.head_dim,
+                       tiles.own_a + row * kPitch<kD>, dq[tile], scales, 0);
+  }
 }
 
 template <int kD, bool kDropout, class T>
 void enqueue(cudaStream_t stream, const BackwardArguments<T>& p) {
-  constexpr int kRead = kD <= 64 ? 64 : 32;
+  constexpr int kQueries = 32;  // at a time: the sums of keys and values leave no room for more
+  constexpr int kKeys = kD <= 64 ? 64 : 32;
   constexpr int kSplit = kD <= 128 ? 1 : 2;
-  constexpr std::size_t kShared = Tiles<T, kD, kRead>::kBytes;
-  const auto keys = keys_kernel<T, kD, kRead, kSplit, kDropout>;
-  const auto queries = queries_kernel<T, kD, kRead, kDropout>;
-  permit_shared(keys, kShared);
-  permit_shared(queries, kShared);
-  const unsigned blocks = blocks_of(p.s.time, kTileRows);
+  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout>;
+  constexpr std::size_t kSharedByKeys = Tiles<T, kD, kQueries, kBlockRows>::kBytes;
+  constexpr std::size_t kSharedByQueries = Tiles<T, kD, kKeys, kBlockRows>::kBytes;
+  const auto keys = keys_kernel<T, kD, kQueries, kSplit, kDropout>;
+  const auto queries = queries_kernel<T, kD, kKeys, kDropout>;
+  permit_shared(keys, kSharedByKeys);
+  permit_shared(queries, kSharedByQueries);
+  const unsigned blocks = blocks_of(p.s.time, kBlockRows);
   const auto batch = static_cast<unsigned>(p.s.batch);
   launch(keys, dim3(blocks, static_cast<unsigned>(p.s.kv_heads), batch),
-         dim3(kRowWarps * kSplit * kWarp), kShared, stream, p);
+         dim3(kRowWarps * kSplit * kWarp), kSharedByKeys, stream, p);
   launch(queries, dim3(blocks, static_cast<unsigned>(p.s.heads), batch), dim3(kRowWarps * kWarp),
-         kShared, stream, p);
+         kSharedByQueries, stream, p);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Flash attention, forward (Dao, 2023): a block takes 64 queries of one head, a warp 16 of them,
-// and the keys come in tiles, the next one being copied while one is in use.
+// Flash attention, forward (Dao, 2023): a block takes rows of queries of one head, a warp 16 or 32
+// of them, and the keys come in tiles, the next one being copied while one is in use.
 #include "src/kernels/cuda/attention_tiles.h"
 
 namespace trireme::cuda {
@@ -8,19 +8,28 @@ namespace {
 constexpr int kThreads = kRowWarps * kWarp;
 
 // The tiles of a block in shared memory.
-template <class T, int kD, int kKeys>
+template <class T, int kD, int kKeys, int kRows>
 struct Tiles {
   T* q;
   T* k;  // two tiles, used in turn
   T* v;
-  static constexpr int kElements = (kTileRows + 4 * kKeys) * kPitch<kD>;
+  static constexpr int kElements = (kRows + 4 * kKeys) * kPitch<kD>;
   __device__ explicit Tiles(T* memory)
-      : q(memory), k(q + kTileRows * kPitch<kD>), v(k + 2 * kKeys * kPitch<kD>) {}
+      : q(memory), k(q + kRows * kPitch<kD>), v(k + 2 * kKeys * kPitch<kD>) {}
   __device__ T* keys(int tile) const { return k + tile % 2 * kKeys * kPitch<kD>; }
   __device__ T* values(int tile) const { return v + tile % 2 * kKeys * kPitch<kD>; }
 };
 
-// Says which two rows a lane has, and holds their softmax so far. Sums are over the lane's columns.
+// Forward holds fewer sums than backward, which leaves registers for larger heads.
+template <int kD, bool kDropout>
+constexpr int kTilesOf = kD <= 128 && !kDropout ? 2 : 1;
+
+// A warp's queries stay in registers where these suffice.
+template <class T, int kD, int kTiles>
+using QueryRows = std::conditional_t<kD <= 64, KeptRows<kD, kTiles>, StoredRows<kD, kTiles, T>>;
+
+// Says which two rows of 16 a lane has, and holds their softmax so far. Sums are over the lane's
+// columns.
 struct Rows {
   int query[2];
   int position[2];
@@ -28,27 +37,38 @@ struct Rows {
   float sum[2] = {0, 0};
 };
 
+// Makes the scores of keys that come after a row's position -infinity.
+template <int kKeys>
+__device__ void mask(float (&x)[kKeys / 8][4], const Rows& rows, int first_key) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int key = first_key + n * 8 + lane_column() + j;
+        float& score = x[n][2 * half + j];
+        score = key > rows.position[half] ? -INFINITY : score;
+      }
+    }
+  }
+}
+
 // Turns scores into weights, relative to the rows' new maxima, to which `out` is rescaled.
 template <int kKeys, int kD>
-__device__ void soften(float (&x)[kKeys / 8][4], float (&out)[kD / 8][4], Rows& rows, int first_key,
-                       bool masked, float scale_log2) {
+__device__ void soften(float (&x)[kKeys / 8][4], float (&out)[kD / 8][4], Rows& rows,
+                       float scale_log2) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float most = rows.most[half];
 #pragma unroll
     for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        float& score = x[n][2 * half + j];
-        const int key = first_key + n * 8 + lane_column() + j;
-        score = masked && key > rows.position[half] ? -INFINITY : score;
-        most = fmaxf(most, score);
-      }
+      most = fmaxf(most, fmaxf(x[n][2 * half], x[n][2 * half + 1]));
     }
     most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
     most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
     const float base = most == -INFINITY ? 0.0F : most * scale_log2;
-    const float shrink = exp2f(rows.most[half] * scale_log2 - base);
+    const float shrink = power_of_two(rows.most[half] * scale_log2 - base);
     rows.most[half] = most;
     float sum = 0;
 #pragma unroll
@@ -56,7 +76,7 @@ __device__ void soften(float (&x)[kKeys / 8][4], float (&out)[kD / 8][4], Rows& 
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         float& score = x[n][2 * half + j];
-        score = exp2f(score * scale_log2 - base);
+        score = power_of_two(score * scale_log2 - base);
         sum += score;
       }
     }
@@ -88,7 +108,7 @@ __device__ void drop(float (&x)[kKeys / 8][4], const Rows& rows, const Attention
   }
 }
 
-// Stores the warp's rows of the output and their lse.
+// Stores 16 rows of the output and their lse.
 template <int kD, class T>
 __device__ void finish(const ForwardArguments<T>& p, const Rows& rows,
                        const float (&out)[kD / 8][4], T* tile, int first, int head, int sample) {
@@ -113,15 +133,19 @@ __device__ void finish(const ForwardArguments<T>& p, const Rows& rows,
 
 template <class T, int kD, int kKeys, bool kDropout>
 __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArguments<T> p) {
+  constexpr int kTiles = kTilesOf<kD, kDropout>;
+  constexpr int kWarpRows = 16 * kTiles;
+  constexpr int kBlockRows = kRowWarps * kWarpRows;
   const AttentionSizes& s = p.s;
-  const Tiles<T, kD, kKeys> tiles(dynamic_shared<T>());
+  const Tiles<T, kD, kKeys, kBlockRows> tiles(dynamic_shared<T>());
   // Blocks with the most keys start first.
-  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kTileRows;
+  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kBlockRows;
   const int head = static_cast<int>(blockIdx.y);
   const int sample = static_cast<int>(blockIdx.z);
-  const int own = first + static_cast<int>(threadIdx.x / kWarp) * 16;  // the warp's first query
+  const int warp_row = static_cast<int>(threadIdx.x / kWarp) * kWarpRows;
+  const int own = first + warp_row;  // the warp's first query
   const int past = s.kv_time - s.time;
-  const int keys = min(s.kv_time, past + first + kTileRows);
+  const int keys = min(s.kv_time, past + first + kBlockRows);
   const int count = (keys + kKeys - 1) / kKeys;
   const std::int64_t kv = sample * s.kv_batch_rows * s.kv_stride +
                           static_cast<std::int64_t>(head / (s.heads / s.kv_heads)) * s.head_dim;
@@ -130,51 +154,69 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
     const std::int64_t at = kv + begin * s.kv_stride;
     start_rows<kD, kKeys>(tiles.keys(tile), p.k + at, s.kv_stride, keys - begin, s.head_dim);
     start_rows<kD, kKeys>(tiles.values(tile), p.v + at, s.kv_stride, keys - begin, s.head_dim);
-  };
-  start_rows<kD, kTileRows>(tiles.q,
-                            p.q +
-                                (static_cast<std::int64_t>(sample) * s.time + first) * s.q_stride +
-                                static_cast<std::int64_t>(head) * s.head_dim,
-                            s.q_stride, s.time - first, s.head_dim);
-  start(0);
-  commit_copies();
-  Rows rows;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    rows.query[half] = own + lane_row() + 8 * half;
-    rows.position[half] = past + rows.query[half];
-  }
-  T* const own_q = tiles.q + (own - first) * kPitch<kD>;
-  float out[kD / 8][4] = {};
-  for (int tile = 0; tile < count; ++tile) {
-    if (tile + 1 < count) {
-      start(tile + 1);
-    }
     commit_copies();
-    wait_copies<1>();
-    __syncthreads();
-    float x[kKeys / 8][4] = {};
-    multiply_by_rows<kD, kKeys>(x, own_q, tiles.keys(tile));
-    const bool masked = (tile + 1) * kKeys > past + own;
-    soften<kKeys, kD>(x, out, rows, tile * kKeys, masked, s.scale * kLog2E);
-    if constexpr (kDropout) {
-      drop<kKeys>(x, rows, s.dropout, head, sample, tile * kKeys);
+  };
+  start_rows<kD, kBlockRows>(tiles.q,
+                             p.q +
+                                 (static_cast<std::int64_t>(sample) * s.time + first) * s.q_stride +
+                                 static_cast<std::int64_t>(head) * s.head_dim,
+                             s.q_stride, s.time - first, s.head_dim);
+  start(0);
+  Rows rows[kTiles];
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      rows[tile].query[half] = own + 16 * tile + lane_row() + 8 * half;
+      rows[tile].position[half] = past + rows[tile].query[half];
     }
-    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));
-    __syncthreads();
   }
+  T* const own_q = tiles.q + warp_row * kPitch<kD>;
   wait_copies<0>();
-  finish<kD>(p, rows, out, own_q, own, head, sample);
+  __syncthreads();
+  const QueryRows<T, kD, kTiles> queries(own_q);
+  float out[kTiles][kD / 8][4] = {};
+  for (int turn = 0; turn < count; ++turn) {
+    wait_copies<0>();
+    __syncthreads();  // also: nobody still reads the tiles that are overwritten next
+    if (turn + 1 < count) {
+      start(turn + 1);
+    }
+    const int first_key = turn * kKeys;
+    if (first_key > past + own + kWarpRows - 1) {
+      continue;  // none of the warp's queries reads these keys
+    }
+    float x[kTiles][kKeys / 8][4] = {};
+    multiply_by_rows<kD, kKeys>(x, queries, tiles.keys(turn));
+    const bool masked = first_key + kKeys > past + own;
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      if (masked) {
+        mask<kKeys>(x[tile], rows[tile], first_key);
+      }
+      soften<kKeys, kD>(x[tile], out[tile], rows[tile], s.scale * kLog2E);
+      if constexpr (kDropout) {
+        drop<kKeys>(x[tile], rows[tile], s.dropout, head, sample, first_key);
+      }
+    }
+    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(turn));
+  }
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    finish<kD>(p, rows[tile], out[tile], own_q + 16 * tile * kPitch<kD>, own + 16 * tile, head,
+               sample);
+  }
 }
 
 template <int kD, bool kDropout, class T>
 void enqueue(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
-  constexpr std::size_t kShared = Tiles<T, kD, kKeys>::kElements * sizeof(T);
+  constexpr int kBlockRows = kRowWarps * 16 * kTilesOf<kD, kDropout>;
+  constexpr std::size_t kShared = Tiles<T, kD, kKeys, kBlockRows>::kElements * sizeof(T);
   const auto kernel = forward_kernel<T, kD, kKeys, kDropout>;
   permit_shared(kernel, kShared);
   launch(kernel,
-         dim3(blocks_of(p.s.time, kTileRows), static_cast<unsigned>(p.s.heads),
+         dim3(blocks_of(p.s.time, kBlockRows), static_cast<unsigned>(p.s.heads),
               static_cast<unsigned>(p.s.batch)),
          dim3(kThreads), kShared, stream, p);
 }

@@ -1,7 +1,7 @@
-// Products of tiles in shared memory on the matrix units, for attention. A tile is rows of kD
-// channels of bf16 or f16 ("T"), padded so that ldmatrix meets no bank conflicts. A warp holds 16
-// rows of a result, as mma's accumulators: the element x[n][2 * half + j] of a lane is in row lane
-// / 4 + 8 * half and column 8 * n + lane % 4 * 2 + j.
+// Products of tiles in shared memory on the matrix units, for attention. A tile in shared memory is
+// rows of kD channels of bf16 or f16 ("T"), padded so that ldmatrix meets no bank conflicts. A warp
+// holds kTiles times 16 rows of a result, as mma's accumulators: the element x[tile][n][2 * half +
+// j] of a lane is in row 16 * tile + lane / 4 + 8 * half and column 8 * n + lane % 4 * 2 + j.
 #pragma once
 
 #include "src/kernels/cuda/attention.h"
@@ -9,10 +9,13 @@
 
 namespace trireme::cuda {
 
-inline constexpr int kTileRows = 64;  // queries or keys of a block
-inline constexpr int kRowWarps = kTileRows / 16;
+inline constexpr int kRowWarps = 4;  // warps that divide the rows of a block
 inline constexpr float kLog2E = 1.4426950408889634F;
-inline constexpr float kLn2 = 0.6931471805599453F;
+
+// The 16-row tiles of a warp: two where registers suffice, since each load from shared memory then
+// feeds twice as many products.
+template <int kD, bool kDropout>
+inline constexpr int kRowTiles = kD <= 64 && !kDropout ? 2 : 1;
 
 template <int kD>
 inline constexpr int kPitch = kD + 8;
@@ -50,10 +53,11 @@ __device__ inline void load_fragment(std::uint32_t (&fragment)[4], const T* a, i
   ldmatrix(fragment, a + lane % 16 * kPitch<kD> + lane / 16 * 8 + channel);
 }
 
-// x[16, kColumns] += a[16, 16 channels] b[kColumns, 16 channels]^T, from that channel on.
-template <int kD, int kColumns, class T>
-__device__ inline void multiply_channels(float (&x)[kColumns / 8][4],
-                                         const std::uint32_t (&fragment)[4], const T* b,
+// x[16 kTiles, kColumns] += a[16 kTiles, 16 channels] b[kColumns, 16 channels]^T, from that channel
+// on. Each fragment of b is loaded once for all tiles of rows.
+template <int kD, int kColumns, int kTiles, class T>
+__device__ inline void multiply_channels(float (&x)[kTiles][kColumns / 8][4],
+                                         const std::uint32_t (&fragments)[kTiles][4], const T* b,
                                          int channel) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const T* const row = b + (lane / 16 * 8 + lane % 8) * kPitch<kD> + lane / 8 % 2 * 8 + channel;
@@ -63,20 +67,66 @@ __device__ inline void multiply_channels(float (&x)[kColumns / 8][4],
     ldmatrix(r, row + n * 8 * kPitch<kD>);
     const std::uint32_t left[2] = {r[0], r[1]};
     const std::uint32_t right[2] = {r[2], r[3]};
-    mma<T>(x[n], fragment, left);
-    mma<T>(x[n + 1], fragment, right);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      mma<T>(x[tile][n], fragments[tile], left);
+      mma<T>(x[tile][n + 1], fragments[tile], right);
+    }
   }
 }
 
-// x[16, kColumns] += a[16, kD] b[kColumns, kD]^T.
-template <int kD, int kColumns, class T>
-__device__ inline void multiply_by_rows(float (&x)[kColumns / 8][4], const T* a, const T* b) {
+// The fragments of a warp's rows, which are loaded once and multiplied by many tiles.
+template <int kD, int kTiles>
+struct KeptRows {
+  std::uint32_t fragments[kD / 16][kTiles][4];
+
+  template <class T>
+  __device__ explicit KeptRows(const T* a) {
+#pragma unroll
+    for (int i = 0; i < kD / 16; ++i) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        load_fragment<kD>(fragments[i][tile], a + tile * 16 * kPitch<kD>, 16 * i);
+      }
+    }
+  }
+};
+
+// The same interface for rows that stay in shared memory, because registers do not suffice.
+template <int kD, int kTiles, class T>
+struct StoredRows {
+  const T* a;
+  __device__ explicit StoredRows(const T* first) : a(first) {}
+};
+
+template <int kD, int kColumns, int kTiles, class T>
+__device__ inline void multiply_by_rows(float (&x)[kTiles][kColumns / 8][4],
+                                        const KeptRows<kD, kTiles>& a, const T* b) {
+#pragma unroll
+  for (int i = 0; i < kD / 16; ++i) {
+    multiply_channels<kD, kColumns>(x, a.fragments[i], b, 16 * i);
+  }
+}
+
+// x[16 kTiles, kColumns] += a[16 kTiles, kD] b[kColumns, kD]^T.
+template <int kD, int kColumns, int kTiles, class T>
+__device__ inline void multiply_by_rows(float (&x)[kTiles][kColumns / 8][4], const T* a,
+                                        const T* b) {
 #pragma unroll
   for (int channel = 0; channel < kD; channel += 16) {
-    std::uint32_t fragment[4];
-    load_fragment<kD>(fragment, a, channel);
-    multiply_channels<kD, kColumns>(x, fragment, b, channel);
+    std::uint32_t fragments[kTiles][4];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      load_fragment<kD>(fragments[tile], a + tile * 16 * kPitch<kD>, channel);
+    }
+    multiply_channels<kD, kColumns>(x, fragments, b, channel);
   }
+}
+
+template <int kD, int kColumns, int kTiles, class T>
+__device__ inline void multiply_by_rows(float (&x)[kTiles][kColumns / 8][4],
+                                        const StoredRows<kD, kTiles, T>& a, const T* b) {
+  multiply_by_rows<kD, kColumns>(x, a.a, b);
 }
 
 template <class T>
@@ -92,26 +142,36 @@ __device__ inline std::uint32_t pack(float low, float high) {
   }
 }
 
-// x[16, kChannels] += p[16, kRows] b[kRows, kChannels], with p rounded to T. b: the first of the
-// channels in the tile's first row.
-template <int kD, int kRows, int kChannels, class T>
-__device__ inline void multiply_by_columns(float (&x)[kChannels / 8][4],
-                                           const float (&p)[kRows / 8][4], const T* b) {
+// x[16 kTiles, kChannels] += p[16 kTiles, kRows] b[kRows, kChannels], with p rounded to T. b: the
+// first of the channels in the tile's first row.
+template <int kD, int kRows, int kChannels, int kTiles, class T>
+__device__ inline void multiply_by_columns(float (&x)[kTiles][kChannels / 8][4],
+                                           const float (&p)[kTiles][kRows / 8][4], const T* b) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const T* const row = b + (lane / 8 % 2 * 8 + lane % 8) * kPitch<kD> + lane / 16 * 8;
 #pragma unroll
   for (int k = 0; k < kRows / 16; ++k) {
-    const std::uint32_t fragment[4] = {
-        pack<T>(p[2 * k][0], p[2 * k][1]), pack<T>(p[2 * k][2], p[2 * k][3]),
-        pack<T>(p[2 * k + 1][0], p[2 * k + 1][1]), pack<T>(p[2 * k + 1][2], p[2 * k + 1][3])};
+    std::uint32_t fragments[kTiles][4];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const auto& left = p[tile][2 * k];
+      const auto& right = p[tile][2 * k + 1];
+      fragments[tile][0] = pack<T>(left[0], left[1]);
+      fragments[tile][1] = pack<T>(left[2], left[3]);
+      fragments[tile][2] = pack<T>(right[0], right[1]);
+      fragments[tile][3] = pack<T>(right[2], right[3]);
+    }
 #pragma unroll
     for (int n = 0; n < kChannels / 8; n += 2) {
       std::uint32_t r[4];
       ldmatrix_transposed(r, row + k * 16 * kPitch<kD> + n * 8);
       const std::uint32_t left[2] = {r[0], r[1]};
       const std::uint32_t right[2] = {r[2], r[3]};
-      mma<T>(x[n], fragment, left);
-      mma<T>(x[n + 1], fragment, right);
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        mma<T>(x[tile][n], fragments[tile], left);
+        mma<T>(x[tile][n + 1], fragments[tile], right);
+      }
     }
   }
 }

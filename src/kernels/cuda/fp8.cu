@@ -18,10 +18,11 @@ constexpr int kTilePitch = kTile + 16;  // bytes
 using Row8 = Chunk<bf16, 8>;
 using Bytes16 = Chunk<unsigned char, 16>;
 
-// Scales of an operand, in device memory.
-struct Scale {
-  float scale;
+// Scales of an operand, in device memory. cuBLASLt refuses a scale, here the inverse, that is not
+// aligned to 16 bytes.
+struct alignas(16) Scale {
   float inverse;
+  float scale;
 };
 
 __device__ unsigned most_of_block(unsigned x) {
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(kThreads) scale_kernel(const Choice p) {
     const float most = __bfloat162float(__ushort_as_bfloat16(static_cast<unsigned short>(half)));
     const float given = p.given != nullptr ? *p.given : 0;
     const float scale = given > 0 ? given : fp8_scale(most, p.format);
-    *p.chosen = {scale, 1 / scale};
+    *p.chosen = {.inverse = 1 / scale, .scale = scale};
     if (p.most != nullptr && !(most <= *p.most) && *p.most == *p.most) {
       *p.most = most;
     }

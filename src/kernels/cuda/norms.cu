@@ -14,7 +14,11 @@ namespace trireme::cuda {
 namespace {
 
 constexpr int kMostThreads = 256;
-constexpr std::int64_t kMostParts = 512;
+// Rows backward that one access per thread covers are held in registers, up to this many threads.
+constexpr int kMostHolders = 512;
+// Parts of the weights' gradients: as many as keep a GPU busy, in scratch memory of at most 32 MiB.
+constexpr std::int64_t kMostParts = 1024;
+constexpr std::int64_t kMostPartElements = std::int64_t{1} << 23;
 
 // Returns how many threads take a row of that many elements, kCount at a time.
 unsigned row_threads(std::int64_t channels, int count) {
@@ -207,6 +211,110 @@ __global__ void __launch_bounds__(kMostThreads) norm_backward_kernel(const Backw
   }
 }
 
+// Returns the sums of x and y over the block, in one step. turn: alternates between calls, so that
+// one barrier each suffices.
+__device__ inline float2 block_sums(float x, float y, int turn) {
+  __shared__ float2 partial[2][kMostHolders / kWarp];
+  x = warp_sum(x);
+  y = warp_sum(y);
+  if (threadIdx.x % kWarp == 0) {
+    partial[turn][threadIdx.x / kWarp] = {x, y};
+  }
+  __syncthreads();
+  float2 sums = partial[turn][0];
+  for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) {
+    const float2 more = partial[turn][warp];
+    sums.x += more.x;
+    sums.y += more.y;
+  }
+  return sums;
+}
+
+// What a thread needs of a row backward.
+template <class T>
+struct HeldRow {
+  static constexpr int kCount = kPerAccess<T>;
+  Chunk<T, kCount> dy;
+  Chunk<T, kCount> x;
+  Chunk<T, kCount> skip;
+  float mean;
+  float rstd;
+
+  __device__ void fetch(const Backward<T>& p, std::int64_t row, std::int64_t i) {
+    mean = p.mean == nullptr ? 0.0F : p.mean[row];
+    rstd = p.rstd[row];
+    if (i < p.channels) {
+      const std::int64_t at = row * p.channels + i;
+      dy = *reinterpret_cast<const Chunk<T, kCount>*>(p.dy + at);
+      x = *reinterpret_cast<const Chunk<T, kCount>*>(p.x + at);
+      if (p.dresidual != nullptr) {
+        skip = *reinterpret_cast<const Chunk<T, kCount>*>(p.dresidual + at);
+      }
+    }
+  }
+};
+
+// The same as norm_backward_kernel, for rows that one access per thread covers: the next row is
+// fetched while one is in use, and sums stay in registers. Works in place.
+template <class T>
+__global__ void __launch_bounds__(kMostHolders) norm_backward_held_kernel(const Backward<T> p) {
+  constexpr int kCount = kPerAccess<T>;
+  const auto i = static_cast<std::int64_t>(threadIdx.x) * kCount;
+  const bool here = i < p.channels;
+  const auto channels = static_cast<float>(p.channels);
+  const auto weight = here ? load<kCount, true>(p.weight + i, kCount) : Floats<kCount>{};
+  Floats<kCount> dweight{};
+  Floats<kCount> dbias{};
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * p.rows_per_block;
+  const std::int64_t end = min(begin + p.rows_per_block, p.rows);
+  HeldRow<T> next{};
+  if (begin < end) {
+    next.fetch(p, begin, i);
+  }
+  int turn = 0;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const HeldRow<T> held = next;
+    if (row + 1 < end) {
+      next.fetch(p, row + 1, i);
+    }
+    Floats<kCount> g;
+    Floats<kCount> unit;
+    float g_sum = 0;
+    float g_unit_sum = 0;
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const float dy = here ? widen(held.dy.x[j]) : 0.0F;
+      unit.x[j] = here ? (widen(held.x.x[j]) - held.mean) * held.rstd : 0.0F;
+      g.x[j] = dy * weight.x[j];
+      dweight.x[j] += dy * unit.x[j];
+      dbias.x[j] += dy;
+      g_sum += g.x[j];
+      g_unit_sum += g.x[j] * unit.x[j];
+    }
+    const float2 sums = block_sums(g_sum, g_unit_sum, turn);
+    turn ^= 1;
+    const float g_mean = p.mean == nullptr ? 0.0F : sums.x / channels;
+    const float g_unit_mean = sums.y / channels;
+    if (here) {
+      Floats<kCount> dx;
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        const float skip = p.dresidual == nullptr ? 0.0F : widen(held.skip.x[j]);
+        dx.x[j] = held.rstd * (g.x[j] - g_mean - unit.x[j] * g_unit_mean) + skip;
+      }
+      store<true>(p.dx + row * p.channels + i, dx, kCount);
+    }
+  }
+  if (here) {
+    const std::int64_t width = p.mean == nullptr ? p.channels : 2 * p.channels;
+    float* const part = p.parts + static_cast<std::int64_t>(blockIdx.x) * width;
+    store<true>(part + i, dweight, kCount);
+    if (p.mean != nullptr) {
+      store<true>(part + p.channels + i, dbias, kCount);
+    }
+  }
+}
+
 void forward(Stream& stream, const NormForward& p) {
   if (p.rows == 0) {
     return;
@@ -240,11 +348,13 @@ template <class T>
 void backward_of(Stream& stream, const NormBackward& p) {
   constexpr int kCount = kPerAccess<T>;
   const auto row_bytes = p.channels * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t width = p.mean.empty() ? p.channels : 2 * p.channels;
+  const std::int64_t most_parts =
+      std::clamp<std::int64_t>(kMostPartElements / width, 1, kMostParts);
   const std::int64_t rows_per_block =
-      std::max<std::int64_t>(1, (p.rows + kMostParts - 1) / kMostParts);
+      std::max<std::int64_t>(1, (p.rows + most_parts - 1) / most_parts);
   const std::int64_t parts =
       std::max<std::int64_t>(1, (p.rows + rows_per_block - 1) / rows_per_block);
-  const std::int64_t width = p.mean.empty() ? p.channels : 2 * p.channels;
   const std::int64_t padded = (p.channels + kCount - 1) / kCount * kCount;
   const auto shared = static_cast<std::size_t>(2 * padded) * sizeof(float);
   auto* const sums = scratch_of<float>(stream, parts * width);
@@ -261,6 +371,14 @@ void backward_of(Stream& stream, const NormBackward& p) {
                               .channels = p.channels};
   const bool wide =
       aligned_rows(row_bytes, {p.dy.data, p.x.data, p.weight.data, p.dresidual.data, p.dx.data});
+  if (wide && p.channels <= std::int64_t{kMostHolders} * kCount) {
+    const auto holders = static_cast<unsigned>((p.channels / kCount + kWarp - 1) / kWarp * kWarp);
+    launch(norm_backward_held_kernel<T>, dim3(static_cast<unsigned>(parts)), dim3(holders), 0,
+           cuda_stream(stream), arguments);
+    sum_of_rows(cuda_stream(stream), sums, parts, width, device_pointer<float>(p.dweight),
+                p.channels, device_pointer<float>(p.dbias));
+    return;
+  }
   by_bool(wide, [&](auto is_wide) {
     const auto kernel = norm_backward_kernel<T, decltype(is_wide)::value>;
     permit_shared(kernel, shared);

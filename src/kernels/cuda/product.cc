@@ -33,8 +33,9 @@ Matmul without_epilogue(const Matmul& p) {
 // library can do that.
 template <class Attempt>
 Remainder divide(const Matmul& p, Attempt attempt) {
-  // The library's GELU has other bits than gelu_forward, with which recomputation repeats it.
-  if (p.epilogue == Epilogue::gelu_backward && attempt(p, true, true)) {
+  // The library's GELU has other bits than gelu_forward, with which recomputation repeats it, and
+  // its gradient takes an approximate tanh that is too coarse for f32.
+  if (p.epilogue == Epilogue::gelu_backward && p.a.dtype != DType::f32 && attempt(p, true, true)) {
     return {};
   }
   const Matmul plain = without_epilogue(p);
@@ -56,6 +57,8 @@ Matmul of_rounded(const Matmul& p, const Fp8Operands& operands) {
   rounded.b.data = operands.b;
   rounded.transpose_a = false;
   rounded.transpose_b = true;
+  rounded.pitch_a = 0;
+  rounded.pitch_b = 0;
   return rounded;
 }
 
@@ -84,6 +87,11 @@ void check_operands(const Matmul& p) {
   check(p.epilogue == Epilogue::none ||
             (p.aux.dtype == p.a.dtype && p.c.dtype == p.a.dtype && !p.accumulate),
         "GELU's input and output have the type of the operands");
+  check(p.pitch_c == 0 || (p.bias.empty() && p.epilogue == Epilogue::none),
+        "results with a bias or an epilogue are dense");
+  check(p.fp8_a.format == Fp8Format::none || (p.row_of_a() == (p.transpose_a ? p.m : p.k) &&
+                                              p.row_of_b() == (p.transpose_b ? p.k : p.n)),
+        "operands that are rounded to 8 bits are dense");
   check((p.fp8_a.format == Fp8Format::none) == (p.fp8_b.format == Fp8Format::none),
         "both operands of a product are rounded to 8 bits, or neither");
 }

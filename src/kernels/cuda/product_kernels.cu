@@ -101,7 +101,7 @@ void fill_ones_from(cudaStream_t stream, const View& x, Fp8Format format, const 
     using T = decltype(zero);
     enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
                              .count = x.count,
-                             .inner = ones.k_is_inner ? ones.k : x.count / ones.k,
+                             .inner = ones.row,
                              .k_is_inner = ones.k_is_inner,
                              .first = ones.first,
                              .value = value});

@@ -16,9 +16,10 @@ void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::in
               std::int64_t columns);
 
 // Ones stand where the index along the sum, k, is at least `first`, and zeros elsewhere. The matrix
-// is stored [k, other], or [other, k] if k_is_inner.
+// is stored [k, other], or [other, k] if k_is_inner. Gaps between rows are filled as if the rows
+// were longer, so that a product that reads them has wrong sums.
 struct OnesFrom {
-  std::int64_t k = 0;
+  std::int64_t row = 0;  // elements from one row to the next
   bool k_is_inner = false;
   std::int64_t first = 0;
 };

@@ -59,9 +59,9 @@ cublasLtEpilogue_t epilogue_of(const ProductKind& kind) {
 
 class Layout {
  public:
-  Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns) {
+  Layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t pitch) {
     lt_check(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(rows),
-                                        static_cast<std::uint64_t>(columns), rows),
+                                        static_cast<std::uint64_t>(columns), pitch),
              "creating a layout");
   }
   ~Layout() { cublasLtMatrixLayoutDestroy(layout_); }
@@ -96,10 +96,10 @@ class Operation {
   explicit Operation(const ProductKind& kind)
       : accumulate_(kind.accumulate),
         b_(operand_type(kind.type, kind.b_format), kind.transpose_b ? kind.k : kind.n,
-           kind.transpose_b ? kind.n : kind.k),
+           kind.transpose_b ? kind.n : kind.k, kind.pitch_b),
         a_(operand_type(kind.type, kind.a_format), kind.transpose_a ? kind.m : kind.k,
-           kind.transpose_a ? kind.k : kind.m),
-        c_(data_type(kind.c_type), kind.n, kind.m) {
+           kind.transpose_a ? kind.k : kind.m, kind.pitch_a),
+        c_(data_type(kind.c_type), kind.n, kind.m, kind.pitch_c) {
     lt_check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
              "creating a description");
     set(CUBLASLT_MATMUL_DESC_TRANSA, kind.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -318,8 +318,10 @@ std::int64_t scratch_bytes(std::int64_t fp8_bytes, std::int64_t attention_bytes)
 // four times.
 std::int64_t product_choice_bytes(std::int64_t longest_sum, std::int64_t element_bytes) {
   constexpr std::int64_t kRounding = std::int64_t{4} << 20;  // two areas, to 2 MiB each
-  constexpr std::int64_t kResults = 4 * kCheckedSide * kCheckedSide * std::int64_t{sizeof(float)};
-  const std::int64_t needed = kResults + 2 * kCheckedSide * longest_sum * element_bytes;
+  constexpr std::int64_t kResults =
+      4 * kCheckedSide * (kCheckedSide + kRowMultiple) * std::int64_t{sizeof(float)};
+  const std::int64_t needed =
+      kResults + 2 * (kCheckedSide + kRowMultiple) * longest_sum * element_bytes;
   return kProductWorkspaceBytes + kRounding +
          (needed <= kFirstTrialBytes ? kFirstTrialBytes : 4 * needed);
 }
@@ -344,7 +346,10 @@ ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilo
           .alignment_b = alignment_of(p.b.data),
           .alignment_c = alignment_of(p.c.data),
           .alignment_bias = bias ? alignment_of(p.bias.data) : 0,
-          .alignment_aux = epilogue ? alignment_of(p.aux.data) : 0};
+          .alignment_aux = epilogue ? alignment_of(p.aux.data) : 0,
+          .pitch_a = p.row_of_a(),
+          .pitch_b = p.row_of_b(),
+          .pitch_c = p.row_of_c()};
 }
 
 bool enqueue_product(Stream& stream, const ProductKind& kind, const ProductOperands& operands) {

@@ -51,6 +51,13 @@ struct ProductKind {
   int alignment_c = 0;
   int alignment_bias = 0;
   int alignment_aux = 0;
+  // Elements from one stored row to the next.
+  std::int64_t pitch_a = 0;
+  std::int64_t pitch_b = 0;
+  std::int64_t pitch_c = 0;
+
+  std::int64_t dense_a() const { return transpose_a ? m : k; }
+  std::int64_t dense_b() const { return transpose_b ? k : n; }
   friend auto operator<=>(const ProductKind&, const ProductKind&) = default;
 };
 

@@ -39,6 +39,16 @@ std::string describe(const ProductKind& kind) {
   add(kind.bias, "bias");
   add(kind.epilogue == Epilogue::gelu, "GELU");
   add(kind.epilogue == Epilogue::gelu_backward, "GELU's gradient");
+  struct Pitch {
+    const char* name;
+    std::int64_t pitch;
+    std::int64_t dense;
+  };
+  for (const Pitch& each :
+       {Pitch{"A", kind.pitch_a, kind.dense_a()}, Pitch{"B", kind.pitch_b, kind.dense_b()},
+        Pitch{"C", kind.pitch_c, kind.n}}) {
+    add(each.pitch != each.dense, fmt::format("{}'s rows at {}", each.name, each.pitch));
+  }
   struct Operand {
     const char* name;
     int alignment;  // 0: absent

@@ -1,6 +1,6 @@
 // Cross entropy over rows of logits: one block per row, which reads the row twice at most. Rows may
-// start anywhere (a vocabulary of 50257 bf16 leaves them aligned to 2 bytes), so each row is read
-// from the 16-byte boundary at or before its start.
+// start anywhere (without gaps, a vocabulary of 50257 bf16 leaves them aligned to 2 bytes), so each
+// row is read from the 16-byte boundary at or before its start.
 #include <algorithm>
 
 #include "src/device/cuda/cuda_queue.h"
@@ -18,18 +18,18 @@ template <class T>
 struct LogitRow {
   static constexpr int kCount = kPerAccess<T>;
   T* data;
-  std::int64_t count;
+  int count;
 
   // Returns the first element of this thread's first group; it may lie before the row.
-  __device__ std::int64_t first() const {
+  __device__ int first() const {
     const auto shift = reinterpret_cast<std::uintptr_t>(data) % 16 / sizeof(T);
-    return static_cast<std::int64_t>(threadIdx.x * kCount) - static_cast<std::int64_t>(shift);
+    return static_cast<int>(threadIdx.x) * kCount - static_cast<int>(shift);
   }
-  __device__ std::int64_t stride() const { return static_cast<std::int64_t>(blockDim.x) * kCount; }
+  __device__ int stride() const { return static_cast<int>(blockDim.x) * kCount; }
   __device__ bool holds(std::int64_t i) const { return i >= 0 && i < count; }
-  __device__ bool whole(std::int64_t i) const { return i >= 0 && i + kCount <= count; }
+  __device__ bool whole(int i) const { return i >= 0 && i + kCount <= count; }
   // Returns the group at i; elements outside the row are -infinity.
-  __device__ Floats<kCount> group(std::int64_t i) const {
+  __device__ Floats<kCount> group(int i) const {
     if (whole(i)) {
       return load<kCount, true>(data + i, kCount);
     }
@@ -40,7 +40,7 @@ struct LogitRow {
     }
     return result;
   }
-  __device__ void put(std::int64_t i, const Floats<kCount>& values) const {
+  __device__ void put(int i, const Floats<kCount>& values) const {
     if (whole(i)) {
       store<true>(data + i, values, kCount);
       return;
@@ -61,32 +61,67 @@ struct Statistics {
 };
 
 // Returns exp(x - most); with most = -infinity, all x are -infinity and the result is 0.
-__device__ float power(float x, float most) { return expf(x - (most == -INFINITY ? 0.0F : most)); }
+__device__ float power(float x, float most) {
+  constexpr float kLog2E = 1.4426950408889634F;
+  return power_of_two((x - (most == -INFINITY ? 0.0F : most)) * kLog2E);
+}
+
+// Adds a group of logits to a thread's statistics, whose sum is relative to the maximum so far.
+template <bool kSumLogits, int kCount>
+__device__ void add_group(const Floats<kCount>& x, float& most, float& sum, float& logits) {
+  float greater = most;
+#pragma unroll
+  for (const float v : x.x) {
+    greater = fmaxf(greater, v);  // ignores NaN, which the sum keeps
+  }
+  sum *= power(most, greater);
+  most = greater;
+#pragma unroll
+  for (const float v : x.x) {
+    sum += power(v, most);
+    if constexpr (kSumLogits) {
+      logits += v;
+    }
+  }
+}
 
 // Computes the statistics of a row in one pass; each thread gets them. Contains barriers.
-template <class T>
-__device__ Statistics statistics_of(const LogitRow<T>& row, bool sum_logits) {
+template <bool kSumLogits, class T>
+__device__ Statistics statistics_in_one_pass(const LogitRow<T>& row) {
+  constexpr int kAhead = 2;  // groups that are on their way at a time
   float most = -INFINITY;
   float sum = 0;
   float logits = 0;
-  for (std::int64_t i = row.first(); i < row.count; i += row.stride()) {
-    const auto x = row.group(i);
-    float greater = most;
+  int i = row.first();
+  for (; row.whole(i) && row.whole(i + (kAhead - 1) * row.stride()); i += kAhead * row.stride()) {
+    Floats<LogitRow<T>::kCount> x[kAhead];
 #pragma unroll
-    for (const float v : x.x) {
-      greater = fmaxf(greater, v);  // ignores NaN, which the sum keeps
+    for (int ahead = 0; ahead < kAhead; ++ahead) {
+      x[ahead] = row.group(i + ahead * row.stride());
     }
-    sum *= power(most, greater);
-    most = greater;
 #pragma unroll
-    for (int j = 0; j < LogitRow<T>::kCount; ++j) {
-      sum += power(x.x[j], most);
-      logits += sum_logits && row.holds(i + j) ? x.x[j] : 0.0F;
+    for (const auto& each : x) {
+      add_group<kSumLogits>(each, most, sum, logits);
+    }
+  }
+  for (; i < row.count; i += row.stride()) {
+    auto x = row.group(i);
+    add_group<false>(x, most, sum, logits);
+    if constexpr (kSumLogits) {
+#pragma unroll
+      for (int j = 0; j < LogitRow<T>::kCount; ++j) {
+        logits += row.holds(i + j) ? x.x[j] : 0.0F;
+      }
     }
   }
   const float whole = block_max(most);
   const double own = static_cast<double>(sum) * static_cast<double>(power(most, whole));
-  return {whole, block_sum(own), sum_logits ? block_sum(static_cast<double>(logits)) : 0.0};
+  return {whole, block_sum(own), kSumLogits ? block_sum(static_cast<double>(logits)) : 0.0};
+}
+
+template <class T>
+__device__ Statistics statistics_of(const LogitRow<T>& row, bool sum_logits) {
+  return sum_logits ? statistics_in_one_pass<true>(row) : statistics_in_one_pass<false>(row);
 }
 
 // Slopes holds what the gradients of a row have in common. The target's is computed in double,
@@ -136,12 +171,19 @@ __device__ Slopes finish(const Row& row, const Terms& terms, float* loss) {
 // Replaces the row's logits by their gradients. target: an element, or one outside the row.
 template <class T>
 __device__ void put_gradients(const LogitRow<T>& row, std::int64_t target, const Slopes& slopes) {
-  for (std::int64_t i = row.first(); i < row.count; i += row.stride()) {
+  constexpr int kCount = LogitRow<T>::kCount;
+  const int special = row.holds(target) ? static_cast<int>(target) : -kCount;
+  for (int i = row.first(); i < row.count; i += row.stride()) {
     auto x = row.group(i);
 #pragma unroll
-    for (int j = 0; j < LogitRow<T>::kCount; ++j) {
-      const float slope = slopes.weight * power(x.x[j], slopes.most) - slopes.shift;
-      x.x[j] = i + j == target ? slopes.of_target : slope * slopes.scale;
+    for (float& v : x.x) {
+      v = (slopes.weight * power(v, slopes.most) - slopes.shift) * slopes.scale;
+    }
+    if (special >= i && special < i + kCount) {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        x.x[j] = i + j == special ? slopes.of_target : x.x[j];
+      }
     }
     row.put(i, x);
   }
@@ -153,6 +195,7 @@ struct Losses {
   const std::int32_t* targets;
   float* losses;
   std::int64_t vocabulary;
+  std::int64_t pitch;
   Terms terms;
   bool forward_only;
 };
@@ -161,7 +204,7 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) cross_entropy_kernel(const Losses<T> p) {
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
-  const LogitRow<T> row{p.logits + number * p.vocabulary, p.vocabulary};
+  const LogitRow<T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
   const std::int64_t target = p.targets[number];
   const Statistics own = statistics_of(row, p.terms.smoothing > 0);
   if (threadIdx.x == 0) {
@@ -182,6 +225,7 @@ struct Part {
   const std::int32_t* targets;
   double* statistics;
   std::int64_t vocabulary;
+  std::int64_t pitch;
   std::int64_t first_id;
   bool sum_logits;
 };
@@ -189,7 +233,7 @@ struct Part {
 template <class T>
 __global__ void __launch_bounds__(kMostThreads) softmax_part_kernel(const Part<T> p) {
   const std::int64_t number = blockIdx.x;
-  const LogitRow<const T> row{p.logits + number * p.vocabulary, p.vocabulary};
+  const LogitRow<const T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
   const Statistics own = statistics_of(row, p.sum_logits);
   if (threadIdx.x == 0) {
     const std::int64_t target = p.targets[number] - p.first_id;
@@ -238,7 +282,7 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_of_parts_kernel(co
   }
   __syncthreads();
   if (!p.own.forward_only) {
-    const LogitRow<T> row{p.own.logits + number * p.own.vocabulary, p.own.vocabulary};
+    const LogitRow<T> row{p.own.logits + number * p.own.pitch, static_cast<int>(p.own.vocabulary)};
     put_gradients(row, p.own.targets[number] - p.first_id, slopes);
   }
 }
@@ -256,6 +300,7 @@ Losses<T> losses_of(const CrossEntropy& p, std::int64_t whole_vocabulary) {
           .targets = device_pointer<std::int32_t>(p.targets),
           .losses = device_pointer<float>(p.losses),
           .vocabulary = p.vocabulary,
+          .pitch = p.row(),
           .terms = terms_of(p, whole_vocabulary),
           .forward_only = p.forward_only};
 }
@@ -285,6 +330,7 @@ void softmax_part(Stream& stream, const SoftmaxPart& p) {
                    .targets = device_pointer<std::int32_t>(p.targets),
                    .statistics = device_pointer<double>(p.statistics),
                    .vocabulary = p.vocabulary,
+                   .pitch = p.row(),
                    .first_id = p.first_id,
                    .sum_logits = p.sum_logits});
   });

@@ -39,7 +39,7 @@ void put_gradients(const CrossEntropy& p, std::int64_t first, std::int64_t targe
 void cross_entropy(Stream&, const CrossEntropy& p) {
   check_ids(p.targets, p.rows, p.vocabulary);
   for (std::int64_t row = 0; row < p.rows; ++row) {
-    const std::int64_t first = row * p.vocabulary;
+    const std::int64_t first = row * p.row();
     const std::int64_t target = first + as<std::int32_t>(p.targets)[row];
     double most = at(p.logits, first);
     double logits = 0;
@@ -65,7 +65,7 @@ void cross_entropy(Stream&, const CrossEntropy& p) {
 void softmax_part(Stream&, const SoftmaxPart& p) {
   auto* statistics = as<double>(p.statistics);
   for (std::int64_t row = 0; row < p.rows; ++row) {
-    const std::int64_t first = row * p.vocabulary;
+    const std::int64_t first = row * p.row();
     const std::int64_t target = as<std::int32_t>(p.targets)[row] - p.first_id;
     double most = at(p.logits, first);
     for (std::int64_t i = first; i < first + p.vocabulary; ++i) {
@@ -107,7 +107,7 @@ void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts& p) {
     whole.mean /= static_cast<double>(std::max<std::int64_t>(p.whole_vocabulary, 1));
     put(own.losses, row, loss_of(own.terms, whole));
     if (!own.forward_only) {
-      const std::int64_t first = row * own.vocabulary;
+      const std::int64_t first = row * own.row();
       const std::int64_t target = as<std::int32_t>(own.targets)[row] - p.first_id;
       const bool here = target >= 0 && target < own.vocabulary;
       put_gradients(own, first, here ? first + target : -1, whole,

@@ -28,12 +28,12 @@ void round_operand(std::vector<double>& x, const Fp8Operand& how) {
 
 // Returns the operand as [rows, columns] doubles, transposed if it is stored as [columns, rows].
 std::vector<double> operand(const ConstView& stored, std::int64_t rows, std::int64_t columns,
-                            bool transposed, const Fp8Operand& how) {
+                            bool transposed, std::int64_t pitch, const Fp8Operand& how) {
   std::vector<double> result(static_cast<std::size_t>(rows * columns));
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       result[static_cast<std::size_t>(i * columns + j)] =
-          at(stored, transposed ? j * rows + i : i * columns + j);
+          at(stored, transposed ? j * pitch + i : i * pitch + j);
     }
   }
   if (how.format != Fp8Format::none) {
@@ -58,8 +58,8 @@ void put_with_epilogue(const Matmul& p, std::int64_t index, double sum) {
 }  // namespace
 
 void matmul(Stream&, const Matmul& p) {
-  const std::vector<double> a = operand(p.a, p.m, p.k, p.transpose_a, p.fp8_a);
-  const std::vector<double> b = operand(p.b, p.k, p.n, p.transpose_b, p.fp8_b);
+  const std::vector<double> a = operand(p.a, p.m, p.k, p.transpose_a, p.row_of_a(), p.fp8_a);
+  const std::vector<double> b = operand(p.b, p.k, p.n, p.transpose_b, p.row_of_b(), p.fp8_b);
   std::vector<double> row(static_cast<std::size_t>(p.n));
   for (std::int64_t i = 0; i < p.m; ++i) {
     for (std::int64_t j = 0; j < p.n; ++j) {
@@ -73,7 +73,7 @@ void matmul(Stream&, const Matmul& p) {
       }
     }
     for (std::int64_t j = 0; j < p.n; ++j) {
-      put_with_epilogue(p, i * p.n + j, row[static_cast<std::size_t>(j)]);
+      put_with_epilogue(p, i * p.row_of_c() + j, row[static_cast<std::size_t>(j)]);
     }
   }
 }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kLeastSize = 128;
 constexpr std::int64_t kMostSize = 1024;
-constexpr double kMostSeconds = 0.1;  // of one product
+constexpr std::int64_t kMostSizeOnGpu = 4096;  // smaller ones leave a GPU idle
+constexpr double kMostSeconds = 0.1;           // of one product
 constexpr int kFirstRounds = 15;
 constexpr double kFirstSeconds = 0.05;  // at every start, including one after a failure
 constexpr int kLaterRounds = 2;
@@ -25,8 +26,9 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
   // speed.
   const bool is_simulated =
       !context.device().is_host() && cuda::back_end() == cuda::BackEnd::simulated;
+  const std::int64_t most = context.device().is_host() ? kMostSize : kMostSizeOnGpu;
   sample(1);
-  while (!is_simulated && size_ < kMostSize && seconds_of(2 * size_) < kMostSeconds) {
+  while (!is_simulated && size_ < most && seconds_of(2 * size_) < kMostSeconds) {
     size_ *= 2;
     sample(1);
   }
@@ -36,7 +38,7 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
 
 std::vector<Matmul> RunningCeiling::products(DType dtype) {
   std::vector<Matmul> products;
-  for (std::int64_t size = kLeastSize; size <= kMostSize; size *= 2) {
+  for (std::int64_t size = kLeastSize; size <= kMostSizeOnGpu; size *= 2) {
     Matmul product;
     product.m = product.n = product.k = size;
     product.a.dtype = product.b.dtype = product.c.dtype = dtype;
@@ -52,7 +54,7 @@ double RunningCeiling::seconds_of(std::int64_t size) const {
 }
 
 double RunningCeiling::at_least(double flops) {
-  if (since_.seconds() * kShareOfTime > sample_seconds_) {
+  if (context_.device().is_host() && since_.seconds() * kShareOfTime > sample_seconds_) {
     sample(kLaterRounds);
   }
   flops_ = std::max({flops, flops_, all_reduce_value(world_, own_, ReduceOp::sum)});
@@ -62,13 +64,10 @@ double RunningCeiling::at_least(double flops) {
 // Takes the best rate so far: right after the start, memory is still being mapped.
 void RunningCeiling::sample(int rounds) {
   const Stopwatch watch;
-  if (memory_ == nullptr) {
-    memory_ = std::make_unique<Pool>(context_.device());
-  }
-  own_ = std::max(
-      own_, measure_product_rate(context_, *memory_, dtype_, size_, rounds, kFirstSeconds).best);
-  if (context_.device().is_host()) {
-    memory_.reset();  // returns it to the system; a device would have to wait for that
+  {
+    Pool memory(context_.device());  // for this sample only
+    own_ = std::max(
+        own_, measure_product_rate(context_, memory, dtype_, size_, rounds, kFirstSeconds).best);
   }
   sample_seconds_ = watch.seconds();
   since_ = Stopwatch();

@@ -4,7 +4,6 @@
 // samples, too, so that mfu is never above 1. Collective; owned by TrainingParts, one thread.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "mpi/communicator.h"
@@ -22,7 +21,7 @@ class RunningCeiling {
   static std::vector<Matmul> products(DType dtype);
 
   // Returns the FLOP/s of all ranks together, which are at least `flops`, the rate just reached.
-  // Takes another sample if the last one took less than a thousandth of the time since.
+  // On a CPU, takes another sample if the last one took less than a thousandth of the time since.
   double at_least(double flops);
   double flops() const { return flops_; }
 
@@ -33,12 +32,11 @@ class RunningCeiling {
   DeviceContext& context_;
   DType dtype_;
   Communicator& world_;
-  std::int64_t size_;             // of the products, in rows and columns
-  double own_ = 0;                // this rank's best sample
-  double flops_ = 0;              // the ceiling
-  double sample_seconds_ = 0;     // duration of the last sample
-  Stopwatch since_;               // time since the last sample
-  std::unique_ptr<Pool> memory_;  // of the products; between samples, on devices only
+  std::int64_t size_;          // of the products, in rows and columns
+  double own_ = 0;             // this rank's best sample
+  double flops_ = 0;           // the ceiling
+  double sample_seconds_ = 0;  // duration of the last sample
+  Stopwatch since_;            // time since the last sample
 };
 
 }  // namespace trireme

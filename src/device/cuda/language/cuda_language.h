@@ -63,6 +63,13 @@ __device__ inline void ldmatrix_transposed(std::uint32_t (&r)[4], const void* ro
                : "memory");
 }
 
+// Returns 2^x to 22 bits; results below the smallest normal number are 0.
+__device__ inline float power_of_two(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 // Copies 16 bytes, aligned to 16, past the registers. The copy belongs to the thread's next group.
 __device__ inline void copy_async_16(void* shared, const void* global) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));

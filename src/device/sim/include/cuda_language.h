@@ -2,8 +2,10 @@
 // src/device/cuda/language/cuda_language.h, which has the same names for nvcc.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <cuda_bf16.h>
@@ -28,6 +30,11 @@ void mma(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]
 inline void ldmatrix(std::uint32_t (&r)[4], const void* row) { sim::load_tiles(r, row, false); }
 inline void ldmatrix_transposed(std::uint32_t (&r)[4], const void* row) {
   sim::load_tiles(r, row, true);
+}
+
+inline float power_of_two(float x) {
+  const float result = std::exp2(x);
+  return result < std::numeric_limits<float>::min() ? 0.0F : result;
 }
 
 inline void copy_async_16(void* shared, const void* global) {

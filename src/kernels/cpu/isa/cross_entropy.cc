@@ -173,13 +173,12 @@ void softmax_part(Stream& stream, const SoftmaxPart& p) {
     const T* logits = as<T>(p.logits);
     const std::int32_t* targets = as<std::int32_t>(p.targets);
     double* statistics = as<double>(p.statistics);
-    each_range(stream, p.rows, 1, p.rows * p.vocabulary,
-               [=, &p](std::int64_t first, std::int64_t last) {
-                 for (std::int64_t r = first; r < last; ++r) {
-                   row_statistics(p, logits + r * p.vocabulary, targets[r],
-                                  statistics + r * kRowStatistics);
-                 }
-               });
+    each_range(
+        stream, p.rows, 1, p.rows * p.vocabulary, [=, &p](std::int64_t first, std::int64_t last) {
+          for (std::int64_t r = first; r < last; ++r) {
+            row_statistics(p, logits + r * p.row(), targets[r], statistics + r * kRowStatistics);
+          }
+        });
   });
 }
 
@@ -192,7 +191,7 @@ void cross_entropy_of_parts(Stream& stream, const CrossEntropyOfParts& p) {
     each_range(stream, p.own.rows, 1, p.own.rows * p.own.vocabulary,
                [=, &p](std::int64_t first, std::int64_t last) {
                  for (std::int64_t r = first; r < last; ++r) {
-                   losses[r] = row_loss_of_parts(p, logits + r * p.own.vocabulary, targets[r],
+                   losses[r] = row_loss_of_parts(p, logits + r * p.own.row(), targets[r],
                                                  join(p, statistics, r));
                  }
                });
@@ -208,7 +207,7 @@ void cross_entropy(Stream& stream, const CrossEntropy& p) {
     each_range(stream, p.rows, 1, p.rows * p.vocabulary,
                [=, &p](std::int64_t first, std::int64_t last) {
                  for (std::int64_t r = first; r < last; ++r) {
-                   losses[r] = row_loss(p, logits + r * p.vocabulary, targets[r]);
+                   losses[r] = row_loss(p, logits + r * p.row(), targets[r]);
                  }
                });
   });

@@ -56,9 +56,9 @@ Product product_of(const Matmul& p, const Part& part, std::int64_t depth) {
   return {.m = part.rows,
           .n = part.columns,
           .k = depth,
-          .lda = p.transpose_a ? p.m : p.k,
-          .ldb = p.transpose_b ? p.k : p.n,
-          .ldc = p.n,
+          .lda = p.row_of_a(),
+          .ldb = p.row_of_b(),
+          .ldc = p.row_of_c(),
           .transpose_a = p.transpose_a,
           .transpose_b = p.transpose_b,
           .bias = !p.bias.empty(),
@@ -118,7 +118,7 @@ void run_part(const Matmul& p, const Part& part, std::int64_t depth) {
   const std::int64_t lda = product.lda;
   const std::int64_t ldb = product.ldb;
   char* const c =
-      static_cast<char*>(p.c.data) + (part.row * p.n + part.column) * size_of(p.c.dtype);
+      static_cast<char*>(p.c.data) + (part.row * p.row_of_c() + part.column) * size_of(p.c.dtype);
   void* const sum = narrow ? scratch(Scratch::c, part.rows * part.columns * 4) : c;
   if (narrow) {
     product.ldc = part.columns;
@@ -138,7 +138,7 @@ void run_part(const Matmul& p, const Part& part, std::int64_t depth) {
     run_product(step, a, b, bias, sum);
   }
   if (narrow) {
-    convert(reinterpret_cast<bf16*>(c), p.n, static_cast<const float*>(sum), part.columns,
+    convert(reinterpret_cast<bf16*>(c), p.row_of_c(), static_cast<const float*>(sum), part.columns,
             part.rows, part.columns);
   }
 }
@@ -190,6 +190,8 @@ void matmul(Stream& stream, const Matmul& p) {
   check(!p.accumulate || (p.c.dtype == DType::f32 && p.epilogue == Epilogue::none),
         "a product is added to f32 without an epilogue");
   check(p.m >= 0 && p.n >= 0 && p.k > 0, "a product has a shape");
+  check(p.pitch_c == 0 || (p.bias.empty() && p.epilogue == Epilogue::none),
+        "results with a bias or an epilogue are dense");
   if (p.epilogue == Epilogue::gelu) {
     Matmul before = p;
     before.c = p.aux;
