@@ -20,6 +20,7 @@
 #include "src/base/units.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_reader.h"
+#include "src/evidence/digest_list.h"
 
 namespace trireme {
 namespace {
@@ -28,6 +29,7 @@ using nlohmann::ordered_json;
 
 struct AuditOptions {
   std::string file;
+  std::string key;
   std::string name;
   std::string trust;
   std::vector<std::string> heads;
@@ -51,6 +53,13 @@ void make_key(const AuditOptions& options) {
   write_named_file(public_file, fmt::format("# {}\n{}", title, key.public_key().to_pem()));
   fmt::print("private key: {}\npublic key:  {}\nidentity:    {}\n", printable(options.file),
              printable(public_file.string()), key.public_key().id());
+}
+
+void sign(const AuditOptions& options) {
+  const SigningKey key = SigningKey::load(options.key);
+  sign_digest_list(options.file, key);
+  fmt::print("{}{}: signed by key {}\n", printable(options.file), kSignatureSuffix,
+             short_id(key.public_key().id()));
 }
 
 std::string details_text(const nlohmann::json& details) {
@@ -237,6 +246,27 @@ void add_keygen(CommandLine& audit) {
   command.callback([options] { make_key(*options); });
 }
 
+void add_sign(CommandLine& audit) {
+  CommandLine& command =
+      audit.add_command("sign", "Sign a list of files with their digests, such as a release's");
+  const auto options = std::make_shared<AuditOptions>();
+  command
+      .add_option("LIST", options->file,
+                  "What sha256sum has printed about files beside the list; the signature becomes "
+                  "LIST.sig")
+      .required();
+  command.add_option("--key", options->key, "The private key of `audit keygen`")
+      .required()
+      .type_name("FILE");
+  command.footer(
+      "Example:\n"
+      "  sha256sum model.tar.gz notes.txt > SHA256SUMS\n"
+      "  trireme audit sign SHA256SUMS --key site.key\n"
+      "  trireme verify SHA256SUMS --trust site.key.pub\n"
+      "The signature is the 64 bytes of Ed25519 over the list, which openssl can check as well.");
+  command.callback([options] { sign(*options); });
+}
+
 void add_show(CommandLine& audit) {
   CommandLine& command = audit.add_command("show", "Print the events of an audit log");
   const auto options = std::make_shared<AuditOptions>();
@@ -281,13 +311,15 @@ void add_verify(CommandLine& audit, int& exit_code) {
 }  // namespace
 
 void add_audit_command(CommandLine& app, int& exit_code) {
-  CommandLine& audit = app.add_command("audit", "Make keys for evidence, and check audit logs");
+  CommandLine& audit =
+      app.add_command("audit", "Make keys for evidence, sign files, and check audit logs");
   audit.require_command();
   audit.footer(
       "Examples:\n"
       "  trireme audit keygen --out /etc/trireme/evidence.key\n"
       "  trireme audit verify /var/log/trireme/audit.jsonl --trust trust.pem");
   add_keygen(audit);
+  add_sign(audit);
   add_show(audit);
   add_verify(audit, exit_code);
 }

@@ -179,10 +179,15 @@ ExitCode Lineage::code() const {
 Lineage walk_lineage(const fs::path& what, LineageOptions options) {
   const fs::path folder = plain_path(what);
   LineageWalk walk(std::move(options));
+  if (fs::is_regular_file(folder)) {
+    walk.digest_list(folder);
+    return std::move(walk.lineage);
+  }
   if (!fs::is_directory(folder)) {
-    throw NotFound(fmt::format(
-        "{} is not a folder: name a run, a checkpoint, a folder of checkpoints or a dataset",
-        what.string()));
+    throw NotFound(
+        fmt::format("{} is neither a folder nor a file: name a run, a checkpoint, a "
+                    "folder of checkpoints, a dataset or a list of digests",
+                    what.string()));
   }
   const auto only_step = [&](const fs::path& path) {
     if (!walk.step(path, 0, "checkpoint")) {

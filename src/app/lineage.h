@@ -43,7 +43,8 @@ struct Lineage {
   ExitCode code() const;
 };
 
-// Throws NotFound if the path holds nothing of this kind.
+// The path is a folder, or a signed list of digests (src/evidence/digest_list.h). Throws NotFound
+// if it is or holds nothing of this kind.
 Lineage walk_lineage(const std::filesystem::path& what, LineageOptions options);
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 // LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to
-// src/app; lineage_steps.cc has what concerns the steps of a folder, lineage_parents.cc the
-// checkpoints from which they were resumed, lineage_materials.cc what else they were made from.
+// src/app; lineage_list.cc has what concerns lists of digests, lineage_steps.cc the steps of a
+// folder, lineage_parents.cc the checkpoints from which they were resumed, lineage_materials.cc
+// what else they were made from.
 #pragma once
 
 #include <map>
@@ -15,6 +16,8 @@ class LineageWalk {
  public:
   explicit LineageWalk(LineageOptions options) : options_(std::move(options)) {}
 
+  // A signed list of digests, and the files that it names.
+  void digest_list(const std::filesystem::path& path);
   void steps_of(const std::filesystem::path& folder);
   // Returns false, and reports nothing, if the step has been deleted meanwhile.
   bool step(const std::filesystem::path& path, int depth, const std::string& role);

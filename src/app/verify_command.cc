@@ -132,12 +132,13 @@ void verify(const VerifyOptions& options, int& exit_code) {
 void add_verify_command(CommandLine& app, int& exit_code) {
   CommandLine& command =
       app.add_command("verify",
-                      "Check a checkpoint, a run or a dataset, and what it was made from, against "
-                      "signed statements");
+                      "Check a checkpoint, a run or a dataset, and what it was made from, or a "
+                      "release, against signatures");
   const auto options = std::make_shared<VerifyOptions>();
   command
       .add_option("WHAT", options->what,
-                  "The folder of a run, of a checkpoint, of several checkpoints or of a dataset")
+                  "The folder of a run, of a checkpoint, of several checkpoints or of a dataset; "
+                  "or the list SHA256SUMS of a release, with its signature beside it")
       .required();
   command.add_option("--trust", options->trust, "Public keys whose signatures count")
       .required()
@@ -155,6 +156,7 @@ void add_verify_command(CommandLine& app, int& exit_code) {
       "Examples:\n"
       "  trireme verify runs/first --trust trust.pem\n"
       "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
+      "  trireme verify SHA256SUMS --trust trust.pem --allow-missing\n"
       "It follows the checkpoints from which runs were resumed, the datasets and the files from "
       "which they were packed, and needs no network. Exits with 65 if something was changed, "
       "added or removed, with 77 if something is not signed by a trusted key or may not be read, "

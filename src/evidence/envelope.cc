@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::size_t kMostSignatures = 64;
 
-std::string title_of(const TrustedKey& key) {
-  const std::string id = short_id(key.key.id());
-  return key.name.empty() ? "key " + id : fmt::format("{} (key {})", key.name, id);
-}
-
 std::string decoded(const nlohmann::json& object, const char* name) {
   try {
     return from_base64(text_field(object, name));
@@ -92,14 +87,14 @@ SignatureFinding find_signature(const Envelope& envelope, const std::vector<Trus
       const std::string& id = key.key.id();
       const bool is_good = key.key.verifies(message, signature.bytes);
       if (!is_good && signature.key_id == id) {
-        return {SignatureState::forged, {title_of(key)}};
+        return {SignatureState::forged, {name_of_key(key)}};
       }
       if (!is_good) {
         continue;
       }
       finding.are_named = finding.are_named && signature.key_id == id;
       if (std::find(finding.key_ids.begin(), finding.key_ids.end(), id) == finding.key_ids.end()) {
-        finding.signers.push_back(title_of(key));
+        finding.signers.push_back(name_of_key(key));
         finding.key_ids.push_back(id);
       }
     }

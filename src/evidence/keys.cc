@@ -307,6 +307,11 @@ std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path) {
   return parse_trusted_keys(read_file(path, kMostKeyFileBytes), path.string());
 }
 
+std::string name_of_key(const TrustedKey& key) {
+  const std::string id = short_id(key.key.id());
+  return key.name.empty() ? "key " + id : fmt::format("{} (key {})", key.name, id);
+}
+
 std::string short_id(const std::string& key_id) { return printable(key_id.substr(0, 16)); }
 
 }  // namespace trireme

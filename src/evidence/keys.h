@@ -74,6 +74,8 @@ struct TrustedKey {
 std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin);
 std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path);
 
+// Returns "Site A (key 2f6c1cb3f1f1ac1e)", or "key ..." if it has no name.
+std::string name_of_key(const TrustedKey& key);
 // Returns the first 16 digits of the identity of a key, which people compare.
 std::string short_id(const std::string& key_id);
 

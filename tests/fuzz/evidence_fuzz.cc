@@ -1,8 +1,9 @@
 // Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a trust file,
-// base64, a URI and the head of a log.
+// base64, a URI, the head of a log and a list of digests.
 #include "src/base/base64.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/bundle.h"
+#include "src/evidence/digest_list.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
@@ -46,6 +47,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   refuses_only_with<DataError>([&] {
     const std::string decoded = from_base64(text);
     require(from_base64(to_base64(decoded)) == decoded);
+  });
+  refuses_only_with<DataError>([&] {
+    std::string lines;
+    for (const ListedFile& each : parse_digest_list(text, "input")) {
+      lines += each.sha256 + "  " + each.name + "\n";
+    }
+    require(lines == text);
   });
   refuses_only_with<ConfigError>([&] { require(to_text(parse_audit_head(text)).size() > 64); });
   return 0;

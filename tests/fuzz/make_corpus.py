@@ -277,6 +277,7 @@ def evidence(program, folder):
         json.dumps(statement).encode()).decode(), "signatures": []}
     put("evidence_fuzz", "bundle", json.dumps(child, separators=(",", ":")) + "\n" + bundle)
     put("evidence_fuzz", "uri", "file:///a%20b/%C3%A4")
+    put("evidence_fuzz", "digest-list", f"{'1' * 64}  a.tar.gz\n{'a' * 64}  b.deb\n")
     subprocess.run([program, "audit", "keygen", "--out", folder / "new", "--name", "a"], check=True,
                    stdout=subprocess.DEVNULL)
     put("evidence_fuzz", "trust", (folder / "new.pub").read_text() + "# b\n" +
