@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -26,12 +27,10 @@ class Completion : public ::testing::Test {
     app.add_command("launch", "Start");
   }
 
-  // Returns the words that bash would offer for the last word.
-  std::string offers(const std::string& words) {
-    std::ofstream(folder.path() / "script")
-        << bash_completion(app) << "COMP_WORDS=(" << words
-        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_prog\necho ${COMPREPLY[@]}\n";
-    const std::string command = "bash " + (folder.path() / "script").string();
+  // Returns what the shell prints when it runs the script.
+  std::string printed(const std::string& shell, const std::string& script) const {
+    std::ofstream(folder.path() / "script") << script;
+    const std::string command = shell + " " + (folder.path() / "script").string();
     std::FILE* const pipe = ::popen(command.c_str(), "r");
     std::string text;
     std::array<char, 256> part{};
@@ -40,6 +39,17 @@ class Completion : public ::testing::Test {
     }
     ::pclose(pipe);
     return text;
+  }
+
+  // Returns the words that bash would offer for the last word.
+  std::string offers(const std::string& words) const {
+    return printed("bash", bash_completion(app) + "COMP_WORDS=(" + words +
+                               ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_prog\n"
+                               "echo ${COMPREPLY[@]}\n");
+  }
+  // Returns what fish would offer for the end of a line, with descriptions.
+  std::string fish_offers(const std::string& line) const {
+    return printed("fish --no-config", fish_completion(app) + "complete -C '" + line + "'\n");
   }
 
   CommandLine app;
@@ -64,6 +74,26 @@ TEST_F(Completion, ZshSaysWhatCommandsDo) {
   EXPECT_THAT(script, HasSubstr("'data:Look after $(data)\\: it'\\''s `ours`'"));
   EXPECT_THAT(script, HasSubstr("'--out:where it goes'"));
   EXPECT_THAT(script, Not(HasSubstr("INPUT")));
+}
+
+TEST_F(Completion, FishScriptHasWhatMayFollow) {
+  const std::string script = fish_completion(app);
+  EXPECT_THAT(script, HasSubstr("complete -c prog -n '__prog_at \\'\\'' -f -a data "
+                                "-d 'Look after $(data): it\\'s `ours`'\n"));
+  EXPECT_THAT(script, HasSubstr("-n '__prog_at \\' data pack\\'' -l out -d 'where it goes'\n"));
+  EXPECT_THAT(script, HasSubstr("-n '__prog_at \\' data pack\\'' -s o -d 'where it goes'\n"));
+  EXPECT_THAT(script, Not(HasSubstr("INPUT")));
+}
+
+TEST_F(Completion, FishOffersWhatMayFollow) {
+  if (std::system("command -v fish >/dev/null") != 0) {
+    GTEST_SKIP() << "needs fish: apt-get install fish";
+  }
+  EXPECT_EQ(fish_offers("prog da"), "data\tLook after $(data): it's `ours`\n");
+  EXPECT_EQ(fish_offers("prog data "), "pack\tPack text\n");
+  EXPECT_EQ(fish_offers("prog data pack --o"), "--out\twhere it goes\n");
+  EXPECT_EQ(fish_offers("prog data --o"), "");
+  EXPECT_EQ(fish_offers("prog launch -- da"), "data\tLook after $(data): it's `ours`\n");
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ class Install(unittest.TestCase):
                      *[f"share/man/man1/trireme-{c}.1" for c in commands],
                      "share/bash-completion/completions/trireme",
                      "share/zsh/vendor-completions/_trireme",
+                     "share/fish/vendor_completions.d/trireme.fish",
                      "share/doc/trireme/README.md", "share/doc/trireme/LICENSE",
                      "share/doc/trireme/copyright", "share/doc/trireme/docs/getting-started.md",
                      "share/trireme/model/gpt2-124m.yaml", "share/trireme/run/demo.yaml",

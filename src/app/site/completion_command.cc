@@ -96,8 +96,38 @@ std::string zsh_words(const std::vector<Candidate>& candidates) {
   return text;
 }
 
+// Quotes text with single quotes for fish, where a backslash in them is special, too.
+std::string fish_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
+  return out + "'";
+}
+
+// Formats the calls of fish's `complete` for what may follow one command. Files complete where no
+// command must follow.
+std::string fish_calls(const std::string& program, const CompletedCommand& place) {
+  std::string calls;
+  const auto add = [&](const std::string& what, const Candidate& each) {
+    calls += fmt::format("complete -c {0} -n {1} {2} -d {3}\n", program,
+                         fish_quoted(fmt::format("__{}_at {}", program, fish_quoted(place.path))),
+                         what, fish_quoted(each.description));
+  };
+  for (const Candidate& each : place.commands) {
+    add("-f -a " + each.word, each);
+  }
+  for (const Candidate& each : place.options) {
+    add(each.word.starts_with("--") ? "-l " + each.word.substr(2) : "-s " + each.word.substr(1),
+        each);
+  }
+  return calls;
+}
+
 void complete(const CommandLine& app, const std::string& shell) {
-  fmt::print("{}", shell == "bash" ? bash_completion(app) : zsh_completion(app));
+  fmt::print("{}", shell == "bash"  ? bash_completion(app)
+                   : shell == "zsh" ? zsh_completion(app)
+                                    : fish_completion(app));
 }
 
 }  // namespace
@@ -160,16 +190,45 @@ std::string zsh_completion(const CommandLine& app) {
       app.name(), steps_of(places), cases);
 }
 
+std::string fish_completion(const CommandLine& app) {
+  const std::vector<CompletedCommand> places = places_of(app);
+  std::string steps;
+  std::string calls;
+  for (const CompletedCommand& place : places) {
+    if (!place.path.empty()) {
+      steps += fmt::format("      case {0}\n        set at {0}\n", fish_quoted(place.path));
+    }
+    calls += fish_calls(app.name(), place);
+  }
+  return fmt::format(
+      "# fish completion for {0}; made by `{0} completion fish`\n"
+      "# Tells whether the words before the cursor lead to the given command.\n"
+      "function __{0}_at\n"
+      "  set -l at ''\n"
+      "  set -l words (commandline -opc)\n"
+      "  set -e words[1]\n"
+      "  for word in $words\n"
+      "    switch \"$at $word\"\n"
+      "      case '* --'\n"
+      "        set at ''\n"
+      "{1}"
+      "    end\n"
+      "  end\n"
+      "  test \"$at\" = $argv[1]\n"
+      "end\n"
+      "{2}",
+      app.name(), steps, calls);
+}
+
 void add_completion_command(CommandLine& app) {
-  CommandLine& command =
-      app.add_command("completion", "Print the completion script for bash or zsh");
+  CommandLine& command = app.add_command("completion", "Print the completion script for a shell");
   const auto shell = std::make_shared<std::string>();
-  command.add_option("SHELL", *shell, "The shell: bash or zsh")
+  command.add_option("SHELL", *shell, "The shell: bash, zsh or fish")
       .required()
-      .check(one_of({"bash", "zsh"}));
+      .check(one_of({"bash", "zsh", "fish"}));
   command.footer(
       "Example:\n  source <(trireme completion bash)\n"
-      "`cmake --install` and the Debian package install both scripts.");
+      "`cmake --install` and the Debian package install all scripts.");
   command.callback([&app, shell] { complete(app, *shell); });
 }
 
