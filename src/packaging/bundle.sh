@@ -13,6 +13,9 @@ folder=$(realpath "$2")
 name=trireme-$("$build/trireme" --version | awk '{print $2; exit}')-$(uname -sm | tr ' ' -)-bundle
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
+SOURCE_DATE_EPOCH=$("$here/source_date.sh")
+export SOURCE_DATE_EPOCH
+umask 022
 readonly here build folder stage name root=$stage/$name tarball=$folder/$name.tar.gz
 readonly triplet=lib/x86_64-linux-gnu
 readonly system=/usr/$triplet
@@ -124,6 +127,8 @@ for format in cyclonedx spdx; do
   "$root/bin/trireme" --version --sbom "$format" | sed "s|$(realpath "$stage")/||" \
     >"$root/share/trireme/sbom.$format.json"
 done
-tar -C "$stage" --owner=0 --group=0 -czf "$tarball" "$name"
+# The same files give the same tarball.
+tar -C "$stage" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+  --mode=u=rwX,go=rX -cf - "$name" | gzip -9n >"$tarball"
 printf '%s: %s. %s' "$tarball" "$(du -h "$tarball" | cut -f1)" "$(cat "$root/share/trireme/bundle")"
 echo

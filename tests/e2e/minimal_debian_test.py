@@ -37,6 +37,8 @@ def why_not():
         return "needs chroot: run as root"
     if not shutil.which("debootstrap"):
         return "needs debootstrap: apt-get install debootstrap"
+    if not shutil.which("dh"):
+        return "needs debhelper: apt-get install debhelper"
     if not mirror():
         return "apt knows no Debian mirror: add one to /etc/apt/sources.list"
     try:
@@ -52,8 +54,8 @@ class MinimalDebian(unittest.TestCase):
         if reason := why_not():
             raise unittest.SkipTest(reason)
         cls.folder = harness.workspace()
-        for kind in ("DEB", "TGZ"):
-            cls.must(["cpack", "-G", kind, "-B", cls.folder], cwd=BUILD)
+        cls.must(["cpack", "-G", "TGZ", "-B", cls.folder], cwd=BUILD)
+        cls.must([harness.SOURCE / "src/packaging/deb.sh", BUILD.name, cls.folder])
         cls.root = cls.folder / "root"
         cls.must(["debootstrap", "--variant=minbase", SUITE, cls.root, mirror()])
         for name in ("resolv.conf", "hosts"):
