@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs libFuzzer on each target for SECONDS (default: 60). Inputs that fail are written to
+# build/fuzz/found/. The corpus in build/fuzz/corpus/ is kept between calls. Called from the
+# repository's root, after the targets of the preset `fuzz` were built.
+#
+# usage: run.sh [SECONDS]
+set -euo pipefail
+seconds=${1:-60}
+started=$SECONDS
+
+mkdir -p build/fuzz/found
+for source in tests/fuzz/*_fuzz.cc; do
+  target=$(basename "$source" .cc)
+  program=build/fuzz/tests/fuzz/$target
+  mkdir -p "build/fuzz/corpus/$target"
+  "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/found/$target-" "build/fuzz/corpus/$target" \
+    "tests/fuzz/corpus/$target" >"build/fuzz/$target.log" 2>&1 || {
+    tail -n 40 "build/fuzz/$target.log" >&2
+    echo "fuzz: $target failed; its input is in build/fuzz/found/" >&2
+    exit 1
+  }
+  printf '%-24s %10d inputs\n' "$target" \
+    "$(awk '/number_of_executed_units/ {print $2}' "build/fuzz/$target.log")"
+done
+echo "fuzz: no findings in $((SECONDS - started)) s"
