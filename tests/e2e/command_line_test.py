@@ -152,6 +152,21 @@ class CommandLine(unittest.TestCase):
                 out = harness.must(harness.run(group, "--help")).stdout
                 self.assertIn(f"trireme {group} ", out.split("Example")[1])
 
+    def test_commands_in_the_tables_of_controls_exist(self):
+        document = (harness.SOURCE / "docs/compliance.md").read_text()
+        found = set(re.findall(r"`(?:unshare -n )?trireme ([^`]+)`", document))
+        self.assertGreater(len(found), 20)
+        for words in sorted(text.split() for text in found):
+            path = []
+            while words and words[0] in harness.commands_of(*path, "--help"):
+                path.append(words.pop(0))
+            options = harness.must(harness.run(*path, "--help")).stdout
+            with self.subTest((path, words)):
+                self.assertTrue(path or words[0] == "--version")
+                for word in words:
+                    if word.startswith("-"):
+                        self.assertRegex(options, rf"(?m)^ +(-\w, +)?{word}\b|, {word}\b")
+
     def test_figures_are_svg(self):
         (self.folder / "metrics.jsonl").write_text('{"step":1,"loss":5}\n{"step":2,"loss":4}\n')
         self.refused(2, ["p.png", ".svg"], "plot", self.folder, "-o", self.folder / "p.png")
