@@ -184,7 +184,7 @@ class CkptBench {
 
  private:
   // Returns the seconds of the stall, and those from then until the checkpoint is durable.
-  std::pair<double, double> save(bool read_back, std::shared_ptr<const SaveKey> key = nullptr) {
+  std::pair<double, double> save(bool read_back, std::shared_ptr<const FolderKey> key = nullptr) {
     DiskOptions writing{.folder = folder_ / "checkpoints"};
     writing.io.read_back = read_back;
     writing.copy_threads = options_.threads;

@@ -18,7 +18,7 @@
 
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/run_lock.h"
-#include "io/checkpoint/save_key.h"
+#include "src/keys/folder_key.h"
 
 namespace trireme {
 
@@ -29,8 +29,8 @@ struct CommitPlan {
   std::filesystem::path folder;   // the checkpoint folder
   std::filesystem::path attempt;  // the attempt's folder, within `folder`
   Manifest manifest;
-  MakeProvenance provenance = {};           // may be empty
-  std::shared_ptr<const SaveKey> key = {};  // encrypts the shards; null if they are not encrypted
+  MakeProvenance provenance = {};             // may be empty
+  std::shared_ptr<const FolderKey> key = {};  // encrypts the shards; null if they are not encrypted
 };
 
 // Returns a warning if something failed after the checkpoint was safe, else "". Throws if the step

@@ -78,7 +78,7 @@ fs::path DiskTarget::attempt_folder() const {
          TransientName{TransientName::Kind::attempt, step_, generation_}.to_string();
 }
 
-void DiskTarget::begin(std::int64_t step, std::shared_ptr<const SaveKey> key) {
+void DiskTarget::begin(std::int64_t step, std::shared_ptr<const FolderKey> key) {
   step_ = step;
   key_ = std::move(key);
 }

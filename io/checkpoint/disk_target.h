@@ -56,7 +56,7 @@ class DiskTarget final : public SaveTarget {
   // quiet_within(), before destruction. Not collective.
   bool quiet_within(std::chrono::duration<double> limit);
 
-  void begin(std::int64_t step, std::shared_ptr<const SaveKey> key) override;
+  void begin(std::int64_t step, std::shared_ptr<const FolderKey> key) override;
   Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) override;
   std::optional<StoredShard> write(const Snapshot& snapshot) override;
   void before_gather() override;
@@ -77,9 +77,9 @@ class DiskTarget final : public SaveTarget {
   std::unique_ptr<RunLock> lock_;  // on rank 0 only
   std::int64_t generation_ = 0;
   std::int64_t step_ = 0;
-  std::shared_ptr<const SaveKey> key_;  // of the latest save; null if it is not encrypted
-  PageBuffer image_;                    // holds the latest snapshot
-  std::mutex names_;                    // held by whoever renames a step's folder
+  std::shared_ptr<const FolderKey> key_;  // of the latest save; null if it is not encrypted
+  PageBuffer image_;                      // holds the latest snapshot
+  std::mutex names_;                      // held by whoever renames a step's folder
   std::atomic<bool> ending_ = false;
   bool retention_is_due_ = false;  // a save ended while old steps were still being deleted
   BackgroundJob retention_;        // declared last, so that it ends before the members it uses

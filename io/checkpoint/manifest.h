@@ -40,7 +40,6 @@ namespace trireme {
 inline constexpr std::string_view kManifestFormat = "trireme-checkpoint";
 inline constexpr std::int64_t kManifestVersion = 2;
 inline constexpr std::int64_t kPlainManifestVersion = 1;
-inline constexpr std::string_view kCipherName = "AES-256-GCM";
 
 struct StoredBlock {
   std::int64_t shard = 0;

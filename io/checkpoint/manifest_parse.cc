@@ -12,30 +12,12 @@
 #include "src/base/json_fields.h"
 #include "src/base/sealed_json.h"
 #include "src/base/units.h"
+#include "src/keys/manifest_fields.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
-
-std::vector<BlockTag> split_tags(const std::string& text) {
-  const auto value = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  if (text.empty() || text.size() % (2 * kTagBytes) != 0) {
-    throw DataError("the length of `tags` is no multiple of 32 digits");
-  }
-  std::vector<BlockTag> tags(text.size() / (2 * kTagBytes));
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = value(text[i]);
-    const int low = value(text[i + 1]);
-    if (high < 0 || low < 0) {
-      throw DataError("`tags` has a character that is no hexadecimal digit");
-    }
-    tags[i / (2 * kTagBytes)][i / 2 % kTagBytes] = static_cast<unsigned char>(high * 16 + low);
-  }
-  return tags;
-}
 
 StoredShard parse_shard(const json& object) {
   StoredShard shard;
@@ -180,17 +162,9 @@ void check_blocks_apart(const Manifest& manifest) {
 }
 
 // Sets the identity of the data key, and checks that all shards are encrypted, or none.
-void parse_encryption(const json& object, Manifest& manifest) {
+void parse_data_key(const json& object, Manifest& manifest) {
   if (object.contains("encryption")) {
-    const json& encryption = object_field(object, "encryption");
-    const std::string& cipher = text_field(encryption, "cipher");
-    if (cipher != kCipherName) {
-      throw DataError(fmt::format("unknown cipher '{}': expected {}", cipher, kCipherName));
-    }
-    manifest.data_key = text_field(encryption, "data_key");
-    if (manifest.data_key.size() != 32) {
-      throw DataError("the identity of the data key does not have 32 digits");
-    }
+    manifest.data_key = parse_encryption(object);
   }
   for (const StoredShard& shard : manifest.shards) {
     if (shard.tags.empty() != manifest.data_key.empty()) {
@@ -222,7 +196,7 @@ Manifest parse_fields(const json& object) {
                    JsonValue(object_field(object, "extra"))};
   manifest.seal = text_field(object, "seal");
   parse_tables(object, manifest.shards, manifest.tensors);
-  parse_encryption(object, manifest);
+  parse_data_key(object, manifest);
   for (const StoredTensor& tensor : manifest.tensors) {
     if (const std::string fault = tiling_fault(tensor); !fault.empty()) {
       throw DataError(fmt::format("tensor {}: {}", tensor.name, fault));

@@ -6,23 +6,12 @@
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/sealed_json.h"
+#include "src/keys/manifest_fields.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
-
-std::string join_tags(const std::vector<BlockTag>& tags) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const BlockTag& tag : tags) {
-    for (const unsigned char byte : tag) {
-      text += kDigits[byte >> 4U];
-      text += kDigits[byte & 15U];
-    }
-  }
-  return text;
-}
 
 json to_json(const StoredShard& shard) {
   json object = {{"file", shard.file},

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/save_key.h"
 #include "io/checkpoint/snapshot.h"
+#include "src/keys/folder_key.h"
 
 namespace trireme {
 
@@ -25,7 +25,7 @@ class SaveTarget {
   virtual ~SaveTarget() = default;
 
   // Collective. Called when a save of this step starts. `key` encrypts it, unless it is null.
-  virtual void begin(std::int64_t step, std::shared_ptr<const SaveKey> key) = 0;
+  virtual void begin(std::int64_t step, std::shared_ptr<const FolderKey> key) = 0;
   // Copies the blocks; the copy does not change until the next save. `ready` is that of
   // SnapshotFill. Not called if the writer's caller already has a snapshot. If it throws an Error,
   // the save fails.

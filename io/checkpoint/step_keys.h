@@ -1,6 +1,5 @@
-// StepKeys opens encrypted checkpoints, and makes the keys of those that a run saves. The wrapping
-// keys are opened by the first rank of each host only, which shares data keys with the others
-// through memory (shared_secret.h). What crosses the network is wrapped.
+// StepKeys opens encrypted checkpoints, and makes the keys of those that a run saves. What crosses
+// the network is wrapped (io/keys/shared_keys.h).
 //
 //   run key          random at each start; rank 0 wraps it and sends it to the hosts' first ranks
 //   key of a save    derived from the run key with the number of the save; rank 0 wraps it for
@@ -17,16 +16,17 @@
 #include <vector>
 
 #include "io/checkpoint/manifest.h"
-#include "io/checkpoint/save_key.h"
+#include "io/keys/shared_keys.h"
 #include "mpi/communicator.h"
-#include "src/keys/key_ring.h"
+#include "src/keys/folder_key.h"
 
 namespace trireme {
 
 struct KeyOptions {
   std::vector<std::string> uris = {};  // wrapping keys (src/keys/key_uri.h); none: no encryption
-  bool accept_plain =
-      false;  // also read checkpoints that are not encrypted, although keys are given
+  // Also read checkpoints, or datasets, that are not encrypted, although keys are given.
+  bool accept_plain = false;
+  bool accept_plain_data = false;
 };
 
 class StepKeys {
@@ -35,6 +35,9 @@ class StepKeys {
   // different errors.
   StepKeys(Communicator& comm, KeyOptions options);
 
+  // Returns the wrapping keys.
+  SharedKeys& shared() { return shared_; }
+  const KeyOptions& options() const { return options_; }
   // Returns whether saves are encrypted.
   bool encrypts() const { return !options_.uris.empty(); }
   // Collective, with the same manifest on all ranks. Sets its key, if the step is encrypted. On
@@ -47,16 +50,12 @@ class StepKeys {
   void prepare_to_save();
   // Collective. Returns the key of the next save. All ranks throw PolicyError alike if a wrapping
   // key refuses.
-  std::shared_ptr<const SaveKey> next();
+  std::shared_ptr<const FolderKey> next();
 
  private:
-  std::optional<DataKey> open_wrapped(const std::string& text, const std::string& seal,
-                                      const std::string& origin, std::string& damage);
-  bool is_first() const;
-
   Communicator& comm_;
   KeyOptions options_;
-  KeyRing ring_;  // empty on ranks that are not the first of their host
+  SharedKeys shared_;
   std::optional<DataKey> run_key_;
   std::int64_t saves_ = 0;
 };

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "io/checkpoint/folder_entries.h"
-#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/step_keys_file.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
 
@@ -49,7 +49,7 @@ void read_whole_step(const fs::path& path, std::optional<std::int64_t> step, Ste
   }
   check_shards(path, manifest);
   if (!manifest.data_key.empty()) {
-    (void)read_keys_file(path, manifest);
+    (void)read_step_keys(path, manifest);
   }
   folder.manifest = std::move(manifest);
   folder.manifest_sha256 = sha256_hex(text);

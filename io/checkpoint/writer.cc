@@ -15,7 +15,7 @@ CheckpointWriter::CheckpointWriter(Communicator& comm, SaveTarget& target, Secon
     : comm_(comm), target_(target), patience_(patience) {}
 
 std::optional<SaveOutcome> CheckpointWriter::begin_save(const CheckpointMeta& meta,
-                                                        std::shared_ptr<const SaveKey> key) {
+                                                        std::shared_ptr<const FolderKey> key) {
   const double start = steady_seconds();
   std::optional<SaveOutcome> before;
   if (in_flight()) {
@@ -42,7 +42,7 @@ void CheckpointWriter::end_stall() {
 std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
                                                   std::span<const TensorBlock> blocks,
                                                   std::function<void()> ready,
-                                                  std::shared_ptr<const SaveKey> key) {
+                                                  std::shared_ptr<const FolderKey> key) {
   std::optional<SaveOutcome> before = begin_save(meta, std::move(key));
   try {
     start_writing(target_.take(blocks, std::move(ready)));
@@ -54,7 +54,7 @@ std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta,
 }
 
 std::optional<SaveOutcome> CheckpointWriter::save(const CheckpointMeta& meta, Snapshot snapshot,
-                                                  std::shared_ptr<const SaveKey> key) {
+                                                  std::shared_ptr<const FolderKey> key) {
   std::optional<SaveOutcome> before = begin_save(meta, std::move(key));
   start_writing(std::move(snapshot));
   end_stall();

@@ -67,11 +67,11 @@ class CheckpointWriter {
   // The shards are encrypted with `key`, if given: a new key for each step, the same on all ranks.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, std::span<const TensorBlock> blocks,
                                   std::function<void()> ready = nullptr,
-                                  std::shared_ptr<const SaveKey> key = nullptr);
+                                  std::shared_ptr<const FolderKey> key = nullptr);
   // Same, with a snapshot that the caller has taken and does not change while in_flight(). Some
   // ranks may call this and others the overload above. `key` is that of the snapshot.
   std::optional<SaveOutcome> save(const CheckpointMeta& meta, Snapshot snapshot,
-                                  std::shared_ptr<const SaveKey> key = nullptr);
+                                  std::shared_ptr<const FolderKey> key = nullptr);
   // Waits until the blocks of the latest save have been copied. Not collective.
   void complete_snapshot() const {
     if (filled_.valid()) {
@@ -93,7 +93,7 @@ class CheckpointWriter {
   enum class Phase { idle, writing, committing };
 
   std::optional<SaveOutcome> begin_save(const CheckpointMeta& meta,
-                                        std::shared_ptr<const SaveKey> key);
+                                        std::shared_ptr<const FolderKey> key);
   void end_stall();
   void start_writing(Snapshot snapshot);
   void start_committing();

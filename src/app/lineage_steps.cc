@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "io/checkpoint/folder_entries.h"
-#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/step_keys_file.h"
 #include "io/checkpoint/store.h"
 #include "src/app/lineage_walk.h"
 #include "src/base/error.h"
@@ -44,7 +44,7 @@ void check_keys_of(const fs::path& step, FolderCheck& check) {
     const fs::path file = step / kManifestName;
     const std::string text = read_file(file);
     if (text.find("\"encryption\"") != std::string::npos) {
-      (void)read_keys_file(step, parse_manifest(text, file.string()));
+      (void)read_step_keys(step, parse_manifest(text, file.string()));
     }
   } catch (const Error& error) {
     check.faults.push_back({error.exit_code(), error.what()});

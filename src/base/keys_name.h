@@ -1,5 +1,5 @@
-// Names the file with the wrapped key of an encrypted checkpoint (src/keys/wrapped_keys.h), which
-// lies beside the manifest.
+// Names the file with the wrapped key of an encrypted checkpoint or dataset
+// (src/keys/wrapped_keys.h), which lies beside the manifest.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// DataKey is the key of one checkpoint. It encrypts nothing itself: every use has a key of its own,
-// derived with HKDF-SHA256 (RFC 5869; no salt) from the data key and a text:
+// DataKey is the key of one checkpoint or dataset. It encrypts nothing itself: every use has a key
+// of its own, derived with HKDF-SHA256 (RFC 5869; no salt) from the data key and a text:
 //
 //   "trireme id"                16 bytes that identify the data key without disclosing it
 //   "trireme file " + NAME      32 bytes, the key of a file (block_cipher.h)

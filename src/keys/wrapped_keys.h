@@ -1,6 +1,6 @@
-// WrappedKeys is the file `keys.json` in the folder of an encrypted checkpoint: its data key,
-// wrapped for each recipient, and what binds the key to the contents of the folder. Changing the
-// recipients rewrites this file only.
+// WrappedKeys is the file `keys.json` in the folder of an encrypted checkpoint or dataset: its data
+// key, wrapped for each recipient, and what binds the key to the contents of the folder. Changing
+// the recipients rewrites this file only.
 //
 //   {
 //    "version": 1,

@@ -16,9 +16,9 @@ MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
-DATA = DEVICE + ["src/tensor", "io/h5"]
-CHECKPOINT = DEVICE + ["src/keys", "src/tensor", "mpi"]
-RUN = PARALLEL + ["src/keys", "mpi/session", "mpi/links", "mpi/nccl", "src/parallel",
+DATA = DEVICE + ["src/keys", "src/tensor", "io/h5"]
+CHECKPOINT = DEVICE + ["src/keys", "src/tensor", "mpi", "io/keys"]
+RUN = PARALLEL + ["src/keys", "io/keys", "mpi/session", "mpi/links", "mpi/nccl", "src/parallel",
                   "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
@@ -55,6 +55,7 @@ ROOMS = {
     "src/nn": NN,
     "src/optim": NN + ["src/nn"],
     "io/h5": ["src/base"],
+    "io/keys": MPI + ["src/keys"],
     "io/data": DATA,
     "io/checkpoint": CHECKPOINT,
     "io/checkpoint/memory": CHECKPOINT + ["io/checkpoint"],

@@ -120,7 +120,7 @@ void MemoryTarget::learn_copies() {
   }
 }
 
-void MemoryTarget::begin(std::int64_t step, std::shared_ptr<const SaveKey> key) {
+void MemoryTarget::begin(std::int64_t step, std::shared_ptr<const FolderKey> key) {
   key_ = std::move(key);
   tidying_.wait();
   learn_copies();

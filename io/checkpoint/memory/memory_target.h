@@ -60,7 +60,7 @@ class MemoryTarget final : public SaveTarget {
   void pin_latest();
   void unpin();
 
-  void begin(std::int64_t step, std::shared_ptr<const SaveKey> key) override;
+  void begin(std::int64_t step, std::shared_ptr<const FolderKey> key) override;
   Snapshot take(std::span<const TensorBlock> blocks, std::function<void()> ready) override;
   std::optional<StoredShard> write(const Snapshot& snapshot) override;
   void before_gather() override;
@@ -89,12 +89,12 @@ class MemoryTarget final : public SaveTarget {
   // Holds what is encrypted to a slot: the node's memory is a file system, where no plain text may
   // lie. Empty if nothing is encrypted.
   PageBuffer plain_;
-  std::shared_ptr<const SaveKey> key_;  // of the latest save; null if it is not encrypted
-  MemoryStepName name_;                 // name of the latest save
-  std::optional<std::size_t> slot_;     // slot of the latest save, if it has one
-  std::optional<Snapshot> snapshot_;    // snapshot of the latest save, if this rank could take it
-  bool is_committing_ = false;          // the latest save has reached commit() on this rank
-  BackgroundJob tidying_;               // declared last, so that it ends before the members it uses
+  std::shared_ptr<const FolderKey> key_;  // of the latest save; null if it is not encrypted
+  MemoryStepName name_;                   // name of the latest save
+  std::optional<std::size_t> slot_;       // slot of the latest save, if it has one
+  std::optional<Snapshot> snapshot_;      // snapshot of the latest save, if this rank could take it
+  bool is_committing_ = false;            // the latest save has reached commit() on this rank
+  BackgroundJob tidying_;  // declared last, so that it ends before the members it uses
 };
 
 }  // namespace trireme

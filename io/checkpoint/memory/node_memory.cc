@@ -6,8 +6,8 @@
 #include <system_error>
 #include <tuple>
 
-#include "io/checkpoint/keys_file.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/step_keys_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -67,7 +67,7 @@ MemoryStep inspect(const fs::path& path, const MemoryStepName& name, bool is_par
                                   file.string(), manifest.meta.step, manifest.generation));
     }
     if (!manifest.data_key.empty()) {
-      (void)read_keys_file(path, manifest);
+      (void)read_step_keys(path, manifest);
     }
     step.shards = shards_here(path, manifest);
     step.manifest = std::move(manifest);

@@ -134,7 +134,7 @@ void OwnFolder::remove_copies_before(const MemoryStepName& oldest) const {
 }
 
 void OwnFolder::complete(const MemoryStepName& name, const Manifest& manifest,
-                         const SaveKey* key) const {
+                         const FolderKey* key) const {
   const std::string text = to_text(manifest);
   if (key != nullptr) {
     write_plainly(attempt(name) / kKeysFileName,

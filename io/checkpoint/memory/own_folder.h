@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/checkpoint/memory/node_memory.h"
-#include "io/checkpoint/save_key.h"
+#include "src/keys/folder_key.h"
 
 namespace trireme {
 
@@ -40,7 +40,7 @@ class OwnFolder {
   // replaces the copies of nodes that have left the run.
   void remove_copies_before(const MemoryStepName& oldest) const;
   // Leader: writes the manifest into the attempt, and the wrapped key if there is one.
-  void complete(const MemoryStepName& name, const Manifest& manifest, const SaveKey* key) const;
+  void complete(const MemoryStepName& name, const Manifest& manifest, const FolderKey* key) const;
   // Leader: renames the attempt to the step, after removing an older step of that name.
   void commit(const MemoryStepName& name) const;
   // Leader: asks the agent to copy the step's shards on this node, unless that was already done.

@@ -122,8 +122,8 @@ class TrainingCheckpoints {
   std::optional<MemoryStepName> resumed_;
   std::unique_ptr<Memory> memory_;  // null if checkpoints go to disk only
   // Keys of the latest save, and of the latest one in memory; null if nothing is encrypted.
-  std::shared_ptr<const SaveKey> key_;
-  std::shared_ptr<const SaveKey> memory_key_;
+  std::shared_ptr<const FolderKey> key_;
+  std::shared_ptr<const FolderKey> memory_key_;
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk
   std::string failure_;             // why the latest save on disk failed; or empty
   std::string no_key_;              // why the latest save lacked a key and did not begin; or empty

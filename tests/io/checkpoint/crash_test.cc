@@ -32,9 +32,9 @@ void die_at(const fs::path& folder, const std::string& point, const State& state
       DiskTarget target(comm, options);
       CheckpointWriter writer(comm, target);
       const Blocks blocks = cut_state(state, cut_nothing, 0, 1);
-      std::shared_ptr<const SaveKey> key;
+      std::shared_ptr<const FolderKey> key;
       if (point == "keys_written") {
-        key = std::make_shared<const SaveKey>(SaveKey{DataKey::generate(), {}});
+        key = std::make_shared<const FolderKey>(FolderKey{DataKey::generate(), {}});
       }
       writer.save(meta_of(step), blocks.list, nullptr, key);
       writer.finish();

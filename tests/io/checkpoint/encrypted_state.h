@@ -8,17 +8,10 @@
 
 #include "io/checkpoint/step_keys.h"
 #include "src/base/file.h"
-#include "src/keys/key_file.h"
 #include "tests/io/checkpoint/sample_state.h"
+#include "tests/support/encrypted_files.h"
 
 namespace trireme {
-
-// Returns the URI of a new key file in the folder.
-inline std::string new_key(const std::filesystem::path& folder, const std::string& name) {
-  const std::filesystem::path path = folder / (name + ".key");
-  KeyFile::create(path, name);
-  return "file:" + path.string();
-}
 
 // Saves in a run of its own and returns the outcome of rank 0.
 inline SaveOutcome save_encrypted(const std::filesystem::path& folder,
@@ -45,16 +38,6 @@ inline LoadedState load_encrypted(const std::filesystem::path& folder, const Key
                                   const State& expected, const Cut& cut = cut_nothing,
                                   int ranks = 1) {
   return load_state(folder, expected, cut, ranks, {}, &keys);
-}
-
-// Returns whether any file below the folder contains the bytes.
-inline bool contains_bytes(const std::filesystem::path& folder, std::string_view bytes) {
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && read_file(entry.path()).find(bytes) != std::string::npos) {
-      return true;
-    }
-  }
-  return false;
 }
 
 // Returns bytes of a tensor by which its plain text can be recognized.

@@ -1,8 +1,8 @@
-#include "io/checkpoint/save_key.h"
+#include "src/keys/folder_key.h"
 
 namespace trireme {
 
-std::string keys_text(const SaveKey& key, std::string_view seal) {
+std::string keys_text(const FolderKey& key, std::string_view seal) {
   WrappedKeys wrapped;
   wrapped.data_key = key.key.id();
   wrapped.contents = seal;

@@ -1,4 +1,4 @@
-#include "io/checkpoint/shared_secret.h"
+#include "io/keys/shared_secret.h"
 
 #include <cerrno>
 #include <cstring>
