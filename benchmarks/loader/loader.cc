@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "benchmarks/loader/synthetic_dataset.h"
 #include "benchmarks/progress.h"
@@ -14,6 +15,9 @@
 #include "src/base/file.h"
 #include "src/base/stopwatch.h"
 #include "src/base/temporary_folder.h"
+#include "src/keys/key_file.h"
+#include "src/keys/key_ring.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace {
@@ -29,9 +33,9 @@ StopRule loader_stop(const BenchLoaderOptions& options) {
 // Does the same work twice: with the loader, and as a list of ranges to read.
 class Bench {
  public:
-  Bench(const BenchLoaderOptions& options, const fs::path& folder)
+  Bench(const BenchLoaderOptions& options, const fs::path& folder, const KeyRing& keys)
       : options_(options),
-        dataset_(Dataset::open(folder)),
+        dataset_(Dataset::open(folder, keys)),
         index_(dataset_.manifest(), options.sequence),
         sampler_(index_.samples(),
                  shuffle_block_samples(options.sequence, dataset_.manifest().token_bytes),
@@ -49,6 +53,7 @@ class Bench {
 
   BenchLoaderResult run() {
     BenchLoaderResult result;
+    result.is_encrypted = dataset_.manifest().is_encrypted();
     result.reads = static_cast<std::int64_t>(ranges_.size());
     for (const Range& range : ranges_) {
       result.bytes += range.bytes;
@@ -135,17 +140,33 @@ class Bench {
   double waited_ = 0;
 };
 
+// Returns the site's keys if the dataset needs one.
+KeyRing keys_for(const fs::path& folder) {
+  return Dataset::open(folder).manifest().is_encrypted()
+             ? KeyRing(site_encryption_config(environ).keys)
+             : KeyRing();
+}
+
 }  // namespace
 
 BenchLoaderResult bench_loader(const BenchLoaderOptions& options) {
   check_alone();
   if (!options.data.empty()) {
-    return Bench(options, options.data).run();
+    if (options.encrypt) {
+      throw ConfigError("--encrypt is for random bytes: a dataset of --data is read as it is");
+    }
+    return Bench(options, options.data, keys_for(options.data)).run();
   }
   ScratchFolders scratch;
   const fs::path folder = scratch.make(temporary_folder());
-  write_random_tokens(folder, 2, options.synthetic_bytes);
-  return Bench(options, folder).run();
+  KeyRing keys;
+  if (options.encrypt) {
+    KeyFile::create(folder / "key", "");
+    keys = KeyRing({"file:" + (folder / "key").string()});
+  }
+  write_random_tokens(folder / "data", 2, options.synthetic_bytes,
+                      options.encrypt ? dataset_key_maker(keys) : DatasetKeyMaker());
+  return Bench(options, folder / "data", keys).run();
 }
 
 nlohmann::ordered_json bench_loader_json(const BenchLoaderOptions& options,
@@ -157,6 +178,7 @@ nlohmann::ordered_json bench_loader_json(const BenchLoaderOptions& options,
            {{"sequence", options.sequence},
             {"micro_batch", options.micro_batch},
             {"shuffle", options.shuffle},
+            {"encrypted", result.is_encrypted},
             {"threads", options.threads},
             {"rounds", result.bytes_per_s.size()},
             {"bytes", result.bytes},

@@ -106,6 +106,8 @@ void add_loader_bench(CommandLine& bench, AppContext& context) {
       .add_option("--data", options.data,
                   "The dataset's folder (default: random bytes, packed for the measurement)")
       .type_name("DIR");
+  command.add_flag("--encrypt", options.encrypt,
+                   "Encrypt the random bytes with a key of their own");
   command.add_option("--sequence", options.sequence, "Tokens per sample").check(positive_count());
   command.add_option("--micro-batch", options.micro_batch, "Samples read at a time")
       .check(positive_count());

@@ -22,9 +22,11 @@ void fill_shard(ShardWriter& writer, std::int64_t tokens) {
 
 }  // namespace
 
-void write_random_tokens(const std::filesystem::path& folder, int token_bytes, std::int64_t bytes) {
+void write_random_tokens(const std::filesystem::path& folder, int token_bytes, std::int64_t bytes,
+                         const DatasetKeyMaker& make_key) {
   DatasetJob job;
   job.folder = folder;
+  job.make_key = make_key;
   job.format = {.token_bytes = token_bytes,
                 .vocab = token_bytes == 2 ? 257 : 1 << 17,
                 .tokenizer = "bytes",

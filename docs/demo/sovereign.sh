@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A site that keeps its keys: checkpoints are encrypted with a key in a token (SoftHSM stands in for
-# the hardware), everything is signed and recorded, a rank is killed, recipients change, an auditor
-# checks it all offline, and at the end nobody can read the model any more. Takes a minute. Called
-# from the repository's root, after `./dev build`; needs the Debian package softhsm2.
+# A site that keeps its keys: data and checkpoints are encrypted with a key in a token (SoftHSM
+# stands in for the hardware), everything is signed and recorded, a rank is killed, recipients
+# change, an auditor checks it all offline, and at the end nobody can read data or model any more.
+# Takes a minute. Called from the repository's root, after `./dev build`; needs the Debian package
+# softhsm2.
 set -euo pipefail
 
 readonly trireme=${TRIREME:-build/release/trireme}
@@ -74,12 +75,16 @@ TEXT
 
 compare() {
   say "3/6 The same bits as a plain run on one rank, and no plain text"
-  "$trireme" train "$demo/run.yaml" run.dir="$demo/plain" encryption.keys=[] 2>/dev/null
+  "$trireme" data pack --plain --out "$demo/plain-data" LICENSE README.md docs/*.md
+  "$trireme" train "$demo/run.yaml" run.dir="$demo/plain" data.train="$demo/plain-data" \
+    encryption.keys=[] 2>/dev/null
   sealed=$("$trireme" ckpt digest "$demo/run/checkpoints")
   plain=$(TRIREME_ENCRYPTION__KEYS='[]' "$trireme" ckpt digest "$demo/plain/checkpoints")
   printf 'encrypted, two ranks, one killed  %s\nplain, one rank                   %s\n' \
     "$sealed" "$plain"
   [[ $sealed == "$plain" ]] || fail "the digests differ: please report this"
+  grep -q tokenizer "$demo"/plain-data/shards/* || fail "a plain shard has attributes"
+  ! grep -q tokenizer "$demo"/data/shards/* || fail "the data is not encrypted"
   grep -rq '"dtype"' "$demo"/plain/checkpoints/*/*.safetensors || fail "a plain shard has a header"
   ! grep -rq '"dtype"' "$demo"/run/checkpoints/*/*.safetensors || fail "a shard is not encrypted"
 }
@@ -88,10 +93,15 @@ change_keys() {
   say "4/6 Without a key nothing opens; the key in the safe is replaced"
   refused 77 env TRIREME_ENCRYPTION__KEYS='[]' "$trireme" generate \
     --checkpoint "$demo/run/checkpoints" --prompt 'The '
+  refused 77 "$trireme" train "$demo/run.yaml" run.dir="$demo/never" data.train="$demo/plain-data"
   "$trireme" keys create --out "$demo/next.key" --name 'safe, 2027'
-  "$trireme" keys rotate "$demo/run/checkpoints" --to "$token_key" --to "file:$demo/next.key"
+  for folder in "$demo/run/checkpoints" "$demo/data"; do
+    "$trireme" keys rotate "$folder" --to "$token_key" --to "file:$demo/next.key"
+  done
   refused 77 "$trireme" ckpt digest "$demo/run/checkpoints" --key "file:$demo/safe.key"
+  refused 77 "$trireme" data verify "$demo/data" --key "file:$demo/safe.key"
   "$trireme" ckpt verify "$demo/run/checkpoints" --all --key "file:$demo/next.key"
+  "$trireme" data verify "$demo/data" --key "file:$demo/next.key"
 }
 
 audit() {
@@ -104,7 +114,9 @@ audit() {
 destroy() {
   say "6/6 The keys are destroyed"
   "$trireme" keys destroy "$demo/run/checkpoints" --confirm checkpoints --confirm checkpoints
+  "$trireme" keys destroy "$demo/data" --confirm data --confirm data
   refused 65 "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
+  refused 65 "$trireme" data verify "$demo/data"
   printf '\nSee docs/encryption.md and docs/evidence.md. The files are in %s.\n' "$demo"
 }
 

@@ -170,6 +170,7 @@ DatasetJob empty_job(const ConvertOptions& options) {
   job.format.source = options.source;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
+  job.make_key = options.make_key;
   return job;
 }
 

@@ -24,6 +24,7 @@ struct ConvertOptions {
   std::int64_t shard_bytes = std::int64_t{1} << 30;
   std::int64_t alignment_bytes = 4096;
   PackProgress progress;
+  DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted
 };
 
 // Throws DataError if a file lacks the token dataset or does not hold all the values it claims (see

@@ -5,21 +5,26 @@
 
 #include <sys/resource.h>
 
-#include "io/data/dataset_shard.h"
+#include "io/data/dataset_keys.h"
+#include "io/data/encrypted_shard.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/check.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/keys/key_ring.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 
-class Dataset::Shard : public DatasetShard {
- public:
-  using DatasetShard::DatasetShard;
-};
-
 namespace {
+
+// The default shuffle reads windows of 16 pieces of 8 MiB, each of which lies in 9 blocks, while
+// the loader already reads in the next window (sampler.h).
+constexpr std::size_t kCachedBlocks = 160;
+
+DatasetManifest parsed(const fs::path& folder, std::string_view manifest_text) {
+  return parse_dataset_manifest(manifest_text, (folder / kDatasetManifestName).string());
+}
 
 // All shards stay open, and large datasets have more shards than the usual soft limit of 1024
 // files.
@@ -47,13 +52,32 @@ Dataset Dataset::open(const fs::path& folder) {
   return dataset;
 }
 
+Dataset Dataset::open(const fs::path& folder, const KeyRing& ring) {
+  const std::string text = read_manifest_text(folder);
+  DatasetManifest manifest = parsed(folder, text);
+  unlock(manifest, folder, ring);
+  Dataset dataset(folder, text, std::move(manifest));
+  dataset.check_sizes();
+  return dataset;
+}
+
 Dataset::Dataset(const fs::path& folder, std::string_view manifest_text)
-    : folder_(folder),
-      manifest_(parse_dataset_manifest(manifest_text, (folder / kDatasetManifestName).string())),
-      manifest_sha256_(sha256_hex(manifest_text)) {
+    : Dataset(folder, manifest_text, parsed(folder, manifest_text)) {}
+
+Dataset::Dataset(const fs::path& folder, std::string_view manifest_text, DatasetManifest manifest)
+    : folder_(folder), manifest_(std::move(manifest)), manifest_sha256_(sha256_hex(manifest_text)) {
   allow_open_files(manifest_.shards.size());
+  if (manifest_.is_encrypted()) {
+    cache_ = std::make_unique<BlockCache>(kCachedBlocks);
+  }
   for (const ShardEntry& entry : manifest_.shards) {
-    shards_.push_back(std::make_unique<Shard>(folder_ / entry.path, entry));
+    const fs::path path = folder_ / entry.path;
+    if (cache_ == nullptr) {
+      shards_.push_back(std::make_unique<DatasetShard>(path, entry));
+    } else {
+      shards_.push_back(
+          std::make_unique<EncryptedShard>(path, entry, shards_.size(), manifest_.key, *cache_));
+    }
   }
 }
 

@@ -6,6 +6,9 @@
 // Data is verified before it is used: the first read of a digest block (1 MiB) reads the whole
 // block and compares its digest. A shard is opened only if it has the size that the manifest lists
 // and its first block, which holds HDF5's headers, is intact.
+//
+// A dataset that is encrypted is decrypted and authenticated block by block (encrypted_shard.h), if
+// its key is given. Without the key, its tokens can't be read.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +19,27 @@
 #include <string_view>
 #include <vector>
 
+#include "io/data/block_cache.h"
 #include "io/data/dataset_manifest.h"
 #include "io/data/sample_index.h"
 
 namespace trireme {
 
+class DatasetShard;
+class KeyRing;
+
 class Dataset {
  public:
   // Reads the manifest, and checks every shard as check_sizes() does. Only rank 0 calls it.
   static Dataset open(const std::filesystem::path& folder);
+  // Does the same, and opens the dataset with a key of the ring if it is encrypted. Throws what
+  // unlock() throws (dataset_keys.h).
+  static Dataset open(const std::filesystem::path& folder, const KeyRing& ring);
   // Constructs from the manifest's text, as rank 0 broadcast it. Touches no file.
   Dataset(const std::filesystem::path& folder, std::string_view manifest_text);
+  // manifest: its key opens the shards. manifest_text: from which it was parsed.
+  Dataset(const std::filesystem::path& folder, std::string_view manifest_text,
+          DatasetManifest manifest);
   Dataset(Dataset&&) noexcept;
   Dataset& operator=(Dataset&&) noexcept;
   ~Dataset();
@@ -56,11 +69,11 @@ class Dataset {
   void check_vocabulary(const TokenRun& run, const std::byte* raw) const;
 
  private:
-  class Shard;
   std::filesystem::path folder_;
   DatasetManifest manifest_;
   std::string manifest_sha256_;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  std::unique_ptr<BlockCache> cache_;  // of decrypted blocks; null if it is not encrypted
+  std::vector<std::unique_ptr<DatasetShard>> shards_;
 };
 
 }  // namespace trireme

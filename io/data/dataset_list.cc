@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/data/dataset.h"
+#include "io/data/dataset_keys.h"
 #include "io/data/pack_folder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -31,7 +32,11 @@ FoundDataset look_at(const fs::path& folder) {
     return found;
   }
   try {
-    found.manifest = Dataset::open(folder).manifest();
+    DatasetManifest manifest = Dataset::open(folder).manifest();
+    if (manifest.is_encrypted()) {
+      (void)read_dataset_keys(folder, manifest);
+    }
+    found.manifest = std::move(manifest);
   } catch (const Error& error) {
     found.problem = error.what();
   }

@@ -6,11 +6,13 @@
 
 #include "io/data/block_digests.h"
 #include "io/data/shard_entry_json.h"
+#include "src/base/check.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/sealed_json.h"
+#include "src/keys/manifest_fields.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -114,6 +116,21 @@ bool is_unfinished(const fs::path& folder) {
                   folder.string(), kDatasetManifestName));
 }
 
+// Sets the identity of the data key, and checks that all shards are encrypted, or none.
+void parse_data_key(const nlohmann::json& object, DatasetManifest& manifest) {
+  if (object.contains("encryption")) {
+    manifest.data_key = parse_encryption(object);
+  }
+  for (const ShardEntry& shard : manifest.shards) {
+    if (shard.tags.empty() == manifest.is_encrypted()) {
+      throw DataError(fmt::format("the dataset is {}encrypted, but {} is {}",
+                                  manifest.is_encrypted() ? "" : "not ", shard.path,
+                                  shard.tags.empty() ? "not" : "encrypted"));
+    }
+  }
+  expect_sum(object, "version", manifest.version());
+}
+
 DatasetManifest parse_fields(const nlohmann::json& object) {
   expect_text(object, "format", kFormat);
   expect_text(object, "kind", kKind);
@@ -129,7 +146,11 @@ DatasetManifest parse_fields(const nlohmann::json& object) {
   parse_shards(array_field(object, "shards"), manifest);
   expect_sum(object, "n_tokens", manifest.n_tokens());
   expect_sum(object, "n_docs", manifest.n_docs());
-  expect_text(object, "digest", manifest.digest().c_str());
+  manifest.seal = text_field(object, "seal");
+  parse_data_key(object, manifest);
+  if (!manifest.is_encrypted()) {
+    expect_text(object, "digest", manifest.digest().c_str());
+  }
   return manifest;
 }
 
@@ -160,11 +181,12 @@ std::int64_t DatasetManifest::bytes() const {
 }
 
 std::string DatasetManifest::digest() const {
+  check(is_open(), "only those who have the key know the digest of an encrypted dataset");
   Sha256 digest;
   digest.update(fmt::format("{} {} {} {}\n", tokenizer, tokenizer_digest, token_bytes, vocab));
   for (const ShardEntry& shard : shards) {
-    digest.update(
-        fmt::format("{} {} {} {}\n", shard.bytes, shard.n_tokens, shard.n_docs, hex64(shard.xxh3)));
+    digest.update(fmt::format("{} {} {} {}\n", shard.bytes, shard.n_tokens, shard.n_docs,
+                              hex64(shard.logical_xxh3())));
   }
   return "sha256:" + digest.finish_hex();
 }
@@ -172,7 +194,7 @@ std::string DatasetManifest::digest() const {
 std::string manifest_text(const DatasetManifest& manifest) {
   nlohmann::ordered_json object;
   object["format"] = kFormat;
-  object["version"] = kDatasetVersion;
+  object["version"] = manifest.version();
   object["kind"] = kKind;
   object["dtype"] = manifest.token_bytes == 2 ? "U16" : "U32";
   object["vocab"] = manifest.vocab;
@@ -180,9 +202,14 @@ std::string manifest_text(const DatasetManifest& manifest) {
   object["n_tokens"] = manifest.n_tokens();
   object["n_docs"] = manifest.n_docs();
   object["block_bytes"] = kBlockBytes;
-  object["digest"] = manifest.digest();
+  if (!manifest.is_encrypted()) {
+    object["digest"] = manifest.digest();
+  }
   object["source"] = manifest.source;
   object["fingerprint"] = manifest.fingerprint;
+  if (manifest.is_encrypted()) {
+    object["encryption"] = {{"cipher", kCipherName}, {"data_key", manifest.data_key}};
+  }
   object["shards"] = nlohmann::ordered_json::array();
   for (const ShardEntry& shard : manifest.shards) {
     object["shards"].push_back(shard_entry_json(shard));
@@ -192,7 +219,7 @@ std::string manifest_text(const DatasetManifest& manifest) {
 
 DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name) {
   try {
-    return parse_fields(unseal_json(text, kDatasetVersion));
+    return parse_fields(unseal_json(text, kEncryptedDatasetVersion));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", name, error.what()));
   }

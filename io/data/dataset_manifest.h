@@ -5,32 +5,44 @@
 //   DIR/manifest.json                  sealed JSON (src/base/sealed_json.h)
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written
 //
-//   {"format": "trireme-dataset", "version": 1, "kind": "tokens",
+//   {"format": "trireme-dataset", "version": 1, "kind": "tokens",          2 if it is encrypted
 //    "dtype": "U16" | "U32", "vocab": 257,
 //    "tokenizer": {"name": "bytes", "digest": SHA-256},
 //    "n_tokens": sum, "n_docs": sum, "block_bytes": 1048576,
 //    "digest": "sha256:..."            over tokenizer, dtype and the shards' digests, in order
 //    "source": text, "fingerprint": SHA-256 of names, sizes, times of the inputs and the options,
+//    "encryption": {"cipher": "AES-256-GCM", "data_key": "<32 digits>"},    if it is encrypted
 //    "shards": [{"path": "shards/00000.h5", "bytes", "n_tokens", "n_docs",
 //                "data_offset", "data_bytes"     where /tokens lies (H5Dget_offset)
 //                "docs_offset", "docs_bytes"     where /doc_offsets lies
-//                "xxh3": of the whole file, "blocks": 16 digits for each 1 MiB, joined}, ...]}
+//                "xxh3": of the whole file, "blocks": 16 digits for each 1 MiB, joined,
+//                "salt": 32 digits, "tags": 32 digits for each 1 MiB, joined,     if it is
+//                "plain_xxh3": 48 digits, the encrypted digest of the plain file  encrypted}, ...]}
 //
 //   a shard:  | HDF5 superblock, headers, attributes | /doc_offsets u64 [n_docs + 1] |
 //             | pad to 4 KiB or 1 MiB | /tokens u16|u32 [n_tokens] | headers, if any |
+//
+// An encrypted shard has the bytes of the plain file, encrypted in place (shard_cipher.h), and is
+// named shards/00000.h5.sealed. Its digests are those of the encrypted bytes, so that it can be
+// copied and verified without a key. `digest`, that of the plain data, is left out: whoever has the
+// key computes it. keys.json beside the manifest has the wrapped data key.
 //
 // Unknown fields are ignored; a higher version is refused.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/keys/block_cipher.h"
+
 namespace trireme {
 
 constexpr std::int64_t kDatasetVersion = 1;
+constexpr std::int64_t kEncryptedDatasetVersion = 2;
 constexpr const char* kDatasetManifestName = "manifest.json";
 
 struct ShardEntry {
@@ -44,6 +56,17 @@ struct ShardEntry {
   std::int64_t docs_bytes = 0;
   std::uint64_t xxh3 = 0;
   std::vector<std::uint64_t> blocks;
+
+  // Only of encrypted shards:
+  std::string salt = {};            // gives the file a key that no other contents had
+  std::vector<BlockTag> tags = {};  // of each block
+  std::string sealed_xxh3 = {};     // 24 bytes, the encrypted digest of the plain file
+  // The digest itself; set by set_key(). Not part of the text.
+  std::uint64_t plain_xxh3 = 0;
+
+  // Returns the digest of the plain file. Precondition: the manifest has its key, if it is
+  // encrypted.
+  std::uint64_t logical_xxh3() const { return tags.empty() ? xxh3 : plain_xxh3; }
 };
 
 struct DatasetManifest {
@@ -54,11 +77,23 @@ struct DatasetManifest {
   std::string source;
   std::string fingerprint;
   std::vector<ShardEntry> shards;
+  std::string data_key = {};  // identity of the key that encrypts the shards; empty if none does
+  std::string seal = {};      // set by parse_dataset_manifest(), which found it intact
 
+  // The key itself, for readers who have it (dataset_keys.h). Not part of the text.
+  std::shared_ptr<const DataKey> key = {};
+
+  bool is_encrypted() const { return !data_key.empty(); }
+  // Returns whether the shards can be read, and digest() be called.
+  bool is_open() const { return data_key.empty() || key != nullptr; }
+  std::int64_t version() const {
+    return is_encrypted() ? kEncryptedDatasetVersion : kDatasetVersion;
+  }
   std::int64_t n_tokens() const;
   std::int64_t n_docs() const;
   std::int64_t bytes() const;
-  // Returns "sha256:...", which identifies the data independently of the inputs it was packed from.
+  // Returns "sha256:...", which identifies the plain data, independently of the inputs it was
+  // packed from and of encryption. Precondition: is_open().
   std::string digest() const;
 };
 

@@ -8,6 +8,7 @@
 #include "io/data/pack_folder.h"
 #include "io/data/shard_note.h"
 #include "src/base/check.h"
+#include "src/base/digest.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -43,7 +44,9 @@ void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>
 // Writes the shards of one rank.
 class RankWork {
  public:
-  RankWork(const DatasetJob& job, const RankGroup& ranks) : job_(job), ranks_(ranks) {
+  // key: encrypts the shards; null if they are not to be encrypted.
+  RankWork(const DatasetJob& job, const RankGroup& ranks, std::shared_ptr<const DataKey> key)
+      : job_(job), ranks_(ranks), key_(std::move(key)) {
     for (std::size_t i = first(); i < job_.shards.size(); i += stride()) {
       total_ += job_.shards[i].input_bytes;
     }
@@ -70,15 +73,16 @@ class RankWork {
   ShardNote shard(std::size_t index) {
     const ShardJob& plan = job_.shards[index];
     const fs::path path = note_path(job_.folder, index);
-    if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes,
-                                 plan.fingerprint + plan.restart_fingerprint)) {
+    const std::string fingerprint =
+        plan.fingerprint + plan.restart_fingerprint + (key_ == nullptr ? "" : key_->id());
+    if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes, fingerprint)) {
       ++kept_;
       return *note;
     }
     ::unlink(path.c_str());
-    ShardWriter writer(job_.folder, shard_name(index), job_.format);
+    ShardWriter writer(job_.folder, shard_name(index, key_ != nullptr), job_.format, key_);
     ShardNote note;
-    note.fingerprint = plan.fingerprint + plan.restart_fingerprint;
+    note.fingerprint = fingerprint;
     note.counts = plan.fill(writer, [this](std::int64_t bytes) { report(bytes); });
     if (writer.tokens() > 0) {
       note.shard = writer.finish();
@@ -96,6 +100,7 @@ class RankWork {
 
   const DatasetJob& job_;
   const RankGroup& ranks_;
+  std::shared_ptr<const DataKey> key_;
   std::int64_t total_ = 0;
   std::int64_t done_ = 0;
   std::int64_t kept_ = 0;
@@ -116,7 +121,8 @@ void check_texts(const ShardFormat& format) {
   }
 }
 
-DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>& notes) {
+DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>& notes,
+                            const std::shared_ptr<const DataKey>& key) {
   DatasetManifest manifest;
   manifest.token_bytes = job.format.token_bytes;
   manifest.vocab = job.format.vocab;
@@ -129,6 +135,10 @@ DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>&
       manifest.shards.push_back(*note.shard);
     }
   }
+  if (key != nullptr) {
+    manifest.data_key = key->id();
+    set_key(manifest, key, job.folder);
+  }
   return manifest;
 }
 
@@ -140,11 +150,27 @@ PackReport report_of(const DatasetJob& job, const DatasetManifest& manifest) {
   report.n_docs = manifest.n_docs();
   report.bytes = manifest.bytes();
   report.digest = manifest.digest();
+  report.is_encrypted = manifest.is_encrypted();
   return report;
+}
+
+// Writes what makes the folder a dataset. Returns the SHA-256 of the manifest's file.
+std::string write_manifest(const DatasetJob& job, const DatasetManifest& manifest,
+                           const std::shared_ptr<const FolderKey>& key) {
+  const std::string text = manifest_text(manifest);
+  const fs::path path = job.folder / kDatasetManifestName;
+  if (key != nullptr) {
+    const std::string seal = parse_dataset_manifest(text, path.string()).seal;
+    write_file_durably(job.folder / std::string(kKeysFileName), keys_text(*key, seal));
+  }
+  write_file_durably(path, text);
+  remove_notes(job.folder);
+  return sha256_hex(text);
 }
 
 // Ends the pack. texts: what RankWork::run() returned on each rank.
 PackReport finish(const DatasetJob& job, const RankGroup& ranks,
+                  const std::shared_ptr<const FolderKey>& key,
                   const std::vector<std::string>& texts) {
   std::vector<ShardNote> notes(job.shards.size());
   std::int64_t kept = 0;
@@ -153,7 +179,7 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
     kept += std::stoll(text.substr(0, line_end));
     unpack_notes(std::string_view(text).substr(line_end + 1), job.format.token_bytes, notes);
   }
-  const DatasetManifest manifest = manifest_of(job, notes);
+  const DatasetManifest manifest = manifest_of(job, notes, data_key_of(key));
   PackReport report = report_of(job, manifest);
   report.kept_shards = kept;
   for (const ShardNote& note : notes) {
@@ -169,10 +195,34 @@ PackReport finish(const DatasetJob& job, const RankGroup& ranks,
         job.folder.string(), job.empty_because, report.counts.files, report.counts.binary_files));
   }
   if (ranks.rank == 0) {
-    write_file_durably(job.folder / kDatasetManifestName, manifest_text(manifest));
-    remove_notes(job.folder);
+    report.manifest_sha256 = write_manifest(job, manifest, key);
   }
   return report;
+}
+
+// Returns the report on a dataset that an earlier run has finished.
+PackReport report_complete(const DatasetJob& job) {
+  const fs::path path = job.folder / kDatasetManifestName;
+  DatasetManifest manifest = parse_dataset_manifest(read_file(path), path.string());
+  if (job.encrypts()) {
+    set_key(manifest, data_key_of(job.make_key(job.folder)), job.folder);
+  }
+  PackReport report = report_of(job, manifest);
+  report.was_complete = true;
+  return report;
+}
+
+// Returns null if the shards are not to be encrypted.
+std::shared_ptr<const FolderKey> begin_key(const DatasetJob& job, const RankGroup& ranks) {
+  if (!job.encrypts()) {
+    return nullptr;
+  }
+  std::shared_ptr<const FolderKey> key = job.make_key(job.folder);
+  if (ranks.rank == 0) {
+    keep_key_text(job.folder, *key);
+  }
+  ranks.broadcast("");  // no rank encrypts before the key is kept
+  return key;
 }
 
 }  // namespace
@@ -188,13 +238,12 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
     }
   }
   if (ranks.broadcast(state) == kComplete) {
-    const fs::path path = job.folder / kDatasetManifestName;
-    PackReport report = report_of(job, parse_dataset_manifest(read_file(path), path.string()));
-    report.was_complete = true;
-    return report;
+    return report_complete(job);
   }
   try {
-    const PackReport report = finish(job, ranks, ranks.gather(RankWork(job, ranks).run()));
+    const std::shared_ptr<const FolderKey> key = begin_key(job, ranks);
+    const PackReport report =
+        finish(job, ranks, key, ranks.gather(RankWork(job, ranks, data_key_of(key)).run()));
     ranks.broadcast("");
     return report;
   } catch (...) {

@@ -5,6 +5,7 @@
 //
 //   DIR/.pack/lock             held by rank 0           DIR/shards/00000.h5(.tmp, .tokens.tmp)
 //   DIR/.pack/00000.json       fingerprints of the inputs, counts, the shard's entry (null: none)
+//   DIR/.pack/keys.json        the wrapped key of the shards, if they are encrypted
 //   DIR/manifest.json          written when all notes exist; then .pack is removed
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "io/data/dataset_keys.h"
 #include "io/data/input_files.h"
 #include "io/data/shard_writer.h"
 #include "io/data/text_packing.h"
@@ -52,6 +54,9 @@ struct DatasetJob {
   std::vector<ShardJob> shards;
   std::string empty_because = "the inputs contain no text";  // the error if nothing is packed
   PackProgress progress;                                     // may be empty
+  DatasetKeyMaker make_key = {};                             // empty: the shards are not encrypted
+
+  bool encrypts() const { return make_key != nullptr; }
 };
 
 struct PackReport {
@@ -63,6 +68,8 @@ struct PackReport {
   std::int64_t n_docs = 0;
   std::int64_t bytes = 0;
   std::string digest;
+  std::string manifest_sha256;  // of the manifest's file, on rank 0
+  bool is_encrypted = false;
   PackCounts counts;
   // Symbolic links and special files; filled in by pack() and convert().
   std::int64_t skipped_inputs = 0;
@@ -72,7 +79,8 @@ struct PackReport {
 };
 
 // All ranks call it together and get the same report. Throws PolicyError if the folder holds
-// something else or another run is writing to it, and DataError if the inputs contain no token.
+// something else or another run is writing to it, or if no key opens what an earlier one encrypted,
+// and DataError if the inputs contain no token.
 PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks);
 
 }  // namespace trireme

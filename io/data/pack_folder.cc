@@ -4,6 +4,7 @@
 
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/keys_name.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -28,11 +29,13 @@ void check_folder(const fs::path& folder) {
 void remove_strays(const DatasetJob& job) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(job.folder / kShardsFolder, code)) {
-    const fs::path name = entry.path().filename();
-    const std::string stem = name.stem();
-    const bool planned = name.extension() == ".h5" &&
-                         stem.find_first_not_of("0123456789") == std::string::npos &&
-                         stem.size() < 10 && std::stoull(stem) < job.shards.size();
+    const std::string name = entry.path().filename();
+    const std::string digits = name.substr(0, name.find('.'));
+    const bool is_number = !digits.empty() && digits.size() < 10 &&
+                           digits.find_first_not_of("0123456789") == std::string::npos;
+    const bool planned =
+        is_number && std::stoull(digits) < job.shards.size() &&
+        name == fs::path(shard_name(std::stoull(digits), job.encrypts())).filename();
     if (!planned) {
       fs::remove(entry.path(), code);
     }
@@ -41,8 +44,8 @@ void remove_strays(const DatasetJob& job) {
 
 }  // namespace
 
-std::string shard_name(std::size_t index) {
-  return fmt::format("{}/{:05}.h5", kShardsFolder, index);
+std::string shard_name(std::size_t index, bool is_encrypted) {
+  return fmt::format("{}/{:05}.h5{}", kShardsFolder, index, is_encrypted ? kSealedSuffix : "");
 }
 
 fs::path note_path(const fs::path& folder, std::size_t index) {
@@ -63,11 +66,20 @@ bool is_complete(const DatasetJob& job) {
   if (!fs::exists(path, code)) {
     return false;
   }
-  if (parse_dataset_manifest(read_file(path), path.string()).fingerprint != fingerprint_of(job)) {
+  const DatasetManifest found = parse_dataset_manifest(read_file(path), path.string());
+  if (found.fingerprint != fingerprint_of(job)) {
     throw PolicyError(
         fmt::format("{}: this folder holds a dataset made from other inputs or with other options: "
                     "choose another output, or remove it",
                     job.folder.string()));
+  }
+  if (found.is_encrypted() != job.encrypts()) {
+    throw PolicyError(fmt::format(
+        "{}: this folder holds this dataset already, {}: {} it in place with `trireme data {} {}`, "
+        "or choose another output",
+        job.folder.string(), job.encrypts() ? "but not encrypted" : "but encrypted",
+        job.encrypts() ? "encrypt" : "decrypt", job.encrypts() ? "encrypt" : "decrypt",
+        job.folder.string()));
   }
   remove_notes(job.folder);
   return true;
@@ -77,7 +89,7 @@ FileLock prepare_folder(const DatasetJob& job) {
   check_folder(job.folder);
   make_directories(job.folder / kNotesFolder);
   make_directories(job.folder / kShardsFolder);
-  std::optional<FileLock> lock = FileLock::try_take(job.folder / kNotesFolder / "lock");
+  std::optional<FileLock> lock = FileLock::try_take(job.folder / kPackLockName);
   if (!lock) {
     throw PolicyError(
         fmt::format("{}: another `trireme data pack` or `convert` is writing to this folder: wait "
@@ -92,7 +104,7 @@ bool has_notes(const fs::path& folder) {
   std::error_code code;
   for (fs::directory_iterator it(folder / kNotesFolder, code), end; !code && it != end;
        it.increment(code)) {
-    if (it->path().extension() == ".json") {
+    if (it->path().extension() == ".json" && it->path().filename() != kKeysFileName) {
       return true;
     }
   }

@@ -11,16 +11,19 @@
 namespace trireme {
 
 constexpr const char* kShardsFolder = "shards";
+constexpr const char* kPackLockName = ".pack/lock";
 constexpr const char* kNotesFolder = ".pack";  // exists while a pack or conversion is unfinished
 
-// Returns "shards/00007.h5", relative to the folder.
-std::string shard_name(std::size_t index);
+constexpr const char* kSealedSuffix = ".sealed";  // of encrypted shards, which are no HDF5 files
+
+// Returns "shards/00007.h5", or "shards/00007.h5.sealed", relative to the folder.
+std::string shard_name(std::size_t index, bool is_encrypted);
 std::filesystem::path note_path(const std::filesystem::path& folder, std::size_t index);
 // Returns the fingerprint of everything the dataset is made from.
 std::string fingerprint_of(const DatasetJob& job);
 
 // Returns whether the folder already holds this very dataset. Throws PolicyError if it holds
-// another one.
+// another one, or this one not encrypted as the job asks.
 bool is_complete(const DatasetJob& job);
 // Creates the folder and removes files that no shard of the job will replace. Throws PolicyError if
 // the folder holds other files or another run is writing to it.

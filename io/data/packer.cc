@@ -74,6 +74,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   job.format.source = options.source;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
+  job.make_key = options.make_key;
   if (selection.part != Selection::Part::all) {
     const bool validates = selection.part == Selection::Part::validation;
     job.empty_because = fmt::format(

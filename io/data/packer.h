@@ -22,6 +22,7 @@ struct PackOptions {
   // If above 0, makes two datasets, OUT/train and OUT/validation, split by document.
   double validation_fraction = 0;
   PackProgress progress;
+  DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted
 };
 
 // Returns one report per dataset. Throws what write_dataset() throws, ConfigError for options out

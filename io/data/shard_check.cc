@@ -58,8 +58,8 @@ ShardFormat shard_format(const DatasetManifest& manifest) {
           .source = manifest.source};
 }
 
-void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
-                 const ShardFormat& format) {
+void check_layout(const std::filesystem::path& path, const ShardEntry& shard,
+                  const ShardFormat& format) {
   const H5File file = H5File::open_to_read(path);
   const auto text = [&](const char* name) {
     return file.text_attribute(name).value_or("(absent)");
@@ -74,6 +74,11 @@ void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
   expect(path, "attribute 'tokenizer_digest'", text("tokenizer_digest"), format.tokenizer_digest);
   expect_dataset(file, "tokens", shard.n_tokens, format.token_bytes, shard.data_offset);
   expect_dataset(file, "doc_offsets", shard.n_docs + 1, 8, shard.docs_offset);
+}
+
+void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
+                 const ShardFormat& format) {
+  check_layout(path, shard, format);
   check_doc_offsets(path, shard);
 }
 

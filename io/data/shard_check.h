@@ -15,6 +15,9 @@ constexpr std::int64_t kShardVersion = 1;
 // Throws DataError that names the file, the difference and both values.
 void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
                  const ShardFormat& format);
+// Does the same without the document offsets.
+void check_layout(const std::filesystem::path& path, const ShardEntry& shard,
+                  const ShardFormat& format);
 ShardFormat shard_format(const DatasetManifest& manifest);
 
 }  // namespace trireme

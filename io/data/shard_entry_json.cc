@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include "io/data/block_digests.h"
+#include "io/data/shard_cipher.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/keys/manifest_fields.h"
 
 namespace trireme {
 namespace {
@@ -36,6 +38,27 @@ void check_path(const std::string& path) {
   if (!good) {
     throw DataError(fmt::format(
         "the path {} is not a plain relative path within the dataset's folder", quoted(path)));
+  }
+}
+
+// Reads what only encrypted shards have, if it is one.
+void parse_sealed_fields(const nlohmann::json& object, ShardEntry& shard) {
+  if (!object.contains("tags")) {
+    return;
+  }
+  shard.salt = text_field(object, "salt");
+  if (bytes_of_hex(shard.salt).size() != kSaltBytes) {
+    throw DataError(fmt::format("'salt' is not {} hexadecimal digits", 2 * kSaltBytes));
+  }
+  shard.tags = split_tags(text_field(object, "tags"));
+  if (shard.tags.size() != shard.blocks.size()) {
+    throw DataError(fmt::format("'tags' holds {} tags, but there are {} blocks", shard.tags.size(),
+                                shard.blocks.size()));
+  }
+  shard.sealed_xxh3 = bytes_of_hex(text_field(object, "plain_xxh3"));
+  if (shard.sealed_xxh3.size() != kSealedDigestBytes) {
+    throw DataError(
+        fmt::format("'plain_xxh3' is not {} hexadecimal digits", 2 * kSealedDigestBytes));
   }
 }
 
@@ -80,6 +103,11 @@ nlohmann::ordered_json shard_entry_json(const ShardEntry& shard) {
   object["docs_bytes"] = shard.docs_bytes;
   object["xxh3"] = hex64(shard.xxh3);
   object["blocks"] = join_hex64(shard.blocks);
+  if (!shard.tags.empty()) {
+    object["salt"] = shard.salt;
+    object["tags"] = join_tags(shard.tags);
+    object["plain_xxh3"] = hex_of_bytes(shard.sealed_xxh3);
+  }
   return object;
 }
 
@@ -98,6 +126,7 @@ ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes) {
   try {
     shard.xxh3 = parse_hex64(text_field(object, "xxh3"));
     shard.blocks = parse_blocks(text_field(object, "blocks"), shard.bytes);
+    parse_sealed_fields(object, shard);
   } catch (const DataError& error) {
     throw DataError(fmt::format("shard {}: {}", shard.path, error.what()));
   }

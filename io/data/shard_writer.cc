@@ -8,6 +8,7 @@
 
 #include "io/data/block_digests.h"
 #include "io/data/shard_check.h"
+#include "io/data/shard_cipher.h"
 #include "io/h5/h5_file.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
@@ -40,23 +41,32 @@ void check_range(std::span<const std::int32_t> tokens, std::int64_t vocab) {
   }
 }
 
+// The bytes that a block of a file has in common with data that lies in it.
+struct Overlap {
+  Overlap(std::int64_t block_begin, std::int64_t block_bytes, std::int64_t data_begin,
+          std::int64_t data_bytes)
+      : in_block(std::max<std::int64_t>(data_begin - block_begin, 0)),
+        in_data(block_begin + in_block - data_begin),
+        bytes(std::min(block_bytes - in_block, data_bytes - in_data)) {}
+
+  std::int64_t in_block;  // offset of the common bytes in the block
+  std::int64_t in_data;   // their offset in the data
+  std::int64_t bytes;     // not positive if there are none
+};
+
 }  // namespace
 
-ShardWriter::ShardWriter(fs::path folder, std::string name, ShardFormat format)
+ShardWriter::ShardWriter(fs::path folder, std::string name, ShardFormat format,
+                         std::shared_ptr<const DataKey> key)
     : folder_(std::move(folder)),
       name_(std::move(name)),
       format_(std::move(format)),
-      spool_path_(folder_ / (name_ + ".tokens.tmp")),
+      key_(std::move(key)),
       temporary_path_(folder_ / (name_ + ".tmp")) {
-  ::unlink(spool_path_.c_str());
-  make_directories(spool_path_.parent_path());
-  spool_ = File::create_new(spool_path_);
+  spool_.emplace(folder_ / (name_ + ".tokens.tmp"), key_ != nullptr);
 }
 
-ShardWriter::~ShardWriter() {
-  ::unlink(spool_path_.c_str());
-  ::unlink(temporary_path_.c_str());
-}
+ShardWriter::~ShardWriter() { ::unlink(temporary_path_.c_str()); }
 
 void ShardWriter::append(std::span<const std::int32_t> tokens) {
   check_range(tokens, format_.vocab);
@@ -75,7 +85,7 @@ void ShardWriter::append(std::span<const std::int32_t> tokens) {
 }
 
 void ShardWriter::flush() {
-  spool_->write(buffer_.data(), static_cast<std::int64_t>(buffer_.size()));
+  spool_->append(buffer_.data(), static_cast<std::int64_t>(buffer_.size()));
   buffer_.clear();
 }
 
@@ -96,6 +106,20 @@ ShardEntry ShardWriter::finish() {
   shard.n_docs = static_cast<std::int64_t>(doc_offsets_.size()) - 1;
   shard.data_bytes = n_tokens_ * format_.token_bytes;
   shard.docs_bytes = static_cast<std::int64_t>(doc_offsets_.size() * sizeof(std::uint64_t));
+  spool_->end();
+  if (key_ == nullptr) {
+    write_plain(shard);
+  } else {
+    write_encrypted(shard);
+  }
+  const fs::path path = folder_ / name_;
+  ::unlink(path.c_str());
+  rename_durably(temporary_path_, path);
+  spool_.reset();
+  return shard;
+}
+
+void ShardWriter::write_plain(ShardEntry& shard) {
   lay_out(shard);
   fill(shard);
   // libhdf5 may lose metadata without reporting an error, so the shard is read back before it
@@ -105,10 +129,27 @@ ShardEntry ShardWriter::finish() {
   shard.bytes = digests.bytes;
   shard.xxh3 = digests.whole;
   shard.blocks = std::move(digests.blocks);
-  const fs::path path = folder_ / name_;
-  ::unlink(path.c_str());
-  rename_durably(temporary_path_, path);
-  return shard;
+}
+
+// libhdf5 lays out the file without tokens and offsets. What it writes is in the manifest as well.
+// Then each block is completed in memory and encrypted in its place.
+void ShardWriter::write_encrypted(ShardEntry& shard) {
+  lay_out(shard);
+  check_layout(temporary_path_, shard, format_);
+  File file = File::open_to_update(temporary_path_);
+  shard.bytes = file.size();
+  const auto* const docs = reinterpret_cast<const std::byte*>(doc_offsets_.data());
+  const auto read = [&](std::int64_t offset, std::int64_t bytes, std::byte* to) {
+    file.read_exactly_at(offset, to, bytes);
+    if (const Overlap part(offset, bytes, shard.docs_offset, shard.docs_bytes); part.bytes > 0) {
+      std::memcpy(to + part.in_block, docs + part.in_data, static_cast<std::size_t>(part.bytes));
+    }
+    if (const Overlap part(offset, bytes, shard.data_offset, shard.data_bytes); part.bytes > 0) {
+      spool_->read(part.in_data, to + part.in_block, part.bytes);
+    }
+  };
+  seal_shard(file, *key_, read, shard, {});
+  file.close();
 }
 
 void ShardWriter::lay_out(ShardEntry& shard) const {
@@ -133,11 +174,11 @@ void ShardWriter::lay_out(ShardEntry& shard) const {
 void ShardWriter::fill(const ShardEntry& shard) {
   File file = File::open_to_update(temporary_path_);
   file.reserve(file.size());
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<std::byte> buffer(kBufferBytes);
   std::int64_t done = 0;
   while (done < shard.data_bytes) {
     const auto bytes = std::min(shard.data_bytes - done, static_cast<std::int64_t>(buffer.size()));
-    spool_->read_exactly_at(done, buffer.data(), bytes);
+    spool_->read(done, buffer.data(), bytes);
     file.write_at(shard.data_offset + done, buffer.data(), bytes);
     done += bytes;
   }
@@ -145,7 +186,6 @@ void ShardWriter::fill(const ShardEntry& shard) {
   file.sync();
   file.close();
   spool_.reset();
-  ::unlink(spool_path_.c_str());
 }
 
 }  // namespace trireme

@@ -4,16 +4,20 @@
 // file is synced, read back, digested and renamed. Owns its temporary files; for one thread.
 //
 //   PATH.tokens.tmp   raw tokens, little endian        PATH.tmp   the HDF5 file before its rename
+//
+// With a key, the tokens are spooled encrypted, and the file that libhdf5 has laid out is completed
+// in memory and encrypted block by block: no tokens or document offsets reach the disk in plain.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/data/dataset_manifest.h"
-#include "src/base/file.h"
+#include "io/data/token_spool.h"
 
 namespace trireme {
 
@@ -29,8 +33,9 @@ struct ShardFormat {
 
 class ShardWriter {
  public:
-  // The shard becomes the file folder/name.
-  ShardWriter(std::filesystem::path folder, std::string name, ShardFormat format);
+  // The shard becomes the file folder/name. key: encrypts it; null if it is not to be encrypted.
+  ShardWriter(std::filesystem::path folder, std::string name, ShardFormat format,
+              std::shared_ptr<const DataKey> key = nullptr);
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
@@ -49,13 +54,15 @@ class ShardWriter {
   void flush();
   void lay_out(ShardEntry& shard) const;
   void fill(const ShardEntry& shard);
+  void write_plain(ShardEntry& shard);
+  void write_encrypted(ShardEntry& shard);
 
   std::filesystem::path folder_;
   std::string name_;
   ShardFormat format_;
-  std::filesystem::path spool_path_;
+  std::shared_ptr<const DataKey> key_;
   std::filesystem::path temporary_path_;
-  std::optional<File> spool_;
+  std::optional<TokenSpool> spool_;
   std::vector<char> buffer_;
   std::int64_t n_tokens_ = 0;
   std::vector<std::uint64_t> doc_offsets_ = {0};

@@ -2,6 +2,7 @@
 
 #include "io/data/block_digests.h"
 #include "io/data/dataset.h"
+#include "io/data/dataset_keys.h"
 #include "io/data/file_lock.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -81,6 +82,20 @@ void copy_all(const Dataset& dataset, const std::string& manifest_text, const fs
   write_file_durably(staging / kDatasetManifestName, manifest_text);
 }
 
+// Copies the wrapped key of an encrypted dataset, unless the copy has the same one: the recipients
+// may have changed since.
+void copy_keys(const Dataset& dataset, const fs::path& to) {
+  if (!dataset.manifest().is_encrypted()) {
+    return;
+  }
+  const std::string text = to_text(read_dataset_keys(dataset.folder(), dataset.manifest()));
+  const fs::path path = to / std::string(kKeysFileName);
+  std::error_code code;
+  if (!fs::exists(path, code) || read_file(path) != text) {
+    write_file_durably(path, text);
+  }
+}
+
 // Copies the provenance if there is one that the copy lacks. Returns a warning if that fails, else
 // "": the dataset can be read without it.
 std::string copy_provenance(const fs::path& from, const fs::path& to) {
@@ -111,6 +126,7 @@ StageReport stage(const fs::path& from, const fs::path& given,
   const FileLock lock = FileLock::wait_for(fs::path(to.string() + ".lock"));
   StageReport report{dataset.manifest().bytes(), is_staged(to, manifest_text), ""};
   if (report.was_there) {
+    copy_keys(dataset, to);
     report.warning = copy_provenance(from, to);
     return report;
   }
@@ -120,6 +136,7 @@ StageReport stage(const fs::path& from, const fs::path& given,
   check_capacity(parent, report.bytes + static_cast<std::int64_t>(manifest_text.size()));
   try {
     copy_all(dataset, manifest_text, staging, progress);
+    copy_keys(dataset, staging);
     report.warning = copy_provenance(from, staging);
     fs::remove(to, ignored);
     rename_durably(staging, to);

@@ -1,13 +1,16 @@
 #include "io/data/verify.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "io/data/block_digests.h"
 #include "io/data/dataset_shard.h"
+#include "io/data/sealed_check.h"
 #include "io/data/shard_check.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
+#include "src/base/keys_name.h"
 #include "src/base/provenance_name.h"
 
 namespace trireme {
@@ -82,19 +85,34 @@ class Verification {
   void shard(const ShardEntry& entry) {
     const fs::path path = folder_ / entry.path;
     DatasetShard(path, entry).check_size();
+    std::optional<SealedCheck> opened;
+    if (manifest_.is_encrypted() && manifest_.is_open()) {
+      opened.emplace(path, *manifest_.key, entry);
+    }
     LargestToken largest(entry, manifest_.token_bytes);
     const FileDigests found =
         digest_file(File::open_to_read(path), [&](const void* block, std::int64_t bytes) {
-          largest.see(block, bytes);
+          const void* const plain = opened ? opened->see(block, bytes) : block;
+          if (plain != nullptr && manifest_.is_open()) {
+            largest.see(plain, bytes);
+          }
           report_.bytes += bytes;
           if (progress_) {
             progress_(report_.bytes, total_);
           }
         });
-    if (!compare(path, entry, found)) {
+    if (opened) {
+      report_.damage.insert(report_.damage.end(), opened->forged().begin(), opened->forged().end());
+    }
+    if (!compare(path, entry, found) || !manifest_.is_open() ||
+        (opened && !opened->forged().empty())) {
       return;
     }
-    check_shard(path, entry, shard_format(manifest_));
+    if (opened) {
+      opened->finish();
+    } else {
+      check_shard(path, entry, shard_format(manifest_));
+    }
     if (largest.value() >= manifest_.vocab) {
       throw DataError(fmt::format("{}: the largest token is {}, outside the vocabulary of {}",
                                   path.string(), largest.value(), manifest_.vocab));
@@ -123,6 +141,9 @@ class Verification {
 
   void find_extras() {
     std::set<std::string> known = {kDatasetManifestName, std::string(kProvenanceName)};
+    if (manifest_.is_encrypted()) {
+      known.insert(std::string(kKeysFileName));
+    }
     for (const ShardEntry& entry : manifest_.shards) {
       known.insert(entry.path);
     }

@@ -1,5 +1,6 @@
 // Verifies a whole dataset: first every byte of every file against the manifest, then the HDF5
-// metadata. The ranks divide the shards among themselves and do not communicate here.
+// metadata. If the dataset is encrypted, the second part needs its key, and every block must open.
+// The ranks divide the shards among themselves and do not communicate here.
 #pragma once
 
 #include <cstdint>

@@ -4,15 +4,20 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "io/data/dataset_keys.h"
 #include "io/data/stage.h"
 #include "io/data/unigram_entropy.h"
 #include "io/data/verify.h"
+#include "mpi/agreement.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
+#include "src/app/key_choice.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/say.h"
 #include "src/base/units.h"
+#include "src/keys/manifest_fields.h"
+#include "src/train/start/open_dataset.h"
 
 namespace trireme {
 namespace {
@@ -24,7 +29,26 @@ struct InfoArguments {
   std::string folder;
   bool json = false;
   bool no_scan = false;
+  KeyChoice keys;
 };
+
+// Returns the words about encryption of a dataset that is as its digests say.
+const char* encryption_text(const DatasetManifest& m) {
+  return !m.is_encrypted() ? ""
+         : m.is_open()     ? "; encrypted, and every block opens"
+                           : "; encrypted, and no key was given to open it";
+}
+
+// Throws PolicyError if a key was named for a dataset that is not encrypted.
+void check_named_keys(const DatasetManifest& manifest, const KeyChoice& keys,
+                      const std::string& folder) {
+  if (!manifest.is_encrypted() && !keys.uris.empty()) {
+    throw PolicyError(fmt::format(
+        "{}: the dataset is not encrypted, but --key was given: leave it out to look at the "
+        "dataset all the same",
+        folder));
+  }
+}
 
 void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& entropy,
                 const std::string& folder) {
@@ -36,7 +60,11 @@ void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& e
   fmt::print("tokenizer        {}, vocabulary {}, {}\n", printable(m.tokenizer), m.vocab,
              printable(m.tokenizer_digest));
   fmt::print("source           {}\n", m.source.empty() ? "(not given)" : printable(m.source));
-  fmt::print("digest           {}\n", m.digest());
+  if (m.is_encrypted()) {
+    fmt::print("encryption       {}, data key {}\n", kCipherName, printable(m.data_key));
+  }
+  fmt::print("digest           {}\n",
+             m.is_open() ? m.digest() : "(of the plain data; it needs the key: see --key)");
   if (entropy) {
     fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits per token (over {} tokens)\n",
                entropy->nats, entropy->nats / std::log(2.0), entropy->tokens);
@@ -48,7 +76,8 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
                                  const std::string& folder) {
   nlohmann::ordered_json json = {{"schema", 1},
                                  {"folder", folder},
-                                 {"version", kDatasetVersion},
+                                 {"version", m.version()},
+                                 {"encrypted", m.is_encrypted()},
                                  {"tokens", m.n_tokens()},
                                  {"token_bytes", m.token_bytes},
                                  {"documents", m.n_docs()},
@@ -57,8 +86,13 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
                                  {"tokenizer", m.tokenizer},
                                  {"tokenizer_digest", m.tokenizer_digest},
                                  {"vocab", m.vocab},
-                                 {"source", m.source},
-                                 {"digest", m.digest()}};
+                                 {"source", m.source}};
+  if (m.is_encrypted()) {
+    json["data_key"] = m.data_key;
+  }
+  if (m.is_open()) {
+    json["digest"] = m.digest();
+  }
   if (entropy) {
     json["unigram_entropy_nats"] = entropy->nats;
     json["unigram_entropy_tokens"] = entropy->tokens;
@@ -67,9 +101,14 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
 }
 
 void run_info(const InfoArguments& arguments) {
-  const Dataset dataset = Dataset::open(arguments.folder);
+  Dataset dataset = Dataset::open(arguments.folder);
+  check_named_keys(dataset.manifest(), arguments.keys, arguments.folder);
+  const std::vector<std::string> uris = arguments.keys.options().uris;
+  if (dataset.manifest().is_encrypted() && !uris.empty()) {
+    dataset = Dataset::open(arguments.folder, KeyRing(uris));
+  }
   std::optional<UnigramEntropy> entropy;
-  if (!arguments.no_scan) {
+  if (!arguments.no_scan && dataset.manifest().is_open()) {
     entropy = unigram_entropy(dataset, kEntropyTokens);
   }
   if (arguments.json) {
@@ -82,6 +121,7 @@ void run_info(const InfoArguments& arguments) {
 struct VerifyArguments {
   std::string folder;
   bool json = false;
+  KeyChoice keys;
 };
 
 // Merges the reports of all ranks.
@@ -109,14 +149,18 @@ VerifyReport gather(const VerifyReport& mine, const RankGroup& ranks) {
 void print_verification(const VerifyReport& report, const DatasetManifest& manifest,
                         const VerifyArguments& arguments) {
   if (arguments.json) {
-    const nlohmann::ordered_json json = {{"schema", 1},
-                                         {"folder", arguments.folder},
-                                         {"valid", report.damage.empty()},
-                                         {"shards", report.shards},
-                                         {"bytes", report.bytes},
-                                         {"digest", manifest.digest()},
-                                         {"damage", report.damage},
-                                         {"extra_files", report.extras}};
+    const nlohmann::ordered_json json = {
+        {"schema", 1},
+        {"folder", arguments.folder},
+        {"valid", report.damage.empty()},
+        {"shards", report.shards},
+        {"bytes", report.bytes},
+        {"encrypted", manifest.is_encrypted()},
+        {"opened", manifest.key != nullptr},
+        {"digest",
+         manifest.is_open() ? nlohmann::ordered_json(manifest.digest()) : nlohmann::ordered_json()},
+        {"damage", report.damage},
+        {"extra_files", report.extras}};
     print_json(json);
     return;
   }
@@ -128,17 +172,38 @@ void print_verification(const VerifyReport& report, const DatasetManifest& manif
   }
   fmt::print("{}: {}, {} read: {}\n", printable(arguments.folder), counted(report.shards, "shard"),
              format_bytes(report.bytes),
-             report.damage.empty() ? "valid, " + manifest.digest()
+             report.damage.empty() ? fmt::format("valid{}{}{}", manifest.is_open() ? ", " : "",
+                                                 manifest.is_open() ? manifest.digest() : "",
+                                                 encryption_text(manifest))
                                    : fmt::format("damaged in {}: do not train on it",
                                                  counted(report.damage.size(), "place")));
+}
+
+// Opens the manifest if there are keys, and otherwise checks what needs none. Collective.
+void open_or_check_keys(DatasetManifest& manifest, const VerifyArguments& arguments,
+                        Communicator& comm) {
+  const std::vector<std::string> uris = arguments.keys.options().uris;
+  if (!uris.empty()) {
+    SharedKeys keys(comm, uris);
+    unlock_dataset(manifest, arguments.folder, keys);
+    return;
+  }
+  run_on_root(comm, [&] {
+    (void)read_dataset_keys(arguments.folder, manifest);
+    return std::string();
+  });
 }
 
 void run_verify(const VerifyArguments& arguments, Communicator& comm, int& exit_code) {
   const RankGroup ranks = rank_group(comm);
   const std::string text =
       ranks.broadcast(ranks.rank == 0 ? read_manifest_text(arguments.folder) : std::string());
-  const DatasetManifest manifest = parse_dataset_manifest(
+  DatasetManifest manifest = parse_dataset_manifest(
       text, (std::filesystem::path(arguments.folder) / kDatasetManifestName).string());
+  check_named_keys(manifest, arguments.keys, arguments.folder);
+  if (manifest.is_encrypted()) {
+    open_or_check_keys(manifest, arguments, comm);
+  }
   const VerifyReport report = gather(verify_shards(arguments.folder, manifest, ranks.rank,
                                                    ranks.size, ByteProgress("verify", ranks.rank)),
                                      ranks);
@@ -181,6 +246,7 @@ void add_data_info(CommandLine& data) {
   command.add_flag("--json", arguments->json, "Print JSON");
   command.add_flag("--no-scan", arguments->no_scan,
                    "Skip the unigram entropy, for which all tokens are read");
+  arguments->keys.add_to(command);
   command.footer("Example:\n  trireme data info data/text/train --json");
   command.callback([arguments] { run_info(*arguments); });
 }
@@ -190,6 +256,7 @@ void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, 
       data.add_command("verify", "Check every byte of a dataset; exit with 65 if it is damaged");
   const auto arguments = std::make_shared<VerifyArguments>();
   command.add_option("DIR", arguments->folder, "The dataset's folder").required();
+  arguments->keys.add_to(command);
   command.add_flag("--json", arguments->json, "Print JSON");
   command.footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
   command.callback(

@@ -44,6 +44,7 @@ nlohmann::ordered_json report_json(const PackReport& report) {
           {"binary_files_skipped", report.counts.binary_files},
           {"links_and_special_files_skipped", report.skipped_inputs},
           {"empty_documents_skipped", report.counts.empty_documents},
+          {"encrypted", report.is_encrypted},
           {"digest", report.digest}};
 }
 
@@ -81,9 +82,10 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
     return;
   }
   for (const PackReport& report : reports) {
-    fmt::print("{}: {}, {}, {}, {}{}\n  {}\n{}", printable(report.folder.string()),
+    fmt::print("{}: {}, {}, {}, {}{}{}\n  {}\n{}", printable(report.folder.string()),
                counted(report.n_tokens, "token"), counted(report.n_docs, "document"),
                counted(report.shards, "shard"), format_bytes(report.bytes),
+               report.is_encrypted ? ", encrypted" : "",
                report.was_complete ? " (already complete)" : "", report.digest,
                counts_text(report));
   }
@@ -99,6 +101,8 @@ void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, 
   add_data_verify(data, communicator, exit_code);
   add_data_stage(data, communicator);
   add_data_convert(data, communicator);
+  add_data_encrypt(data, communicator);
+  add_data_decrypt(data, communicator);
 }
 
 }  // namespace trireme

@@ -32,7 +32,10 @@ nlohmann::ordered_json to_json(const FoundDataset& found) {
   object["bytes"] = m.bytes();
   object["tokenizer"] = m.tokenizer;
   object["vocab"] = m.vocab;
-  object["digest"] = m.digest();
+  object["encrypted"] = m.is_encrypted();
+  if (m.is_open()) {
+    object["digest"] = m.digest();
+  }
   return object;
 }
 
@@ -48,7 +51,8 @@ void print_row(const FoundDataset& found) {
   fmt::print("{:>9} {:>9} {:>6} {:>11} {:>7}  {:<12} {}\n",
              format_count(static_cast<double>(m.n_tokens())),
              format_count(static_cast<double>(m.n_docs())), m.shards.size(),
-             format_bytes(m.bytes()), m.vocab, printable(m.tokenizer), folder);
+             format_bytes(m.bytes()), m.vocab, printable(m.tokenizer),
+             m.is_encrypted() ? folder + " (encrypted)" : folder);
 }
 
 void run_list(const ListArguments& arguments) {

@@ -3,6 +3,7 @@
 #include "io/data/convert.h"
 #include "io/data/packer.h"
 #include "io/data/path_list.h"
+#include "src/app/data_keys.h"
 #include "src/app/data_provenance.h"
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
@@ -17,6 +18,7 @@ struct OutputOptions {
   std::string out;
   std::string shard_size = "1G";
   std::string alignment = "4K";
+  RecipientChoice recipients;
   bool json = false;
 
   void add_to(CommandLine& command) {
@@ -29,6 +31,7 @@ struct OutputOptions {
         .add_option("--alignment", alignment,
                     "Alignment of the token data in a shard: 4K, or 1M on Lustre")
         .type_name("SIZE");
+    recipients.add_to(command);
     command.add_flag("--json", json, "Print JSON");
   }
 
@@ -42,6 +45,22 @@ struct OutputOptions {
     options.shard_bytes = parse_bytes(shard_size);
     options.alignment_bytes = parse_bytes(alignment);
   }
+};
+
+// Opens the keys for which a dataset is encrypted. Collective.
+class OutputKeys {
+ public:
+  OutputKeys(const OutputOptions& output, Communicator& comm) : comm_(comm) {
+    if (const std::vector<std::string> uris = output.recipients.keys(); !uris.empty()) {
+      keys_.emplace(comm, uris);
+    }
+  }
+  // Returns nothing if the dataset is not to be encrypted.
+  DatasetKeyMaker maker() { return keys_ ? dataset_key_maker(*keys_, comm_) : DatasetKeyMaker(); }
+
+ private:
+  Communicator& comm_;
+  std::optional<SharedKeys> keys_;
 };
 
 struct PackArguments {
@@ -66,6 +85,8 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
   if (ranks.rank == 0) {
     provenance.emplace(arguments.options);
   }
+  OutputKeys keys(arguments.output, comm);
+  arguments.options.make_key = keys.maker();
   arguments.options.progress = ByteProgress("pack", ranks.rank);
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
   if (ranks.rank == 0) {
@@ -118,6 +139,7 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
       "  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1\n"
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"
       "    --out /data/c4\n"
+      "  trireme data pack secrets/ --key file:/etc/trireme/site.key --out /data/sealed\n"
       "  git ls-files | trireme data pack --files-from - --out data/repository");
   command.callback([arguments, communicator] { run_pack(*arguments, communicator()); });
 }
@@ -132,6 +154,8 @@ struct ConvertArguments {
 void run_convert(ConvertArguments& arguments, Communicator& comm) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
+  OutputKeys keys(arguments.output, comm);
+  arguments.options.make_key = keys.maker();
   arguments.options.progress = ByteProgress("convert", ranks.rank);
   const PackReport report = convert(arguments.options, ranks);
   if (ranks.rank == 0) {

@@ -62,7 +62,7 @@ std::vector<Subject> subjects_of(const PackReport& report) {
   const std::string text = read_manifest_text(report.folder);
   const DatasetManifest manifest =
       parse_dataset_manifest(text, (report.folder / kDatasetManifestName).string());
-  if (manifest.digest() != report.digest) {
+  if (sha256_hex(text) != report.manifest_sha256) {
     throw was_changed(report.folder, kDatasetManifestName);
   }
   std::vector<Subject> subjects = {{kDatasetManifestName, sha256_hex(text)}};

@@ -16,6 +16,8 @@ void add_data_info(CommandLine& data);
 void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code);
 void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator);
 void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator);
 
 // Wraps a communicator for io/data. Its deadline is a month, since packing may take long.
 RankGroup rank_group(Communicator& comm);

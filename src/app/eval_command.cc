@@ -90,16 +90,18 @@ void print_result(const EvalOptions& options, std::int64_t step, const Evaluatio
 
 void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
+  StepKeys keys(session.world(), options.keys.options());
   const LoadedModel loaded =
       load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
-                 options.ema ? Weights::average : Weights::latest, options.keys.options());
+                 options.ema ? Weights::average : Weights::latest, keys);
   for (const std::string& why : loaded.skipped) {  // empty on the other ranks
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
   if (session.world().rank() == 0) {
     say_device(device.device());
   }
-  const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world());
+  const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world(),
+                                       {&keys.shared(), keys.options().accept_plain_data});
   check_tokenizer(options, loaded, dataset);
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   context.status.phase = "evaluate";

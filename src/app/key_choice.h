@@ -1,5 +1,5 @@
-// Finds the keys of encrypted checkpoints: KeyChoice is the option --key of commands that read
-// them, and keys_of() opens those of a run's configuration.
+// Finds the keys of encrypted checkpoints and datasets: KeyChoice is the option --key of commands
+// that read them, and keys_of() opens those of a run's configuration.
 #pragma once
 
 #include <memory>

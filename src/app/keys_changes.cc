@@ -14,6 +14,9 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/run_lock.h"
 #include "io/checkpoint/store.h"
+#include "io/data/dataset_manifest.h"
+#include "io/data/pack_folder.h"
+#include "io/data/recode.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -35,9 +38,10 @@ bool is_transient(const fs::path& path, TransientName::Kind kind) {
   return name && name->kind == kind;
 }
 
-// Returns the folder itself if it is a step, else its folders, hidden ones included.
+// Returns the folder itself if it is a checkpoint or a dataset, else its folders, hidden ones
+// included.
 std::vector<fs::path> folders_with_keys(const fs::path& folder) {
-  if (is_step_folder(folder)) {
+  if (is_dataset_folder(folder) || is_step_folder(folder)) {
     return {folder};
   }
   std::vector<fs::path> folders;
@@ -50,29 +54,52 @@ std::vector<fs::path> folders_with_keys(const fs::path& folder) {
   return folders;
 }
 
+// Returns the files with wrapped keys in the folder of a checkpoint or dataset. An unfinished pack
+// keeps its key in a folder of its own.
 std::vector<fs::path> keys_files(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (is_keys_file(entry.path())) {
-      files.push_back(entry.path());
+  for (const fs::path& place : {folder, folder / kNotesFolder}) {
+    if (!fs::is_directory(fs::symlink_status(place))) {
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+      if (is_keys_file(entry.path())) {
+        files.push_back(entry.path());
+      }
     }
   }
   return files;
 }
 
-// Returns nothing for a step that is not encrypted. Reads manifest and keys itself: a step whose
-// key was destroyed does not count as whole.
-std::optional<EncryptedStep> read_step(const fs::path& folder) {
+// What a manifest says about encryption.
+struct SealedManifest {
+  std::string data_key;  // empty if nothing is encrypted
+  std::string seal;
+};
+
+SealedManifest read_sealed_manifest(const fs::path& folder) {
   const fs::path file = folder / kManifestName;
+  if (is_dataset_folder(folder)) {
+    const DatasetManifest manifest =
+        parse_dataset_manifest(read_manifest_text(folder), file.string());
+    return {manifest.data_key, manifest.seal};
+  }
   const Manifest manifest = parse_manifest(read_file(file), file.string());
+  return {manifest.data_key, manifest.seal};
+}
+
+// Returns nothing if it is not encrypted. Reads manifest and keys itself: what lost its key does
+// not count as whole.
+std::optional<EncryptedFolder> read_encrypted(const fs::path& folder) {
+  const SealedManifest manifest = read_sealed_manifest(folder);
   if (manifest.data_key.empty()) {
     return std::nullopt;
   }
   const fs::path keys = folder / kKeysFileName;
-  EncryptedStep read{folder, manifest.seal,
-                     parse_wrapped_keys(read_file(keys, kMostKeysBytes), keys.string())};
+  EncryptedFolder read{folder, is_dataset_folder(folder), manifest.seal,
+                       parse_wrapped_keys(read_file(keys, kMostKeysBytes), keys.string())};
   if (read.wrapped.contents != read.seal || read.wrapped.data_key != manifest.data_key) {
-    throw DataError(fmt::format("{}: belongs to another checkpoint", keys.string()));
+    throw DataError(fmt::format("{}: belongs to another manifest", keys.string()));
   }
   return read;
 }
@@ -125,25 +152,24 @@ void erase_remains(const fs::path& folder) {
 }
 
 // Replaces keys.json, which keeps its owner and its mode.
-void write_keys(const EncryptedStep& step) {
+void write_keys(const EncryptedFolder& changed) {
   struct stat status {};
-  const bool is_known = ::stat(step.file().c_str(), &status) == 0;
-  write_file_durably(step.file(), to_text(step.wrapped));
+  const bool is_known = ::stat(changed.file().c_str(), &status) == 0;
+  write_file_durably(changed.file(), to_text(changed.wrapped));
   if (is_known) {
-    (void)::chmod(step.file().c_str(), status.st_mode & 07777U);
+    (void)::chmod(changed.file().c_str(), status.st_mode & 07777U);
     [[maybe_unused]] const int same_owner =
-        ::chown(step.file().c_str(), status.st_uid, status.st_gid);
+        ::chown(changed.file().c_str(), status.st_uid, status.st_gid);
   }
 }
 
 // Leaves a keys.json without recipients, so that later commands can say what happened. Without a
 // manifest, nothing asks for the key.
-void mark_destroyed(const fs::path& step) {
-  const fs::path file = step / kManifestName;
+void mark_destroyed(const fs::path& folder) {
   WrappedKeys nobody;
   nobody.mac = std::string(64, '0');
   try {
-    const Manifest manifest = parse_manifest(read_file(file), file.string());
+    const SealedManifest manifest = read_sealed_manifest(folder);
     nobody.data_key = manifest.data_key;
     nobody.contents = manifest.seal;
   } catch (const NotFound&) {
@@ -151,7 +177,20 @@ void mark_destroyed(const fs::path& step) {
   } catch (const DataError&) {
     return;
   }
-  write_file_durably(step / kKeysFileName, to_text(nobody));
+  if (!nobody.data_key.empty()) {
+    write_file_durably(folder / kKeysFileName, to_text(nobody));
+  }
+}
+
+// Returns whether the place in a folder of checkpoints or datasets is one of them that is in use.
+bool is_in_use(const fs::path& place) {
+  return is_transient(place, TransientName::Kind::replaced) ||
+         parse_step_folder_name(place.filename().string()) ||
+         (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
+}
+
+ConfigError none_is_encrypted(const fs::path& folder) {
+  return ConfigError(fmt::format("no checkpoint or dataset in {} is encrypted", folder.string()));
 }
 
 }  // namespace
@@ -164,26 +203,35 @@ fs::path named_folder(const std::string& given) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-std::vector<EncryptedStep> encrypted_steps(const fs::path& folder) {
-  if (!fs::exists(folder) || (!is_step_folder(folder) && list_steps(folder).empty())) {
+std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
+  if (!fs::exists(folder)) {
     throw no_checkpoint_in(folder);
   }
-  std::vector<EncryptedStep> encrypted;
-  for (const fs::path& place : folders_with_keys(folder)) {
-    const bool is_step = place == folder || parse_step_folder_name(place.filename().string()) ||
-                         is_transient(place, TransientName::Kind::replaced);
-    if (std::optional<EncryptedStep> step = is_step ? read_step(place) : std::nullopt) {
-      encrypted.push_back(std::move(*step));
+  const std::vector<fs::path> places = folders_with_keys(folder);
+  const bool is_one = places.size() == 1 && places.front() == folder;
+  std::vector<EncryptedFolder> encrypted;
+  bool found = false;
+  for (const fs::path& place : places) {
+    if (!is_one && !is_in_use(place)) {
+      continue;
+    }
+    found = true;
+    if (std::optional<EncryptedFolder> read = read_encrypted(place)) {
+      encrypted.push_back(std::move(*read));
     }
   }
+  if (!found) {
+    throw no_checkpoint_in(folder);
+  }
   if (encrypted.empty()) {
-    throw ConfigError(fmt::format("no checkpoint in {} is encrypted", folder.string()));
+    throw none_is_encrypted(folder);
   }
   return encrypted;
 }
 
 KeysLock::KeysLock(const fs::path& folder) {
-  const fs::path checkpoints = is_step_folder(folder) ? fs::absolute(folder).parent_path() : folder;
+  const bool is_step = !is_dataset_folder(folder) && is_step_folder(folder);
+  const fs::path checkpoints = is_step ? fs::absolute(folder).parent_path() : folder;
   if (const std::optional<LockHolder> owner = lock_holder(checkpoints)) {
     throw PolicyError(fmt::format(
         "nothing was changed, because a run writes to {}: {}. Stop it, change encryption.keys, and "
@@ -193,8 +241,24 @@ KeysLock::KeysLock(const fs::path& folder) {
   directory_.reset(::open(checkpoints.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory_ && ::flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     throw PolicyError(
-        fmt::format("another `trireme keys` changes checkpoints in {}: try again when it has ended",
+        fmt::format("another `trireme keys` is at work in {}: try again when it has ended",
                     checkpoints.string()));
+  }
+  const bool exists = fs::is_directory(folder);
+  for (const fs::path& place : exists ? folders_with_keys(folder) : std::vector<fs::path>()) {
+    for (const char* const name : {kPackLockName, kRecodeLockName}) {
+      if (!fs::exists(fs::symlink_status(place / name))) {
+        continue;
+      }
+      std::optional<FileLock> lock = FileLock::try_take(place / name);
+      if (!lock) {
+        throw PolicyError(fmt::format(
+            "nothing was changed, because another `trireme data` command writes to {}: try again "
+            "when it has ended",
+            place.string()));
+      }
+      datasets_.push_back(std::move(*lock));
+    }
   }
 }
 
@@ -202,32 +266,32 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
                        const ChangeRecipients& change) {
   const KeysLock lock(folder);
   const KeyRing ring(keys.options().uris);
-  std::vector<EncryptedStep> changed;
-  for (EncryptedStep& step : encrypted_steps(folder)) {
-    if (step.is_destroyed()) {
+  std::vector<EncryptedFolder> changed;
+  for (EncryptedFolder& found : encrypted_folders(folder)) {
+    if (found.is_destroyed()) {
       fmt::print("{}: left as it is, because its key was destroyed\n",
-                 printable(step.folder.string()));
+                 printable(found.folder.string()));
       continue;
     }
-    const std::string origin = step.file().string();
-    const DataKey key = ring.unwrap(step.wrapped, origin);
-    check_wrapped_keys(step.wrapped, key, step.seal, origin);
-    if (!change(step.wrapped.recipients, key)) {
+    const std::string origin = found.file().string();
+    const DataKey key = ring.unwrap(found.wrapped, origin);
+    check_wrapped_keys(found.wrapped, key, found.seal, origin);
+    if (!change(found.wrapped.recipients, key)) {
       continue;
     }
-    if (step.is_destroyed()) {
+    if (found.is_destroyed()) {
       throw PolicyError(fmt::format(
-          "{}: this would remove the last recipient, and nobody could read the checkpoint any "
+          "{}: this would remove the last recipient, and nobody could read the data any "
           "more: if you want that, use `trireme keys destroy`",
           origin));
     }
-    check_passphrases(step.wrapped);
-    step.wrapped.sign(key);
-    changed.push_back(std::move(step));
+    check_passphrases(found.wrapped);
+    found.wrapped.sign(key);
+    changed.push_back(std::move(found));
   }
-  for (const EncryptedStep& step : changed) {
-    write_keys(step);
-    fmt::print("{}: {}\n", printable(step.folder.string()), recipients_text(step.wrapped));
+  for (const EncryptedFolder& each : changed) {
+    write_keys(each);
+    fmt::print("{}: {}\n", printable(each.folder.string()), recipients_text(each.wrapped));
   }
   erase_remains(folder);
 }
@@ -260,7 +324,7 @@ void destroy_keys(const fs::path& folder) {
                     fmt::join(failures, "\n  ")));
   }
   if (found == 0) {
-    throw ConfigError(fmt::format("no checkpoint in {} is encrypted", folder.string()));
+    throw none_is_encrypted(folder);
   }
 }
 

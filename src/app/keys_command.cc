@@ -59,43 +59,47 @@ void create(const KeysOptions& options) {
              KeyFile::load(options.file)->id());
 }
 
-ordered_json to_json(const EncryptedStep& step) {
+ordered_json to_json(const EncryptedFolder& found) {
   ordered_json recipients = ordered_json::array();
-  for (const Recipient& recipient : step.wrapped.recipients) {
+  for (const Recipient& recipient : found.wrapped.recipients) {
     recipients.push_back(
         {{"kind", recipient.kind}, {"key", recipient.key}, {"name", recipient.name}});
   }
-  return {{"path", step.folder.string()},
-          {"data_key", step.wrapped.data_key},
+  return {{"path", found.folder.string()},
+          {"data_key", found.wrapped.data_key},
           {"recipients", std::move(recipients)}};
 }
 
-void print_step(const EncryptedStep& step) {
-  fmt::print("{}\n", printable(step.folder.string()));
-  for (const Recipient& recipient : step.wrapped.recipients) {
+void print_folder(const EncryptedFolder& found) {
+  fmt::print("{}\n", printable(found.folder.string()));
+  for (const Recipient& recipient : found.wrapped.recipients) {
     fmt::print("  {:<10} {}  {}\n", printable(recipient.kind), printable(recipient.key),
                printable(recipient.name));
   }
-  if (step.is_destroyed()) {
+  if (found.is_destroyed()) {
     fmt::print("  nobody: the key was destroyed\n");
   }
 }
 
 void list(const KeysOptions& options) {
   const KeyRing ring(options.keys.uris);
-  ordered_json listed = ordered_json::array();
-  for (const EncryptedStep& step : encrypted_steps(named_folder(options.folder))) {
-    if (!ring.empty() && !step.is_destroyed()) {
-      const std::string origin = step.file().string();
-      check_wrapped_keys(step.wrapped, ring.unwrap(step.wrapped, origin), step.seal, origin);
+  ordered_json checkpoints = ordered_json::array();
+  ordered_json datasets = ordered_json::array();
+  for (const EncryptedFolder& found : encrypted_folders(named_folder(options.folder))) {
+    if (!ring.empty() && !found.is_destroyed()) {
+      const std::string origin = found.file().string();
+      check_wrapped_keys(found.wrapped, ring.unwrap(found.wrapped, origin), found.seal, origin);
     }
-    listed.push_back(to_json(step));
+    (found.is_dataset ? datasets : checkpoints).push_back(to_json(found));
     if (!options.json) {
-      print_step(step);
+      print_folder(found);
     }
   }
   if (options.json) {
-    print_json({{"schema", 1}, {"checked", !ring.empty()}, {"checkpoints", std::move(listed)}});
+    print_json({{"schema", 1},
+                {"checked", !ring.empty()},
+                {"checkpoints", std::move(checkpoints)},
+                {"datasets", std::move(datasets)}});
   } else if (ring.empty()) {
     fmt::print("This is what the files say. With --key, it is also checked.\n");
   }
@@ -151,7 +155,7 @@ void remove(const KeysOptions& options) {
                     });
   if (!missing.empty()) {
     throw NotFound(
-        fmt::format("no checkpoint in {} has a recipient with the identity '{}' (`trireme keys "
+        fmt::format("nothing in {} has a recipient with the identity '{}' (`trireme keys "
                     "list` prints them)",
                     options.folder, fmt::join(missing, "', '")));
   }
@@ -178,7 +182,8 @@ void destroy(const KeysOptions& options) {
     throw no_checkpoint_in(folder);
   }
   const std::string word = folder.filename().string();
-  fmt::print(stderr, "The checkpoints in {} will be unreadable for everyone, for ever.\n",
+  fmt::print(stderr,
+             "The checkpoints and datasets in {} will be unreadable for everyone, for ever.\n",
              printable(folder.string()));
   for (std::size_t time = 0; time < 2; ++time) {
     if (!is_confirmed(word, time, options)) {
@@ -195,13 +200,14 @@ CommandLine& add_subcommand(CommandLine& keys, const char* name, const char* wha
   CommandLine& command = keys.add_command(name, what);
   command
       .add_option("DIR", options->folder,
-                  "An encrypted checkpoint, or a folder of checkpoints: then all in it")
+                  "An encrypted checkpoint or dataset, or a folder of some: then all in it")
       .required();
   return command;
 }
 
 void add_create(CommandLine& keys) {
-  CommandLine& command = keys.add_command("create", "Make a key that encrypts checkpoints");
+  CommandLine& command =
+      keys.add_command("create", "Make a key that encrypts checkpoints and datasets");
   const auto options = std::make_shared<KeysOptions>();
   command.add_option("--out", options->file, "The new key file, which only you can read")
       .type_name("FILE");
@@ -213,13 +219,14 @@ void add_create(CommandLine& keys) {
   command.footer(
       "Example:\n"
       "  trireme keys create --out /etc/trireme/site.key --name 'Site A, 2026'\n"
-      "Keep a copy in another safe place: without the key, nobody can read the checkpoints.");
+      "Keep a copy in another safe place: without the key, nobody can read what is encrypted.");
   command.callback([options] { create(*options); });
 }
 
 void add_list(CommandLine& keys) {
   const auto options = std::make_shared<KeysOptions>();
-  CommandLine& command = add_subcommand(keys, "list", "Print who can open checkpoints", options);
+  CommandLine& command =
+      add_subcommand(keys, "list", "Print who can open checkpoints and datasets", options);
   options->keys.add_to(command);
   command.add_flag("--json", options->json, "Print JSON");
   command.footer("Example:\n  trireme keys list runs/first/checkpoints");
@@ -234,7 +241,8 @@ void add_to_option(CommandLine& command, const std::shared_ptr<KeysOptions>& opt
 
 void add_changes(CommandLine& keys) {
   const auto adding = std::make_shared<KeysOptions>();
-  CommandLine& add_one = add_subcommand(keys, "add", "Let another key open checkpoints", adding);
+  CommandLine& add_one =
+      add_subcommand(keys, "add", "Let another key open checkpoints or datasets", adding);
   add_to_option(add_one, adding, "A key that shall open them as well; can be repeated");
   add_one.footer(
       "Example:\n"
@@ -272,8 +280,8 @@ void add_changes(CommandLine& keys) {
 
 void add_destroy(CommandLine& keys) {
   const auto options = std::make_shared<KeysOptions>();
-  CommandLine& command =
-      add_subcommand(keys, "destroy", "Make checkpoints unreadable for everyone", options);
+  CommandLine& command = add_subcommand(
+      keys, "destroy", "Make checkpoints or datasets unreadable for everyone", options);
   command
       .add_option("--confirm", options->confirmed,
                   "The last part of DIR; given twice, it replaces the two questions")
@@ -291,12 +299,13 @@ void add_destroy(CommandLine& keys) {
 
 void add_keys_command(CommandLine& app) {
   CommandLine& keys =
-      app.add_command("keys", "Make keys, and say who can open encrypted checkpoints");
+      app.add_command("keys", "Make keys, and say who can open encrypted checkpoints and datasets");
   keys.require_command();
   keys.footer(
       "Examples:\n"
       "  trireme keys create --out /etc/trireme/site.key\n"
-      "  trireme keys list runs/first/checkpoints");
+      "  trireme keys list runs/first/checkpoints\n"
+      "  trireme keys rotate /data/c4 --key file:old.key --to file:new.key");
   add_create(keys);
   add_list(keys);
   add_changes(keys);

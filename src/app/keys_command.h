@@ -1,4 +1,4 @@
-// `trireme keys`: makes keys, and changes for whom checkpoints are encrypted.
+// `trireme keys`: makes keys, and changes for whom checkpoints and datasets are encrypted.
 #pragma once
 
 #include "src/app/command/command_line.h"

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/data/dataset_keys.h"
 #include "io/data/verify.h"
 #include "src/app/lineage_walk.h"
 #include "src/base/digest.h"
@@ -14,6 +15,23 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostNamed = 10;  // input files that are named one by one
+
+// Adds a fault for an encrypted dataset that nothing can open. keys.json is not signed, since the
+// recipients may change.
+void check_keys_of_dataset(const fs::path& folder, FolderCheck& check) {
+  if (!check.faults.empty()) {
+    return;
+  }
+  try {
+    const DatasetManifest manifest = parse_dataset_manifest(
+        read_manifest_text(folder), (folder / kDatasetManifestName).string());
+    if (manifest.is_encrypted()) {
+      (void)read_dataset_keys(folder, manifest);
+    }
+  } catch (const Error& error) {
+    check.faults.push_back({error.exit_code(), error.what()});
+  }
+}
 
 }  // namespace
 
@@ -92,6 +110,7 @@ void LineageWalk::dataset(const fs::path& path, int depth, const std::string& ro
   FolderCheck check;
   if (is_signed || depth == 0) {
     check = check_folder(path, {options_.trusted, options_.threads, {}, kMostDatasetBundleBytes});
+    check_keys_of_dataset(path, check);
     take(check);
   } else {
     unsigned_dataset(path);

@@ -196,17 +196,17 @@ std::optional<DType> asked_precision(std::string_view word) { return dtype_of_pr
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights, const KeyOptions& keys) {
   SelfCommunicator self;
-  return load_model(directory, self, context, compute, weights, keys);
+  StepKeys opened(self, keys);
+  return load_model(directory, self, context, compute, weights, opened);
 }
 
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
                        DeviceContext& context, std::optional<DType> compute, Weights weights,
-                       const KeyOptions& keys) {
-  StepKeys opened(world, keys);
+                       StepKeys& keys) {
   std::vector<std::string> problems;
   for (const std::filesystem::path& path : steps_to_try(directory, world, problems)) {
     LoadedModel loaded;
-    const std::string fault = try_step(path, world, opened, loaded, [&](const StepFolder& step) {
+    const std::string fault = try_step(path, world, keys, loaded, [&](const StepFolder& step) {
       return load_whole_step(step, context, compute, weights);
     });
     if (fault.empty()) {

@@ -47,7 +47,7 @@ LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& co
                        const KeyOptions& keys = {});
 // Loads the same step on all ranks; collective.
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
-                       DeviceContext& context, std::optional<DType> compute,
-                       Weights weights = Weights::latest, const KeyOptions& keys = {});
+                       DeviceContext& context, std::optional<DType> compute, Weights weights,
+                       StepKeys& keys);
 
 }  // namespace trireme

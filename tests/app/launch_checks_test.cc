@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/data/recode.h"
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
 #include "src/app/command/version.h"
@@ -15,8 +16,10 @@
 #include "src/base/file.h"
 #include "src/evidence/audit_log.h"
 #include "src/keys/key_file.h"
+#include "src/keys/key_ring.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unprivileged.h"
+#include "tests/train/small_data.h"
 
 namespace trireme {
 namespace {
@@ -317,6 +320,15 @@ TEST_F(LaunchChecksTest, KeysOfEncryption) {
   for (const Finding& finding : found()) {  // this host may swap or keep core files
     EXPECT_EQ(finding.severity, Severity::warning) << finding.what;
   }
+  // A plain dataset is refused beside keys, unless the configuration accepts it.
+  config_.data.train = pack_documents(folder_.path(), "train_plain", {lesson(500)});
+  const auto about_data = [&] {
+    return about("data.train: ", LaunchChecks(config_, alone, places).host({}));
+  };
+  ASSERT_EQ(about_data().size(), 1U);
+  EXPECT_EQ(about_data()[0].code, ExitCode::refused);
+  recode({config_.data.train, true, dataset_key_maker(KeyRing({"file:" + key.string()})), {}}, {});
+  EXPECT_THAT(about_data(), IsEmpty());
   fs::permissions(key, fs::perms::group_read, fs::perm_options::add);
   const auto refused = found();
   ASSERT_FALSE(refused.empty());

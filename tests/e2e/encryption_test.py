@@ -1,7 +1,5 @@
 """Trains with encrypted checkpoints: the same bits as without, no plain text in any file, resuming
-on other layouts, rotation, destruction, and refusals. An independent reader, this file's decrypt(),
-knows the format from docs/encryption.md alone."""
-import base64
+on other layouts, rotation, destruction, and refusals. sealed_reader.py is an independent reader."""
 import json
 import os
 import shutil
@@ -9,14 +7,7 @@ import struct
 import unittest
 
 import harness
-
-try:
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-except ImportError:  # pragma: no cover
-    AESGCM = None
+from sealed_reader import AESGCM, InvalidTag, data_key, decrypt, derived, key_of
 
 FOLDER = harness.workspace()
 KEY = FOLDER / "site.key"
@@ -27,42 +18,9 @@ data: {train: %s, sequence: 16}
 train: {steps: 6, global_batch: 4, micro_batch: 1, precision: fp32, log_every: 1, threads: 1}
 optimizer: {lr: 0.001, schedule: {warmup: 1}}
 checkpoint: {every: 3}
+encryption: {accept_plain_data: true}
 run: {dir: %s}
 """
-MIB = 1 << 20
-
-
-def derived(key, info, length=32):
-    return HKDF(hashes.SHA256(), length, None, info.encode()).derive(key)
-
-
-def key_of(file):
-    return base64.b64decode(file.read_text().split("TRIREME-KEY-1 ")[1])
-
-
-def data_key(step, wrapping):
-    keys = json.loads((step / "keys.json").read_text())
-    for recipient in keys["recipients"]:
-        if recipient["kind"] == "file" and recipient["key"] == derived(
-                wrapping, "trireme id", 16).hex():
-            wrapped = base64.b64decode(recipient["wrapped"])
-            return AESGCM(wrapping).decrypt(
-                wrapped[:12], wrapped[12:], f"trireme recipient {keys['data_key']}".encode())
-    raise KeyError("no recipient")
-
-
-def decrypt(step, shard, key):
-    """Returns the plain bytes of a shard's file."""
-    cipher = AESGCM(derived(key, f"trireme file {shard['file']}"))
-    sealed = (step / shard["file"]).read_bytes()
-    tags = bytes.fromhex(shard["tags"])
-    plain = b""
-    blocks = len(tags) // 16
-    for block in range(blocks):
-        nonce = block.to_bytes(11, "big") + bytes([block + 1 == blocks])
-        part = sealed[block * MIB:(block + 1) * MIB] + tags[16 * block:16 * block + 16]
-        plain += cipher.decrypt(nonce, part, None)
-    return plain
 
 
 def tensors_of(shard_bytes):

@@ -35,11 +35,11 @@ class Faults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.workspace()
-        cls.datasets = harness.make_datasets(cls.folder)
         # Some points of a save are passed only if it is signed and encrypted.
         harness.must(harness.run("audit", "keygen", "--out", cls.folder / "key"))
         harness.must(harness.run("keys", "create", "--out", cls.folder / "site.key"))
         harness.ENVIRONMENT["TRIREME_ENCRYPTION__KEYS"] = f"[file:{cls.folder}/site.key]"
+        cls.datasets = harness.make_datasets(cls.folder)
         cls.reference = cls.make_config("reference")
         harness.must(harness.run("train", cls.reference, ranks=2))
         cls.bits = harness.loss_bits(cls.reference)

@@ -120,7 +120,8 @@ class MemoryCheckpoints(unittest.TestCase):
         key = self.folder / "site.key"
         harness.must(harness.run("keys", "create", "--out", key))
         nodes = node_folders(2)
-        config = self.make_config("encrypted", encryption__keys=f"[file:{key}]")
+        config = self.make_config("encrypted", encryption__keys=f"[file:{key}]",
+                                  encryption__accept_plain_data="true")
         self.kill_amidst(config, nodes)
         copy_newest(nodes[0], nodes[1])
         shards = [shard for node in nodes for shard in node.rglob("shard-*.safetensors")]
@@ -252,6 +253,7 @@ class MemoryCheckpoints(unittest.TestCase):
         harness.must(harness.run("keys", "create", "--out", key))
         nodes = node_folders(1)
         config = self.make_config("stopped-encrypted", encryption__keys=f"[file:{key}]",
+                                  encryption__accept_plain_data="true",
                                   checkpoint__memory_every=1)
         self.stop(config, nodes)
         verified = harness.must(harness.run("ckpt", "verify", "--all", "--key", f"file:{key}",
@@ -263,7 +265,8 @@ class MemoryCheckpoints(unittest.TestCase):
         key = self.folder / "full.key"
         harness.must(harness.run("keys", "create", "--out", key))
         nodes = node_folders(1)
-        config = self.make_config("full-encrypted", encryption__keys=f"[file:{key}]")
+        config = self.make_config("full-encrypted", encryption__keys=f"[file:{key}]",
+                                  encryption__accept_plain_data="true")
         full = run(nodes, 2, "train", config,
                    env={"TRIREME_FAULTS": "ckpt.shard_write:*:*:errno=ENOSPC"})
         self.assertEqual(full.returncode, 74, full.stderr)

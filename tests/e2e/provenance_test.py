@@ -241,7 +241,8 @@ class Saves(unittest.TestCase):
     def test_encrypted_checkpoints_are_signed(self):
         run, key = FOLDER / "encrypted", FOLDER / "wrapping.key"
         harness.must(harness.run("keys", "create", "--out", key, "--name", "site"))
-        harness.must(train(f"run.dir={run}", "audit.log=", f"encryption.keys=[file:{key}]"))
+        harness.must(train(f"run.dir={run}", "audit.log=", f"encryption.keys=[file:{key}]",
+                           "encryption.accept_plain_data=true"))
         code, found = verify(run)
         self.assertEqual((code, found["faults"]), (0, []), found)
         (run / "checkpoints/step-00000004/keys.json").write_text("changed")

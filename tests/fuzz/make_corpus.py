@@ -83,6 +83,13 @@ def from_run(folder):
     put("safetensors_fuzz", "small", struct.pack("<Q", len(small)) + small + bytes(8))
     dataset = (folder / "data/train/manifest.json").read_text()
     put("dataset_manifest_fuzz", "bytes", body_of(dataset))
+    encrypted = json.loads(dataset)
+    del encrypted["digest"], encrypted["seal"]
+    encrypted.update(version=2, encryption={"cipher": "AES-256-GCM", "data_key": "0" * 32})
+    for shard in encrypted["shards"]:
+        shard.update(path=shard["path"] + ".sealed", salt="1" * 32, plain_xxh3="3" * 48,
+                     tags="2" * (2 * len(shard["blocks"])))
+    put("dataset_manifest_fuzz", "encrypted", json.dumps(encrypted, indent=1)[:-2])
     put("trace_fuzz", "rank-0", (folder / "run/trace/rank-00000.json").read_bytes()[:8000])
     lines = (folder / "run/trace/rank-00000.json").read_text()
     if len(lines) < 60_000:

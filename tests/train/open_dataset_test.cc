@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/data/recode.h"
 #include "mpi/thread/thread_world.h"
 #include "src/base/error.h"
+#include "tests/support/encrypted_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/small_data.h"
@@ -100,6 +102,76 @@ TEST_F(OpenDatasetTest, AValidationSetOfAnotherTokenizerMeansNothing) {
 TEST_F(OpenDatasetTest, DamageWhereEvaluationsReadIsFoundAtTheStart) {
   damage(100);
   EXPECT_THAT(refusal<DataError>(), HasSubstr("00000.h5"));
+}
+
+class EncryptedData : public OpenDatasetTest {
+ protected:
+  EncryptedData() {
+    encrypt(config_.data.train);
+    encrypt(config_.data.validation);
+  }
+  void encrypt(const std::filesystem::path& folder) const {
+    recode({folder, true, dataset_key_maker(ring_), {}}, {});
+  }
+
+  const std::string key_ = new_key(temp_.path(), "site");
+  const KeyRing ring_{std::vector<std::string>{key_}};
+};
+
+// On two hosts, whose first ranks open the key.
+TEST_F(EncryptedData, AllRanksCanRead) {
+  ThreadWorld(4, {"a", "a", "b", "b"}).run([&](Communicator& comm) {
+    SharedKeys keys(comm, {key_});
+    const Dataset train = open_dataset(config_.data.train, 257, comm, {&keys, false});
+    const Dataset validation = open_validation(config_, train, comm, {&keys, false});
+    std::vector<std::int32_t> tokens(40);
+    std::vector<std::byte> scratch;
+    for (const Dataset* const dataset : {&train, &validation}) {
+      dataset->read({0, 0, 40}, tokens, scratch);
+      EXPECT_EQ(std::string(tokens.begin(), tokens.end()), lesson(40));
+    }
+  });
+}
+
+TEST_F(EncryptedData, AllRanksRefuseAWrongOrMissingKey) {
+  const std::string other = new_key(temp_.path(), "other");
+  ThreadWorld(3, {"a", "a", "b"}).run([&](Communicator& comm) {
+    EXPECT_THAT(message_of<PolicyError>([&] { (void)open_dataset(config_.data.train, 257, comm); }),
+                HasSubstr("no key was given"));
+    SharedKeys keys(comm, {other});
+    EXPECT_THAT(message_of<PolicyError>([&] {
+                  (void)open_dataset(config_.data.train, 257, comm, {&keys, true});
+                }),
+                HasSubstr("is encrypted for file"));
+  });
+}
+
+TEST_F(EncryptedData, AllRanksHearOfForgedKeys) {
+  const auto other = config_.data.validation / "keys.json";
+  write_file_durably(config_.data.train / "keys.json", read_file(other));
+  ThreadWorld(2).run([&](Communicator& comm) {
+    SharedKeys keys(comm, {key_});
+    EXPECT_THAT(message_of<DataError>([&] {
+                  (void)open_dataset(config_.data.train, 257, comm, {&keys, false});
+                }),
+                HasSubstr("belongs to another manifest"));
+  });
+}
+
+TEST_F(OpenDatasetTest, PlainInsteadOfEncrypted) {
+  const std::string key = new_key(temp_.path(), "site");
+  ThreadWorld(2).run([&](Communicator& comm) {
+    SharedKeys keys(comm, {key});
+    const DatasetKeys strict{&keys, false};
+    EXPECT_THAT(
+        message_of<PolicyError>([&] { (void)open_dataset(config_.data.train, 257, comm, strict); }),
+        AllOf(HasSubstr("trireme data encrypt"), HasSubstr("accept_plain_data=true")));
+    const Dataset train = open_dataset(config_.data.train, 257, comm, {&keys, true});
+    EXPECT_THROW((void)open_validation(config_, train, comm, strict), PolicyError);
+    EXPECT_NO_THROW((void)open_validation(config_, train, comm, {&keys, true}));
+    SharedKeys none(comm, {});
+    EXPECT_NO_THROW((void)open_dataset(config_.data.train, 257, comm, {&none, false}));
+  });
 }
 
 TEST(OpenDataset, NamesTheLimitOfOpenFiles) {

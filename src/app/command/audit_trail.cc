@@ -22,11 +22,13 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 11> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 13> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"export", ""},
                                                                        {"data", "pack"},
                                                                        {"data", "convert"},
+                                                                       {"data", "encrypt"},
+                                                                       {"data", "decrypt"},
                                                                        {"ckpt", "prune"},
                                                                        {"keys", "create"},
                                                                        {"keys", "add"},

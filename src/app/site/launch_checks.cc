@@ -26,6 +26,7 @@
 #include "src/compute/kernel_choice.h"
 #include "src/device/cuda_device.h"
 #include "src/kernels/instructions.h"
+#include "src/keys/key_ring.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
@@ -67,6 +68,18 @@ void check_key(const char* key, const std::string& host, std::vector<Finding>& f
   }
 }
 
+// Returns the keys that the dataset needs. Throws PolicyError if it is not encrypted, but has to
+// be.
+std::vector<std::string> keys_for(const std::filesystem::path& folder, const RunConfig& config) {
+  const DatasetManifest manifest =
+      parse_dataset_manifest(read_manifest_text(folder), (folder / kDatasetManifestName).string());
+  const EncryptionConfig& encryption = config.encryption;
+  if (!manifest.is_encrypted() && !encryption.keys.empty() && !encryption.accept_plain_data) {
+    throw plain_dataset_refused(folder);
+  }
+  return manifest.is_encrypted() ? encryption.keys : std::vector<std::string>();
+}
+
 // Returns nothing if no dataset is configured or it cannot be used.
 std::optional<Dataset> check_dataset(const char* key, const std::filesystem::path& folder,
                                      const RunConfig& config, const std::string& host,
@@ -77,7 +90,7 @@ std::optional<Dataset> check_dataset(const char* key, const std::filesystem::pat
   }
   const std::size_t before = found.size();
   check_key(key, host, found, [&] {
-    Dataset opened = Dataset::open(folder);
+    Dataset opened = Dataset::open(folder, KeyRing(keys_for(folder, config)));
     (void)opened.samples(config.data.sequence);
     check_vocabulary(opened, config.model.vocab);
     dataset.emplace(std::move(opened));

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/step_keys.h"
 #include "mpi/agreement.h"
 #include "src/base/floating_point.h"
 #include "src/base/units.h"
@@ -72,6 +73,11 @@ const Kernels& kernels_of(const RunConfig& config, Device device) {
   return config.train.attends_by_cudnn() ? cuda_kernels(CudaAttention::cudnn) : kernels_for(device);
 }
 
+DatasetKeys dataset_keys(const RunConfig& config, const TrainingHost& host) {
+  return {host.keys == nullptr ? nullptr : &host.keys->shared(),
+          config.encryption.accept_plain_data};
+}
+
 }  // namespace
 
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host,
@@ -82,7 +88,8 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       context(host.device, kernels_of(config, host.device),
               threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
               host.data.memory()),
-      dataset(open_dataset(config.data.train, config.model.vocab, world)),
+      dataset(open_dataset(config.data.train, config.model.vocab, world,
+                           dataset_keys(the_config, host))),
       layout(make_layout(config, world.size(), ranks_per_host(host.places))),
       memory(config, layout, host.places, world, host.device),
       trace(make_trace()),
@@ -271,7 +278,7 @@ void TrainingParts::open_validation_set() {
   }
   enter("start", config.deadline.start);
   try {
-    validation.emplace(open_validation(config, dataset, world));
+    validation.emplace(open_validation(config, dataset, world, dataset_keys(config, host)));
     const std::int64_t samples = validation->samples(config.data.sequence);
     if (world.rank() == 0 && samples < config.train.eval_samples) {
       host.log.info(fmt::format("evaluations use all {} of data.validation (train.eval_samples {})",

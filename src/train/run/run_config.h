@@ -174,10 +174,13 @@ struct AuditConfig {
   std::filesystem::path key;  // signs the log and the provenance of checkpoints; may be empty
 };
 
-// EncryptionConfig says with which keys checkpoints are encrypted (docs/encryption.md).
+// EncryptionConfig says with which keys checkpoints and datasets are encrypted
+// (docs/encryption.md).
 struct EncryptionConfig {
   std::vector<std::string> keys;  // URIs of wrapping keys; if empty, nothing is encrypted
-  bool accept_plain = false;      // also read what is not encrypted, although there are keys
+  // Also read checkpoints, or datasets, that are not encrypted, although there are keys.
+  bool accept_plain = false;
+  bool accept_plain_data = false;
 };
 
 // LaunchConfig is read by `trireme launch` only.

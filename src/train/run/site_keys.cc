@@ -6,10 +6,13 @@ namespace {
 
 void bind_encryption_keys(ConfigBinder& b, EncryptionConfig& c) {
   b.texts("encryption.keys", c.keys,
-          "keys for which checkpoints are encrypted, and with which they are read, such as "
-          "file:/etc/trireme/site.key; empty: nothing is encrypted (docs/encryption.md)");
+          "keys for which checkpoints and packed datasets are encrypted, and with which they are "
+          "read, such as file:/etc/trireme/site.key; empty: nothing is encrypted "
+          "(docs/encryption.md)");
   b.boolean("encryption.accept_plain", c.accept_plain,
             "also read checkpoints that are not encrypted, although encryption.keys names keys");
+  b.boolean("encryption.accept_plain_data", c.accept_plain_data,
+            "also read datasets that are not encrypted, although encryption.keys names keys");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "src/train/start/open_dataset.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <sys/resource.h>
 
+#include "io/data/dataset_keys.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
@@ -80,15 +82,47 @@ std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t 
       folder.string(), shards, kOthers, host_name(), most_files);
 }
 
+PolicyError plain_dataset_refused(const std::filesystem::path& folder) {
+  return PolicyError(fmt::format(
+      "{0}: the dataset is not encrypted, but encryption.keys asks for encryption: encrypt it with "
+      "`trireme data encrypt {0}`, or if you want to read it as it is, set "
+      "encryption.accept_plain_data=true",
+      folder.string()));
+}
+
+void unlock_dataset(DatasetManifest& manifest, const std::filesystem::path& folder,
+                    SharedKeys& keys) {
+  if (!manifest.is_encrypted()) {
+    return;
+  }
+  std::string damage;
+  std::optional<DataKey> key = keys.open_from(
+      0, [&] { return to_text(read_dataset_keys(folder, manifest)); }, manifest.seal,
+      (folder / kKeysFileName).string(), damage);
+  if (!key) {
+    throw DataError(damage);
+  }
+  set_key(manifest, std::make_shared<const DataKey>(std::move(*key)), folder);
+}
+
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
-                     std::size_t other_shards) {
+                     const DatasetKeys& keys, std::size_t other_shards) {
   const std::string text = run_on_root(comm, [&] {
     std::string manifest = read_manifest_text(folder);
     Dataset(folder, manifest).check_sizes();
     return manifest;
   });
   fault("data.open");
-  Dataset dataset(folder, text);
+  DatasetManifest manifest = parse_dataset_manifest(text, (folder / kDatasetManifestName).string());
+  if (manifest.is_encrypted()) {
+    std::optional<SharedKeys> none;
+    unlock_dataset(
+        manifest, folder,
+        keys.keys == nullptr ? none.emplace(comm, std::vector<std::string>()) : *keys.keys);
+  } else if (keys.keys != nullptr && !keys.keys->empty() && !keys.accept_plain) {
+    throw plain_dataset_refused(folder);
+  }
+  Dataset dataset(folder, text, std::move(manifest));
   check_vocabulary(dataset, vocab);
   // Each Dataset raises the limit for its own shards only.
   constexpr std::size_t kOthers = 256;
@@ -101,14 +135,15 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   return dataset;
 }
 
-Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm) {
-  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm,
+Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm,
+                        const DatasetKeys& keys) {
+  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm, keys,
                                  train.manifest().shards.size());
   check_same_tokenizer(dataset, train);
   run_on_root(comm, [&] {
     // Use a separate Dataset, so that the one that evaluates compares the digests again at its
     // first read.
-    const Dataset checked(dataset.folder(), manifest_text(dataset.manifest()));
+    const Dataset checked(dataset.folder(), manifest_text(dataset.manifest()), dataset.manifest());
     check_first_samples(checked, config.data.sequence, config.train.eval_samples);
     return std::string();
   });

@@ -1,11 +1,14 @@
 // Opens a dataset on many ranks: rank 0 reads the manifest and checks the files, and broadcasts its
-// text. Other ranks do not access the file system before they read the first sample.
+// text. Other ranks do not access the file system before they read the first sample. If it is
+// encrypted, the first rank of each host opens its wrapped key (io/keys/shared_keys.h).
 #pragma once
 
 #include <filesystem>
 
 #include "io/data/dataset.h"
+#include "io/keys/shared_keys.h"
 #include "mpi/communicator.h"
+#include "src/base/error.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -16,10 +19,24 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 // Throws ConfigError if two different tokenizers made the datasets.
 void check_same_tokenizer(const Dataset& validation, const Dataset& train);
 
-// Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary(). Throws
+// Says with which keys encrypted datasets are opened.
+struct DatasetKeys {
+  SharedKeys* keys = nullptr;  // null on all ranks if there are none
+  bool accept_plain = false;   // also open datasets that are not encrypted, although there are keys
+};
+
+// Collective, with the same manifest on all ranks. Gives an encrypted manifest its key. Every rank
+// throws PolicyError if no key opens it, or DataError if it or keys.json was changed.
+void unlock_dataset(DatasetManifest& manifest, const std::filesystem::path& folder,
+                    SharedKeys& keys);
+
+// Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary() or
+// unlock_dataset(). Throws PolicyError if the dataset is not encrypted, but has to be, and
 // ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
-                     std::size_t other_shards = 0);
+                     const DatasetKeys& keys = {}, std::size_t other_shards = 0);
+// Returns the refusal of a dataset that is not encrypted although there are keys.
+PolicyError plain_dataset_refused(const std::filesystem::path& folder);
 // Returns what is wrong if a run keeps `shards` files open in a process that may open `most_files`,
 // or "".
 std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
@@ -29,6 +46,7 @@ std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t 
 // of open_dataset(), throws DataError if the set holds no sample of data.sequence or if the samples
 // of an evaluation are damaged (rank 0 reads the first 64 MiB of them), and ConfigError if it was
 // made with another tokenizer.
-Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm);
+Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm,
+                        const DatasetKeys& keys = {});
 
 }  // namespace trireme

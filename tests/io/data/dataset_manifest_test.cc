@@ -85,10 +85,10 @@ TEST(DatasetManifestTest, EveryTruncationIsFound) {
 
 TEST(DatasetManifestTest, ANewerVersionIsRefusedByNumber) {
   const std::string sealed = altered([](ordered_json& o) { o["version"] = 7; });
-  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 1"));
+  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 2"));
   // The version is checked before the seal, because a newer program may seal in another way.
-  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 2, "new": true})"),
-              HasSubstr("version 2 is newer than 1"));
+  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 3, "new": true})"),
+              HasSubstr("version 3 is newer than 2"));
 }
 
 TEST(DatasetManifestTest, UnknownFieldsAreTolerated) {
