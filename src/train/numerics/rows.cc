@@ -161,7 +161,7 @@ Tensor loss_and_gradient(CheckBench& bench, const Kernels& table, const Tensor& 
     return logits;
   }
   const Tensor statistics = bench.unwritten(rows * kRowStatistics, DType::f64);
-  table.softmax_part(bench.stream, {rows, s.vocabulary, 0, logits.view(), targets.view(),
+  table.softmax_part(bench.stream, {rows, s.vocabulary, 0, 0, logits.view(), targets.view(),
                                     statistics.view(), s.loss_terms.label_smoothing > 0});
   table.cross_entropy_of_parts(bench.stream, {p, 0, 1, statistics.view(), s.vocabulary});
   return logits;
