@@ -12,7 +12,7 @@ FP8 = [
         "  const Row8 low", AGREE),
     Mutation(
         "fp8_inverse", "division of a product in fp8 by its scales", ROUNDING,
-        "*p.chosen = {scale, 1 / scale};", "*p.chosen = {scale, 1};", AGREE),
+        "{.inverse = 1 / scale,", "{.inverse = 1,", AGREE),
     Mutation(
         "fp8_given", "scale of the history (delayed scaling)", ROUNDING,
         "given > 0 ? given : fp8_scale(most, p.format)", "fp8_scale(most, p.format)",

@@ -16,12 +16,16 @@ BARRIERS = [
     Mutation(
         "block_sum_first_barrier", "barrier before the sums of warps are added",
         f"{CUDA}/block_sums.h", "  __syncthreads();\n  T sum = partial[0];\n",
-        "  T sum = partial[0];\n", f"{BITS}/backward_layer_norm_70x768_bf16",
+        "  T sum = partial[0];\n", f"{BITS}/forward_layer_norm_70x768_bf16",
         source=f"{CUDA}/norms.cu"),
     Mutation(
         "block_sum_second_barrier", "barrier before the next sum of a block",
         f"{CUDA}/block_sums.h", "  __syncthreads();\n  return sum;\n", "  return sum;\n",
-        f"{BITS}/backward_layer_norm_70x768_bf16", source=f"{CUDA}/norms.cu"),
+        f"{BITS}/forward_layer_norm_70x768_bf16", source=f"{CUDA}/norms.cu"),
+    Mutation(
+        "norm_held_barrier", "barrier before the means of a row that registers hold",
+        f"{CUDA}/norms.cu", "  __syncthreads();\n  float2 sums", "  float2 sums",
+        f"{BITS}/backward_layer_norm_70x768_bf16"),
     Mutation(
         "column_sum_barrier", "barrier before the sums of rows are added",
         f"{CUDA}/column_sum.cu",
@@ -35,17 +39,13 @@ BARRIERS = [
     Mutation(
         "attention_forward_barrier", "barrier before a tile of keys is overwritten",
         f"{CUDA}/attention_forward.cu",
-        "    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));\n"
-        "    __syncthreads();\n",
-        "    multiply_by_columns<kD, kKeys, kD>(out, x, tiles.values(tile));\n",
+        "    __syncthreads();  // also: nobody", "    // also: nobody",
         "Attention.BitsDoNotDependOnTheSchedule"),
     Mutation(
         "attention_backward_barrier", "barrier before a tile of queries is overwritten",
         f"{CUDA}/attention_backward.cu",
-        "    multiply_by_columns<kD, kQueries, kChannels>(dk, dx, tiles.first(turn) + channel);\n"
-        "    __syncthreads();\n",
-        "    multiply_by_columns<kD, kQueries, kChannels>(dk, dx, tiles.first(turn) + channel);\n",
-        "Attention.BitsDoNotDependOnTheSchedule"),
+        "    __syncthreads();  // also: nobody", "    // also: nobody",
+        "Attention.BitsDoNotDependOnTheSchedule", times=2),
     Mutation(
         "attention_plain_barrier", "barrier before a tile is loaded, attention in fp32",
         f"{CUDA}/attention_plain.cu",
@@ -63,7 +63,8 @@ BARRIERS = [
         "    add_weighted(out, shared.weights", "Attention.BitsDoNotDependOnTheSchedule"),
     Mutation(
         "attention_copy_wait", "wait for an asynchronous copy", f"{CUDA}/attention_forward.cu",
-        "    wait_copies<1>();\n", "    wait_copies<2>();\n",
+        "    wait_copies<0>();\n    __syncthreads();  // also",
+        "    wait_copies<1>();\n    __syncthreads();  // also",
         "Attention.AgreesAtTheEdgesOfBlocks"),
 ]
 
@@ -79,7 +80,13 @@ BOUNDS = [
     Mutation(
         "norm_rows_bound", "bound of the last block's rows", f"{CUDA}/norms.cu",
         "  const std::int64_t end = min(begin + p.rows_per_block, p.rows);\n",
-        "  const std::int64_t end = begin + p.rows_per_block;\n", "NormBackward.AddsManyRows"),
+        "  const std::int64_t end = begin + p.rows_per_block;\n", "NormBackward.AddsManyRows",
+        times=2),
+    Mutation(
+        "norm_held_rows_bound", "bound of the last block's rows that registers hold",
+        f"{CUDA}/norms.cu",
+        "min(begin + p.rows_per_block, p.rows);\n  HeldRow", "begin + p.rows_per_block;\n  HeldRow",
+        "NormBackward.AddsManyRows"),
     Mutation(
         "column_sum_rows_bound", "bound of a chunk's rows", f"{CUDA}/column_sum.cu",
         "  const std::int64_t end = min(begin + p.chunk, p.rows);\n",
@@ -110,8 +117,20 @@ BOUNDS = [
     Mutation(
         "attention_lse_bound", "bound of the queries' statistics",
         f"{CUDA}/attention_backward.cu",
-        "      tiles.lse(turn)[i] = i < left ? p.lse[at] : INFINITY;  // makes weights 0\n",
-        "      tiles.lse(turn)[i] = p.lse[at];\n", "Attention.AgreesAtTheEdgesOfBlocks"),
+        "      tiles.lse(turn)[i] = i < left ? p.lse[at] * kLog2E : INFINITY;  // makes weights 0\n",
+        "      tiles.lse(turn)[i] = p.lse[at] * kLog2E;\n", "Attention.AgreesAtTheEdgesOfBlocks"),
+    Mutation(
+        "product_part_place", "place of each part of a long sum", f"{CUDA}/product_plan.cc",
+        "b_.repeat(kind.parts, kind.k * kind.row_of_b());", "b_.repeat(kind.parts, 0);",
+        f"{VALUES}/matmul_ta_f32_17x24x4096_bf16"),
+    Mutation(
+        "product_part_old", "old contents of C below the parts of a sum",
+        f"{CUDA}/product_kernels.cu", "    if (accumulate) {\n", "    if (false) {\n",
+        f"{VALUES}/matmul_ta_accumulate_17x24x4096_bf16"),
+    Mutation(
+        "token_rows", "rows of an id after those that a list is followed for",
+        f"{CUDA}/embedding.cu", "ids[own + j] == id;", "ids[own + j] == id && j > 0;",
+        "Embedding.AddsTheRowsOfAnIdInOrder"),
     Mutation(
         "tree_sum_bound", "bound of a tree sum's elements", TREE,
         "  if (i < b.count) {\n", "  if (true) {\n", "Ranks/OverNccl.Holds/*", program=NCCL),
@@ -120,16 +139,16 @@ BOUNDS = [
 MASKS = [
     Mutation(
         "causal_mask", "causal mask: a query reads its own key", f"{CUDA}/attention_forward.cu",
-        "masked && key > rows.position[half]", "masked && key >= rows.position[half]",
+        "key > rows.position[half]", "key >= rows.position[half]",
         "Attention.AgreesAtTheEdgesOfBlocks"),
     Mutation(
         "causal_mask_of_tiles", "choice of the tiles that need the mask",
-        f"{CUDA}/attention_forward.cu", "(tile + 1) * kKeys > past + own;",
-        "tile * kKeys > past + own;", "Attention.AgreesAtTheEdgesOfBlocks"),
+        f"{CUDA}/attention_forward.cu", "first_key + kKeys > past + own;",
+        "first_key > past + own;", "Attention.AgreesAtTheEdgesOfBlocks"),
     Mutation(
         "causal_mask_backward", "causal mask of the gradients of keys",
-        f"{CUDA}/attention_backward.cu", "key <= query ? power : 0.0F", "power",
-        "Attention.AgreesAtTheEdgesOfBlocks"),
+        f"{CUDA}/attention_backward.cu", "kMasked && key > query ? 0.0F : power", "power",
+        "Attention.AgreesAtTheEdgesOfBlocks", times=2),
     Mutation(
         "norm_mask", "mask of a row's last elements", f"{CUDA}/norms.cu",
         "i + j < p.channels ? x.x[j] - mean : 0.0F", "x.x[j] - mean",

@@ -4,6 +4,7 @@
 // epilogues it has for a shape.
 #include <cstring>
 #include <initializer_list>
+#include <vector>
 
 #include <cublasLt.h>
 
@@ -181,6 +182,17 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDa
                                         static_cast<std::int64_t>(columns), leading_dimension}};
   return CUBLAS_STATUS_SUCCESS;
 }
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, std::size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return set_field({&layout->layout.batch, 4}, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return set_field({&layout->layout.batch_offset, 8}, value, bytes);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   delete layout;
   return CUBLAS_STATUS_SUCCESS;
@@ -304,12 +316,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
       (needed > 0 && reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  sim::check_operands(product);
+  std::vector<sim::MatrixProduct> batch;
+  for (std::int64_t i = 0; i < product.d.batch; ++i) {
+    batch.push_back(sim::member_of_batch(product, i));
+    sim::check_operands(batch.back());
+  }
   const cudaError_t error = sim::machine().enqueue(stream, [=] {
     if (needed > 0) {
       std::memset(sim::accessible(workspace), 0xFF, needed);
     }
-    sim::compute_product(product);
+    for (const sim::MatrixProduct& each : batch) {
+      sim::compute_product(each);
+    }
     return true;
   });
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

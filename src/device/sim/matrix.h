@@ -18,6 +18,8 @@ struct MatrixLayout {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t leading_dimension = 0;  // elements between the starts of columns
+  std::int32_t batch = 1;              // matrices of a batch
+  std::int64_t batch_offset = 0;       // elements between their starts
 };
 
 constexpr bool is_fp8(cudaDataType type) {

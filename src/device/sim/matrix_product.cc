@@ -234,6 +234,14 @@ cublasStatus_t check_product(const MatrixProduct& p) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
   }
+  for (const MatrixLayout& one : {p.a, p.b, p.c}) {
+    if (one.batch != p.d.batch || one.batch < 1) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+  }
+  if (p.d.batch > 1 && p.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;  // as far as this program needs it
+  }
   if (k_of_b != p.k() || rows != p.d.rows || columns != p.d.columns || p.c.rows != p.d.rows ||
       p.c.columns != p.d.columns) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -260,6 +268,18 @@ cublasStatus_t check_product(const MatrixProduct& p) {
     }
   }
   return CUBLAS_STATUS_SUCCESS;
+}
+
+MatrixProduct member_of_batch(const MatrixProduct& product, std::int64_t number) {
+  const auto offset = [&](const MatrixLayout& one) {
+    return number * one.batch_offset * static_cast<std::int64_t>(element_bytes(one.type));
+  };
+  MatrixProduct member = product;
+  member.a_data = static_cast<const char*>(product.a_data) + offset(product.a);
+  member.b_data = static_cast<const char*>(product.b_data) + offset(product.b);
+  member.c_data = static_cast<const char*>(product.c_data) + offset(product.c);
+  member.d_data = static_cast<char*>(product.d_data) + offset(product.d);
+  return member;
 }
 
 void check_operands(const MatrixProduct& p) {

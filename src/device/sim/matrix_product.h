@@ -50,6 +50,8 @@ static_assert(CUBLASLT_EPILOGUE_DGELU_BGRAD == (kGeluGradient | kUseAux | kBiasG
 
 // Returns what cuBLASLt would, before anything is computed.
 cublasStatus_t check_product(const MatrixProduct& product);
+// Returns one product of a batch.
+MatrixProduct member_of_batch(const MatrixProduct& product, std::int64_t number);
 // Ends the program if an operand does not lie within one allocation of the device.
 void check_operands(const MatrixProduct& product);
 void compute_product(const MatrixProduct& product);

@@ -27,22 +27,25 @@ class Trial {
   Trial(TrialMemory& memory, const ProductKind& kind)
       : memory_(memory),
         kind_(kind),
-        a_(take(memory, rows_of_a() * kind.pitch_a, operand_type(kind, kind.a_format),
-                kind.alignment_a, kind.device)),
-        b_(take(memory, rows_of_b() * kind.pitch_b, operand_type(kind, kind.b_format),
-                kind.alignment_b, kind.device)),
+        a_(take(memory, kind.parts * rows_of_a() * kind.row_of_a(),
+                operand_type(kind, kind.a_format), kind.alignment_a, kind.device)),
+        b_(take(memory, kind.parts * rows_of_b() * kind.row_of_b(),
+                operand_type(kind, kind.b_format), kind.alignment_b, kind.device)),
         scale_(take(memory, 1, DType::f32, 256, kind.device)),
-        c_(take(memory, kind.m * kind.pitch_c, kind.c_type, kind.alignment_c, kind.device)),
+        c_(take(memory, kind.parts * kind.m * kind.row_of_c(), kind.c_type, kind.alignment_c,
+                kind.device)),
         bias_(take(memory, kind.n, kind.type, kind.alignment_bias, kind.device)),
         aux_(take(memory, kind.m * kind.n, kind.type, kind.alignment_aux, kind.device)) {}
 
   // Computes sums of which the terms from `first` on are 1, and the others 0.
   AlgorithmVerdict run(const ProductRun& product, std::int64_t first) {
     const bool backward = kind_.epilogue == Epilogue::gelu_backward;
-    fill_ones_from(memory_.stream(), a_, kind_.a_format,
-                   {.row = kind_.pitch_a, .k_is_inner = !kind_.transpose_a, .first = 0});
-    fill_ones_from(memory_.stream(), b_, kind_.b_format,
-                   {.row = kind_.pitch_b, .k_is_inner = kind_.transpose_b, .first = first});
+    fill_ones_from(
+        memory_.stream(), a_, kind_.a_format,
+        {.row = kind_.row_of_a(), .k = kind_.k, .k_is_inner = !kind_.transpose_a, .first = 0});
+    fill_ones_from(
+        memory_.stream(), b_, kind_.b_format,
+        {.row = kind_.row_of_b(), .k = kind_.k, .k_is_inner = kind_.transpose_b, .first = first});
     fill_with(memory_.stream(), scale_, 1);
     fill_with(memory_.stream(), c_, 0);
     fill_with(memory_.stream(), bias_, 0);
@@ -81,7 +84,7 @@ class Trial {
                             cudaMemcpyDeviceToHost, memory_.stream()),
             "cannot read a product");
     require(cudaStreamSynchronize(memory_.stream()), "a product failed");
-    const std::int64_t pitch = result.count / kind_.m;
+    const std::int64_t pitch = result.count / (kind_.parts * kind_.m);
     if (result.dtype != DType::f32) {
       const std::uint16_t bits = result.dtype == DType::bf16 ? to_bf16(sum).bits : to_f16(sum).bits;
       return holds(static_cast<const std::uint16_t*>(copy), pitch, bits);
@@ -90,7 +93,7 @@ class Trial {
   }
   template <class T>
   bool holds(const T* sums, std::int64_t pitch, T value) const {
-    for (std::int64_t i = 0; i < kind_.m; ++i) {
+    for (std::int64_t i = 0; i < kind_.parts * kind_.m; ++i) {
       const T* const row = sums + i * pitch;
       if (std::count(row, row + kind_.n, value) != kind_.n ||
           std::count(row + kind_.n, row + pitch, T{}) != pitch - kind_.n) {
@@ -109,11 +112,6 @@ class Trial {
   View bias_;
   View aux_;
 };
-
-// Returns the pitch of the smaller matrix: with a gap, too, if the larger one has gaps.
-std::int64_t small_pitch(std::int64_t pitch, std::int64_t dense, std::int64_t small_dense) {
-  return pitch == dense ? small_dense : aligned_row(small_dense + 1);
-}
 
 AlgorithmVerdict check_kind(TrialMemory& memory, const ProductKind& kind,
                             const ProductRun& product) {
@@ -183,9 +181,11 @@ AlgorithmVerdict check_algorithm(TrialMemory& memory, const ProductKind& kind,
   ProductKind small = kind;
   small.m = std::min(kind.m, kCheckedSide);
   small.n = std::min(kind.n, kCheckedSide);
-  small.pitch_a = small_pitch(kind.pitch_a, kind.dense_a(), small.dense_a());
-  small.pitch_b = small_pitch(kind.pitch_b, kind.dense_b(), small.dense_b());
-  small.pitch_c = small_pitch(kind.pitch_c, kind.n, small.n);
+  // With gaps where the whole product has them.
+  small.pitch_a = small.pitch_b = small.pitch_c = 0;
+  small.pitch_a = kind.pitch_a > 0 ? aligned_row(small.row_of_a() + 1) : 0;
+  small.pitch_b = kind.pitch_b > 0 ? aligned_row(small.row_of_b() + 1) : 0;
+  small.pitch_c = kind.pitch_c > 0 ? aligned_row(small.row_of_c() + 1) : 0;
   const AlgorithmVerdict verdict = check_kind(memory, small, product);
   // The library may permit an algorithm for the whole product alone.
   return verdict == AlgorithmVerdict::unsupported && small != kind

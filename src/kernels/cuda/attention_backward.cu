@@ -261,7 +261,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Backwar
   start_rows<kD, kBlockRows>(tiles.own_b, p.dout + (rows + first) * out_stride + of_head,
                              out_stride, s.time - first, s.head_dim);
   start(0);
-  QueryPlace<kTiles> at{.first_query = first + own_row, .head = head, .sample = sample};
+  QueryPlace<kTiles> at{first + own_row, {}, {}, head, sample};
 #pragma unroll
   for (int row = 0; row < 2 * kTiles; ++row) {
     const int query = at.first_query + lane_row() + 8 * row;

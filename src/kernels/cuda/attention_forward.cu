@@ -20,10 +20,6 @@ struct Tiles {
   __device__ T* values(int tile) const { return v + tile % 2 * kKeys * kPitch<kD>; }
 };
 
-// Forward holds fewer sums than backward, which leaves registers for larger heads.
-template <int kD, bool kDropout>
-constexpr int kTilesOf = kD <= 128 && !kDropout ? 2 : 1;
-
 // A warp's queries stay in registers where these suffice.
 template <class T, int kD, int kTiles>
 using QueryRows = std::conditional_t<kD <= 64, KeptRows<kD, kTiles>, StoredRows<kD, kTiles, T>>;
@@ -133,7 +129,7 @@ __device__ void finish(const ForwardArguments<T>& p, const Rows& rows,
 
 template <class T, int kD, int kKeys, bool kDropout>
 __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArguments<T> p) {
-  constexpr int kTiles = kTilesOf<kD, kDropout>;
+  constexpr int kTiles = kRowTiles<kD, kDropout>;
   constexpr int kWarpRows = 16 * kTiles;
   constexpr int kBlockRows = kRowWarps * kWarpRows;
   const AttentionSizes& s = p.s;
@@ -211,7 +207,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
 template <int kD, bool kDropout, class T>
 void enqueue(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
-  constexpr int kBlockRows = kRowWarps * 16 * kTilesOf<kD, kDropout>;
+  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout>;
   constexpr std::size_t kShared = Tiles<T, kD, kKeys, kBlockRows>::kElements * sizeof(T);
   const auto kernel = forward_kernel<T, kD, kKeys, kDropout>;
   permit_shared(kernel, kShared);

@@ -104,32 +104,102 @@ struct TokenGradient {
   const std::int32_t* ids;
   const std::int32_t* next;
   const std::int32_t* has_prev;
+  std::int64_t rows;
   std::int64_t channels;
   std::int64_t first_id;
   std::int64_t held;
 };
 
+// A list is followed for this many rows. If it is longer, its other rows are looked for among all
+// that follow, because many rows can then be loaded at a time.
+constexpr int kFollowed = 16;
+constexpr int kScanned = 8;  // ids per thread and step
+constexpr int kLoaded = 8;   // rows at a time
+
+// Writes the rows from `begin` on, of a step's number, that have the id to `found`, in ascending
+// order, and returns how many they are. For the whole block; contains barriers.
+__device__ int find_rows(const std::int32_t* ids, std::int32_t id, std::int64_t begin,
+                         std::int64_t rows, std::int32_t* found, int* counts) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  const std::int64_t own = begin + thread * kScanned;
+  bool here[kScanned];
+  int count = 0;
+#pragma unroll
+  for (int j = 0; j < kScanned; ++j) {
+    here[j] = own + j < rows && ids[own + j] == id;
+    count += here[j] ? 1 : 0;
+  }
+  counts[thread] = count;
+  __syncthreads();
+  int place = 0;
+  int total = 0;
+  for (int other = 0; other < kThreads; ++other) {
+    place = other == thread ? total : place;
+    total += counts[other];
+  }
+#pragma unroll
+  for (int j = 0; j < kScanned; ++j) {
+    if (here[j]) {
+      found[place++] = static_cast<std::int32_t>(own + j);
+    }
+  }
+  __syncthreads();
+  return total;
+}
+
 // The block of the first row of an id adds all rows of that id, in their order.
 template <class T, bool kWide>
 __global__ void __launch_bounds__(kThreads) token_gradient_kernel(const TokenGradient<T> p) {
   constexpr int kCount = kPerAccess<T>;
+  __shared__ std::int32_t found[kThreads * kScanned];
+  __shared__ int counts[kThreads];
   const auto first = static_cast<std::int32_t>(blockIdx.x);
-  const std::int64_t id = p.ids[first] - p.first_id;
+  const std::int32_t token = p.ids[first];
+  const std::int64_t id = token - p.first_id;
   if (p.has_prev[first] != 0 || id < 0 || id >= p.held) {
     return;
   }
-  for (std::int64_t i = threadIdx.x * kCount; i < p.channels; i += kThreads * kCount) {
-    const std::int64_t left = p.channels - i;
+  for (std::int64_t base = 0; base < p.channels; base += kThreads * kCount) {
+    const std::int64_t i = base + static_cast<std::int64_t>(threadIdx.x) * kCount;
+    const std::int64_t left = p.channels - i;  // 0 or less: the thread has no channels
     float* const to = p.dtoken + id * p.channels + i;
-    auto sum = load<kCount, kWide>(to, left);
-    for (std::int32_t row = first; row >= 0; row = p.next[row]) {
-      const auto x = load<kCount, kWide>(p.dout + row * p.channels + i, left);
+    auto sum = left > 0 ? load<kCount, kWide>(to, left) : Floats<kCount>{};
+    const auto row_of = [&](std::int32_t row) {
+      return left > 0 ? load<kCount, kWide>(p.dout + row * p.channels + i, left) : Floats<kCount>{};
+    };
+    const auto add = [&](const Floats<kCount>& x) {
 #pragma unroll
       for (int j = 0; j < kCount; ++j) {
         sum.x[j] += x.x[j];
       }
+    };
+    std::int32_t row = first;
+    for (int followed = 0; row >= 0 && followed < kFollowed; ++followed) {
+      add(row_of(row));
+      row = p.next[row];
     }
-    store<kWide>(to, sum, left);
+    for (std::int64_t begin = row; row >= 0 && begin < p.rows; begin += kThreads * kScanned) {
+      const int count = find_rows(p.ids, token, begin, p.rows, found, counts);
+      int n = 0;
+      for (; n + kLoaded <= count; n += kLoaded) {
+        Floats<kCount> x[kLoaded];
+#pragma unroll
+        for (int ahead = 0; ahead < kLoaded; ++ahead) {
+          x[ahead] = row_of(found[n + ahead]);
+        }
+#pragma unroll
+        for (const auto& each : x) {
+          add(each);
+        }
+      }
+      for (; n < count; ++n) {
+        add(row_of(found[n]));
+      }
+      __syncthreads();  // before `found` is overwritten
+    }
+    if (left > 0) {
+      store<kWide>(to, sum, left);
+    }
   }
 }
 
@@ -178,6 +248,7 @@ void add_tokens(Stream& on, const EmbeddingBackward& p) {
                                    .ids = ids,
                                    .next = next,
                                    .has_prev = has_prev,
+                                   .rows = rows,
                                    .channels = p.channels,
                                    .first_id = p.first_id,
                                    .held = p.dtoken.count / p.channels};

@@ -208,8 +208,8 @@ Fp8Operands round_operands(Stream& stream, const Matmul& p) {
   check(p.a.dtype == DType::bf16 && p.b.dtype == DType::bf16,
         "operands of bf16 are rounded to 8 bits");
   const cudaStream_t queue = cuda_stream(stream);
-  const std::int64_t bytes = kProductWorkspaceBytes + kFp8NoteBytes + (p.m + p.n) * p.k;
-  auto* at = scratch_of<unsigned char>(stream, bytes) + kProductWorkspaceBytes;
+  const std::int64_t bytes = kProductScratchBytes + kFp8NoteBytes + (p.m + p.n) * p.k;
+  auto* at = scratch_of<unsigned char>(stream, bytes) + kProductScratchBytes;
   auto* const scales = reinterpret_cast<Scale*>(at);
   auto* const parts = reinterpret_cast<unsigned*>(at + kFp8ScaleBytes);
   unsigned char* const a = at + kFp8NoteBytes;

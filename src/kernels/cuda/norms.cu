@@ -17,7 +17,7 @@ constexpr int kMostThreads = 256;
 // Rows backward that one access per thread covers are held in registers, up to this many threads.
 constexpr int kMostHolders = 512;
 // Parts of the weights' gradients: as many as keep a GPU busy, in scratch memory of at most 32 MiB.
-constexpr std::int64_t kMostParts = 1024;
+constexpr std::int64_t kMostParts = 768;
 constexpr std::int64_t kMostPartElements = std::int64_t{1} << 23;
 
 // Returns how many threads take a row of that many elements, kCount at a time.

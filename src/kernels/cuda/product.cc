@@ -7,6 +7,7 @@
 #include "src/kernels/cuda/product_kernels.h"
 #include "src/kernels/cuda/product_plan.h"
 #include "src/kernels/cuda/product_text.h"
+#include "src/kernels/cuda/scratch.h"
 #include "src/kernels/cuda_kernels.h"
 
 namespace trireme::cuda {
@@ -77,6 +78,28 @@ bool enqueue(Stream& stream, const Matmul& p, const Fp8Operands& rounded, bool w
                           .b_scale = rounded.b_scale});
 }
 
+// Returns the kind of the products that compute the parts of sums.
+ProductKind kind_of_parts(const Matmul& p, int device, int parts) {
+  Matmul part = p;
+  part.k = p.k / parts;
+  part.accumulate = false;
+  ProductKind kind = kind_of(part, device, false, false);
+  kind.parts = parts;
+  kind.alignment_c = kMostAlignment;
+  return kind;
+}
+
+// Enqueues the product as parts of its sums and their addition; returns whether the library can.
+bool enqueue_parts(Stream& stream, const Matmul& p, int parts) {
+  auto* const area = scratch_of<char>(stream, kProductScratchBytes) + kProductWorkspaceBytes;
+  const ProductKind kind = kind_of_parts(p, stream.device().index, parts);
+  if (!enqueue_product(stream, kind, {.a = p.a.data, .b = p.b.data, .c = area})) {
+    return false;
+  }
+  add_parts(stream, p.c, reinterpret_cast<const float*>(area), parts, p.accumulate);
+  return true;
+}
+
 void check_operands(const Matmul& p) {
   for (const ConstView& view : {p.a, p.b, ConstView(p.c), p.bias, ConstView(p.aux)}) {
     check(view.empty() || view.device.kind == DeviceKind::cuda,
@@ -103,6 +126,9 @@ bool has_elements(const Matmul& p) { return p.m > 0 && p.n > 0; }
 void matmul(Stream& stream, const Matmul& p) {
   check_operands(p);
   if (!has_elements(p)) {
+    return;
+  }
+  if (const int parts = parts_of(p); parts > 1 && enqueue_parts(stream, p, parts)) {
     return;
   }
   Fp8Operands operands;
@@ -135,12 +161,18 @@ ProductTable choose_cuda_products(int device, const std::vector<Matmul>& product
     if (!cuda::has_elements(p)) {
       continue;
     }
-    const Matmul product = cuda::is_in_fp8(p) ? cuda::of_rounded(p, {}) : p;
-    (void)cuda::divide(product, [&](const Matmul& part, bool with_bias, bool with_epilogue) {
-      const cuda::ProductKind kind = cuda::kind_of(part, device, with_bias, with_epilogue);
+    const auto choose = [&](const cuda::ProductKind& kind) {
       const std::string algorithm = cuda::choose_algorithm(kind);
       table[cuda::describe(kind)] = algorithm.empty() ? "not offered" : algorithm;
       return !algorithm.empty();
+    };
+    if (const int parts = cuda::parts_of(p);
+        parts > 1 && choose(cuda::kind_of_parts(p, device, parts))) {
+      continue;
+    }
+    const Matmul product = cuda::is_in_fp8(p) ? cuda::of_rounded(p, {}) : p;
+    (void)cuda::divide(product, [&](const Matmul& part, bool with_bias, bool with_epilogue) {
+      return choose(cuda::kind_of(part, device, with_bias, with_epilogue));
     });
   }
   return table;

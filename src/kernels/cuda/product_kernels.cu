@@ -1,4 +1,4 @@
-#include "src/kernels/cuda/elements.h"
+#include "src/kernels/cuda/each.h"
 #include "src/kernels/cuda/product_kernels.h"
 
 namespace trireme::cuda {
@@ -63,6 +63,7 @@ struct Ones {
   T* x;
   std::int64_t count;
   std::int64_t inner;
+  std::int64_t k;
   bool k_is_inner;
   std::int64_t first;
   float value;
@@ -72,7 +73,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) ones_kernel(const Ones<T> p) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i < p.count) {
-    const std::int64_t k = p.k_is_inner ? i % p.inner : i / p.inner;
+    const std::int64_t k = p.k_is_inner ? i % p.inner : i / p.inner % p.k;
     p.x[i] = narrow<T>(k >= p.first ? p.value : 0.0F);
   }
 }
@@ -96,12 +97,58 @@ void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::in
   });
 }
 
+namespace {
+
+struct Parts {
+  static constexpr int kCount = 4;
+  float* c;
+  const float* parts;
+  std::int64_t count;  // of c
+  int number;
+  bool accumulate;
+  bool wide;
+
+  template <bool kWide>
+  __device__ void run(std::int64_t i) const {
+    const std::int64_t left = count - i;
+    auto sum = load<kCount, kWide>(parts + i, left);
+    for (int part = 1; part < number; ++part) {
+      const auto more = load<kCount, kWide>(parts + part * count + i, left);
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        sum.x[j] += more.x[j];
+      }
+    }
+    if (accumulate) {
+      const auto old = load<kCount, kWide>(c + i, left);
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) {
+        sum.x[j] += old.x[j];
+      }
+    }
+    store<kWide>(c + i, sum, left);
+  }
+};
+
+}  // namespace
+
+void add_parts(Stream& stream, const View& c, const float* parts, int count, bool accumulate) {
+  auto* const to = device_pointer<float>(c);
+  each(stream, Parts{.c = to,
+                     .parts = parts,
+                     .count = c.count,
+                     .number = count,
+                     .accumulate = accumulate,
+                     .wide = c.count % Parts::kCount == 0 && aligned({to, parts})});
+}
+
 void fill_ones_from(cudaStream_t stream, const View& x, Fp8Format format, const OnesFrom& ones) {
   const auto fill = [&](auto zero, float value) {
     using T = decltype(zero);
     enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
                              .count = x.count,
                              .inner = ones.row,
+                             .k = ones.k,
                              .k_is_inner = ones.k_is_inner,
                              .first = ones.first,
                              .value = value});
@@ -119,6 +166,7 @@ void fill_with(cudaStream_t stream, const View& x, float value) {
     enqueue_ones<T>(stream, {.x = device_pointer<T>(x),
                              .count = x.count,
                              .inner = 1,
+                             .k = 1,
                              .k_is_inner = false,
                              .first = 0,
                              .value = value});

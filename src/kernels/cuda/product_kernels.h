@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include "src/device/stream.h"
 #include "src/kernels/kernel_arguments.h"
 
 namespace trireme::cuda {
@@ -20,11 +21,16 @@ void add_bias(cudaStream_t stream, const View& c, const ConstView& bias, std::in
 // were longer, so that a product that reads them has wrong sums.
 struct OnesFrom {
   std::int64_t row = 0;  // elements from one row to the next
+  std::int64_t k = 0;    // terms of a sum; in a batch, each matrix begins anew
   bool k_is_inner = false;
   std::int64_t first = 0;
 };
 // Enqueues the filling of x: f32, bf16 or f16, or u8 with numbers of the format.
 void fill_ones_from(cudaStream_t stream, const View& x, Fp8Format format, const OnesFrom& ones);
+
+// Enqueues c[i] = parts[0][i] + parts[1][i] + ..., in this order, added to the old c[i] if
+// `accumulate`; c: f32, parts: f32 [count, c.count].
+void add_parts(Stream& stream, const View& c, const float* parts, int count, bool accumulate);
 
 // Enqueues x = value; x: f32, bf16 or f16.
 void fill_with(cudaStream_t stream, const View& x, float value);

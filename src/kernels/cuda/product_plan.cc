@@ -68,6 +68,15 @@ class Layout {
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
   cublasLtMatrixLayout_t get() const { return layout_; }
+  // Makes it a batch of matrices that are `offset` elements apart.
+  void repeat(std::int32_t count, std::int64_t offset) {
+    lt_check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                              sizeof count),
+             "describing a batch");
+    lt_check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                              &offset, sizeof offset),
+             "describing a batch");
+  }
 
  private:
   cublasLtMatrixLayout_t layout_ = nullptr;
@@ -96,12 +105,17 @@ class Operation {
   explicit Operation(const ProductKind& kind)
       : accumulate_(kind.accumulate),
         b_(operand_type(kind.type, kind.b_format), kind.transpose_b ? kind.k : kind.n,
-           kind.transpose_b ? kind.n : kind.k, kind.pitch_b),
+           kind.transpose_b ? kind.n : kind.k, kind.row_of_b()),
         a_(operand_type(kind.type, kind.a_format), kind.transpose_a ? kind.m : kind.k,
-           kind.transpose_a ? kind.k : kind.m, kind.pitch_a),
-        c_(data_type(kind.c_type), kind.n, kind.m, kind.pitch_c) {
+           kind.transpose_a ? kind.k : kind.m, kind.row_of_a()),
+        c_(data_type(kind.c_type), kind.n, kind.m, kind.row_of_c()) {
     lt_check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
              "creating a description");
+    if (kind.parts > 1) {
+      b_.repeat(kind.parts, kind.k * kind.row_of_b());
+      a_.repeat(kind.parts, kind.k * kind.row_of_a());
+      c_.repeat(kind.parts, kind.m * kind.row_of_c());
+    }
     set(CUBLASLT_MATMUL_DESC_TRANSA, kind.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, kind.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(kind));
@@ -170,7 +184,7 @@ class Operation {
     const float beta = accumulate_ ? 1.0F : 0.0F;
     return cublasLtMatmul(handle, description_, &one, operands.b, b_.get(), operands.a, a_.get(),
                           &beta, operands.c, c_.get(), operands.c, c_.get(), &algorithm,
-                          scratch.take(kProductWorkspaceBytes),
+                          scratch.take(kProductScratchBytes),
                           static_cast<std::size_t>(kProductWorkspaceBytes), stream);
   }
 
@@ -306,11 +320,11 @@ int alignment_of(const void* data) {
 std::int64_t scratch_bytes(std::int64_t fp8_bytes, std::int64_t attention_bytes) {
   constexpr std::int64_t kFirstScratch = std::int64_t{2} << 20;
   if (fp8_bytes > 0) {
-    return 4 * std::max(kProductWorkspaceBytes + kFp8NoteBytes + fp8_bytes, attention_bytes);
+    return 4 * std::max(kProductScratchBytes + kFp8NoteBytes + fp8_bytes, attention_bytes);
   }
-  const bool grows = attention_bytes > kProductWorkspaceBytes;
-  return kFirstScratch + kProductWorkspaceBytes +
-         (grows ? std::max(attention_bytes, 2 * kProductWorkspaceBytes) : 0);
+  const bool grows = attention_bytes > kProductScratchBytes;
+  return kFirstScratch + kProductScratchBytes +
+         (grows ? std::max(attention_bytes, 2 * kProductScratchBytes) : 0);
 }
 
 // Scratch memory of the stream of the checks, and memory for their operands. That grows at least
@@ -322,8 +336,20 @@ std::int64_t product_choice_bytes(std::int64_t longest_sum, std::int64_t element
       4 * kCheckedSide * (kCheckedSide + kRowMultiple) * std::int64_t{sizeof(float)};
   const std::int64_t needed =
       kResults + 2 * (kCheckedSide + kRowMultiple) * longest_sum * element_bytes;
-  return kProductWorkspaceBytes + kRounding +
+  return kProductScratchBytes + kRounding +
          (needed <= kFirstTrialBytes ? kFirstTrialBytes : 4 * needed);
+}
+
+int parts_of(const Matmul& p) {
+  constexpr std::int64_t kTile = 128;         // rows and columns of a common tile
+  constexpr std::int64_t kLeastTerms = 1024;  // of a part
+  const bool is_gradient = p.transpose_a && !p.transpose_b && p.c.dtype == DType::f32 &&
+                           p.a.dtype != DType::f32 && p.bias.empty() && p.pitch_c == 0 &&
+                           p.epilogue == Epilogue::none && p.fp8_a.format == Fp8Format::none;
+  const std::int64_t tiles = (p.m + kTile - 1) / kTile * ((p.n + kTile - 1) / kTile);
+  const int parts = tiles <= 44 ? 4 : (tiles <= 72 ? 2 : 1);  // for 132 multiprocessors
+  const bool fits = p.m * p.n * parts * std::int64_t{sizeof(float)} <= kProductPartBytes;
+  return is_gradient && fits && p.k % (parts * 64) == 0 && p.k / parts >= kLeastTerms ? parts : 1;
 }
 
 ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilogue) {
@@ -347,9 +373,10 @@ ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilo
           .alignment_c = alignment_of(p.c.data),
           .alignment_bias = bias ? alignment_of(p.bias.data) : 0,
           .alignment_aux = epilogue ? alignment_of(p.aux.data) : 0,
-          .pitch_a = p.row_of_a(),
-          .pitch_b = p.row_of_b(),
-          .pitch_c = p.row_of_c()};
+          .pitch_a = p.pitch_a,
+          .pitch_b = p.pitch_b,
+          .pitch_c = p.pitch_c,
+          .parts = 1};
 }
 
 bool enqueue_product(Stream& stream, const ProductKind& kind, const ProductOperands& operands) {

@@ -24,6 +24,9 @@ namespace trireme::cuda {
 // Every product may overwrite this much of its stream's scratch memory. It is enough for the best
 // algorithms on Hopper, where the library's own default is as large.
 inline constexpr std::int64_t kProductWorkspaceBytes = std::int64_t{32} << 20;
+// Behind the workspace: the parts of sums (parts_of).
+inline constexpr std::int64_t kProductPartBytes = std::int64_t{16} << 20;
+inline constexpr std::int64_t kProductScratchBytes = kProductWorkspaceBytes + kProductPartBytes;
 
 // The alignment in bytes beyond which addresses are treated alike: what loads of vectors and the
 // tensor memory accelerator ask for. Memory for tensors is aligned to more than that, so that a
@@ -51,13 +54,17 @@ struct ProductKind {
   int alignment_c = 0;
   int alignment_bias = 0;
   int alignment_aux = 0;
-  // Elements from one stored row to the next.
+  // Elements from one stored row to the next; 0: rows are dense.
   std::int64_t pitch_a = 0;
   std::int64_t pitch_b = 0;
   std::int64_t pitch_c = 0;
+  // Products in a batch, each of k terms: the parts of a longer sum. A, B and C of each follow
+  // those of the one before.
+  int parts = 1;
 
-  std::int64_t dense_a() const { return transpose_a ? m : k; }
-  std::int64_t dense_b() const { return transpose_b ? k : n; }
+  std::int64_t row_of_a() const { return pitch_a > 0 ? pitch_a : (transpose_a ? m : k); }
+  std::int64_t row_of_b() const { return pitch_b > 0 ? pitch_b : (transpose_b ? k : n); }
+  std::int64_t row_of_c() const { return pitch_c > 0 ? pitch_c : n; }
   friend auto operator<=>(const ProductKind&, const ProductKind&) = default;
 };
 
@@ -72,6 +79,11 @@ struct ProductOperands {
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
 };
+
+// Returns into how many parts the sums of a product are cut, 1 for none. Gradients of small weights
+// are long sums, but too few tiles to keep a GPU busy; its parts are computed side by side and
+// added in order, which keeps the bits of a result fixed (cuBLASLt's own split-K may not).
+int parts_of(const Matmul& p);
 
 // Returns the kind of a product whose epilogue and bias may be left out.
 ProductKind kind_of(const Matmul& p, int device, bool with_bias, bool with_epilogue);

@@ -39,16 +39,10 @@ std::string describe(const ProductKind& kind) {
   add(kind.bias, "bias");
   add(kind.epilogue == Epilogue::gelu, "GELU");
   add(kind.epilogue == Epilogue::gelu_backward, "GELU's gradient");
-  struct Pitch {
-    const char* name;
-    std::int64_t pitch;
-    std::int64_t dense;
-  };
-  for (const Pitch& each :
-       {Pitch{"A", kind.pitch_a, kind.dense_a()}, Pitch{"B", kind.pitch_b, kind.dense_b()},
-        Pitch{"C", kind.pitch_c, kind.n}}) {
-    add(each.pitch != each.dense, fmt::format("{}'s rows at {}", each.name, each.pitch));
-  }
+  add(kind.parts > 1, fmt::format("{} at a time", kind.parts));
+  add(kind.pitch_a > 0, fmt::format("A's rows at {}", kind.pitch_a));
+  add(kind.pitch_b > 0, fmt::format("B's rows at {}", kind.pitch_b));
+  add(kind.pitch_c > 0, fmt::format("C's rows at {}", kind.pitch_c));
   struct Operand {
     const char* name;
     int alignment;  // 0: absent

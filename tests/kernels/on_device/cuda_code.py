@@ -29,18 +29,28 @@ SUBPARTITIONS = 4  # each runs a quarter of the warps
 CHANNELS = 768
 
 
-def attention_forward_tiles(d, keys):
-    return 2 * (64 + 4 * keys) * (d + 8)
+def block_rows(d, dropout):
+    """Returns the rows of a block of attention (kRowTiles in attention_tiles.h)."""
+    return 128 if d <= 64 and not dropout else 64
 
 
-def attention_backward_tiles(d, read):
-    return 2 * (2 * 64 + 4 * read) * (d + 8) + 4 * 4 * read
+def attention_forward_tiles(d, keys, dropout=False):
+    return 2 * (block_rows(d, dropout) + 4 * keys) * (d + 8)
+
+
+def attention_backward_tiles(d, read, dropout=False):
+    return 2 * (2 * block_rows(d, dropout) + 4 * read) * (d + 8) + 4 * 4 * read
 
 
 DYNAMIC = {
-    "attention_forward": {r"forward_kernel<\w+, (\d+), (\d+),": attention_forward_tiles},
+    "attention_forward": {
+        r"forward_kernel<\w+, (\d+), (\d+), false": attention_forward_tiles,
+        r"forward_kernel<\w+, (\d+), (\d+), true":
+            lambda d, keys: attention_forward_tiles(d, keys, dropout=True)},
     "attention_backward": {
-        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),": attention_backward_tiles},
+        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* false": attention_backward_tiles,
+        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* true":
+            lambda d, read: attention_backward_tiles(d, read, dropout=True)},
     "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
               r"norm_forward_kernel<": lambda: 2 * CHANNELS,
               r"norm_backward_kernel<": lambda: 8 * CHANNELS},

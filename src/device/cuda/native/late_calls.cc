@@ -55,6 +55,10 @@ PASS_ON(cublaslt, cublasStatus_t, cublasLtMatrixLayoutCreate,
         (cublasLtMatrixLayout_t * made, cudaDataType type, uint64_t rows, uint64_t columns,
          int64_t stride),
         (made, type, rows, columns, stride))
+PASS_ON(cublaslt, cublasStatus_t, cublasLtMatrixLayoutSetAttribute,
+        (cublasLtMatrixLayout_t made, cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+         size_t bytes),
+        (made, attribute, value, bytes))
 PASS_ON(cublaslt, cublasStatus_t, cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t made),
         (made))
 PASS_ON(cublaslt, cublasStatus_t, cublasLtMatmulPreferenceCreate,

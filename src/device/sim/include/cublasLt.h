@@ -64,6 +64,11 @@ enum cublasLtMatmulAlgoConfigAttributes_t {
   CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID = 8,
 };
 
+enum cublasLtMatrixLayoutAttribute_t {
+  CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
+  CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6,
+};
+
 using cublasLtHandle_t = struct cublasLtContext*;
 using cublasLtMatmulDesc_t = struct cublasLtMatmulDescOpaque_t*;
 using cublasLtMatrixLayout_t = struct cublasLtMatrixLayoutOpaque_t*;
@@ -96,6 +101,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                           std::uint64_t rows, std::uint64_t columns,
                                           std::int64_t leading_dimension);
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, std::size_t bytes);
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference);
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
