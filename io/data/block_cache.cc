@@ -4,8 +4,20 @@
 
 namespace trireme {
 
+std::unique_lock<std::mutex> BlockCache::lock() const {
+  constexpr int kTries = 1000;
+  std::unique_lock held(mutex_, std::try_to_lock);
+  for (int i = 0; i < kTries && !held; ++i) {
+    (void)held.try_lock();
+  }
+  if (!held) {
+    held.lock();
+  }
+  return held;
+}
+
 BlockCache::Block BlockCache::find(std::size_t shard, std::int64_t number) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock held = lock();
   const auto found = index_.find({shard, number});
   if (found == index_.end()) {
     return nullptr;
@@ -15,12 +27,12 @@ BlockCache::Block BlockCache::find(std::size_t shard, std::int64_t number) {
 }
 
 bool BlockCache::contains(std::size_t shard, std::int64_t number) const {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock held = lock();
   return index_.contains({shard, number});
 }
 
 BlockCache::Block BlockCache::add(std::size_t shard, std::int64_t number, Bytes bytes) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock held = lock();
   if (const auto found = index_.find({shard, number}); found != index_.end()) {
     unused_.push_back(std::move(bytes));
     return found->second->bytes;
@@ -46,7 +58,7 @@ void BlockCache::drop_oldest() {
 BlockCache::Bytes BlockCache::take_memory(std::size_t bytes) {
   Bytes memory;
   {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock held = lock();
     if (!unused_.empty()) {
       memory = std::move(unused_.back());
       unused_.pop_back();

@@ -46,6 +46,8 @@ class BlockCache {
     std::shared_ptr<Bytes> bytes;
   };
   void drop_oldest();
+  // Locks, and first tries for a moment: the lock is held for less time than it takes to sleep.
+  std::unique_lock<std::mutex> lock() const;
 
   std::size_t most_blocks_;
   mutable std::mutex mutex_;

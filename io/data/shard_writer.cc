@@ -140,12 +140,17 @@ void ShardWriter::write_encrypted(ShardEntry& shard) {
   shard.bytes = file.size();
   const auto* const docs = reinterpret_cast<const std::byte*>(doc_offsets_.data());
   const auto read = [&](std::int64_t offset, std::int64_t bytes, std::byte* to) {
-    file.read_exactly_at(offset, to, bytes);
-    if (const Overlap part(offset, bytes, shard.docs_offset, shard.docs_bytes); part.bytes > 0) {
-      std::memcpy(to + part.in_block, docs + part.in_data, static_cast<std::size_t>(part.bytes));
+    const Overlap offsets(offset, bytes, shard.docs_offset, shard.docs_bytes);
+    const Overlap tokens(offset, bytes, shard.data_offset, shard.data_bytes);
+    if (tokens.bytes < bytes) {
+      file.read_exactly_at(offset, to, bytes);
     }
-    if (const Overlap part(offset, bytes, shard.data_offset, shard.data_bytes); part.bytes > 0) {
-      spool_->read(part.in_data, to + part.in_block, part.bytes);
+    if (offsets.bytes > 0) {
+      std::memcpy(to + offsets.in_block, docs + offsets.in_data,
+                  static_cast<std::size_t>(offsets.bytes));
+    }
+    if (tokens.bytes > 0) {
+      spool_->read(tokens.in_data, to + tokens.in_block, tokens.bytes);
     }
   };
   seal_shard(file, *key_, read, shard, {});
