@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "io/h5/crash_guard.h"
 #include "io/h5/h5_file.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -59,8 +60,9 @@ ShardFormat shard_format(const DatasetManifest& manifest) {
 }
 
 void check_layout(const std::filesystem::path& path, const ShardEntry& shard,
-                  const ShardFormat& format) {
-  const H5File file = H5File::open_to_read(path);
+                  const ShardFormat& format, std::chrono::milliseconds limit) {
+  const CrashGuard guard(path);
+  const H5File file = H5File::open_to_read(path, limit);
   const auto text = [&](const char* name) {
     return file.text_attribute(name).value_or("(absent)");
   };
@@ -77,8 +79,8 @@ void check_layout(const std::filesystem::path& path, const ShardEntry& shard,
 }
 
 void check_shard(const std::filesystem::path& path, const ShardEntry& shard,
-                 const ShardFormat& format) {
-  check_layout(path, shard, format);
+                 const ShardFormat& format, std::chrono::milliseconds limit) {
+  check_layout(path, shard, format, limit);
   check_doc_offsets(path, shard);
 }
 

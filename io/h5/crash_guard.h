@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace trireme {
 
@@ -14,6 +15,9 @@ class CrashGuard {
   ~CrashGuard();
   CrashGuard(const CrashGuard&) = delete;
   CrashGuard& operator=(const CrashGuard&) = delete;
+
+ private:
+  const std::string message_;
 };
 
 }  // namespace trireme

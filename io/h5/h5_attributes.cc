@@ -63,6 +63,7 @@ H5Handle H5File::open_attribute(const std::string& name) const {
 }
 
 std::optional<std::string> H5File::text_attribute(const std::string& name) const {
+  const HangGuard guard(path_, limit_);
   const H5Handle attribute = open_attribute(name);
   if (!attribute) {
     return std::nullopt;
@@ -82,6 +83,7 @@ std::optional<std::string> H5File::text_attribute(const std::string& name) const
 }
 
 std::optional<std::int64_t> H5File::integer_attribute(const std::string& name) const {
+  const HangGuard guard(path_, limit_);
   const H5Handle attribute = open_attribute(name);
   if (!attribute) {
     return std::nullopt;

@@ -87,6 +87,7 @@ std::int64_t H5DatasetInfo::elements() const {
 }
 
 std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
+  const HangGuard guard(path_, limit_);
   const H5Handle dataset = find_dataset(handle_.get(), name, path_);
   if (!dataset) {
     return std::nullopt;
@@ -108,11 +109,13 @@ std::optional<H5DatasetInfo> H5File::dataset(const std::string& name) const {
 }
 
 bool H5File::has_link(const std::string& name) const {
+  const HangGuard guard(path_, limit_);
   return h5_check(H5Lexists(handle_.get(), name.c_str(), H5P_DEFAULT), "look up a dataset of",
                   path_) > 0;
 }
 
 std::optional<H5Integers> H5File::integers(const std::string& name) const {
+  const HangGuard guard(path_, limit_);
   if (!find_dataset(handle_.get(), name, path_)) {
     return std::nullopt;
   }
@@ -122,7 +125,7 @@ std::optional<H5Integers> H5File::integers(const std::string& name) const {
   h5_check(H5Pset_chunk_cache(access.get(), 1, 0, 1), "prepare", path_);
   H5Handle dataset(
       h5_check(H5Dopen2(handle_.get(), name.c_str(), access.get()), "open a dataset of", path_));
-  return H5Integers(std::move(dataset), name, path_);
+  return H5Integers(std::move(dataset), name, path_, limit_);
 }
 
 }  // namespace trireme

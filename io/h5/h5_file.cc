@@ -65,12 +65,13 @@ H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
   return {std::move(file), path};
 }
 
-H5File H5File::open_to_read(const fs::path& path) {
+H5File H5File::open_to_read(const fs::path& path, std::chrono::milliseconds limit) {
   h5_prepare();
   File::open_to_read(path).close();
+  const HangGuard guard(path, limit);
   const H5Handle access = access_properties(path);
   H5Handle file(h5_check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open", path));
-  return {std::move(file), path};
+  return {std::move(file), path, limit};
 }
 
 std::int64_t H5File::create_contiguous(const std::string& name, H5Type type,

@@ -3,10 +3,11 @@
 // handle. Only one thread at a time may use a file. libhdf5 serializes all threads, so the data
 // path does not use it and reads at the offsets that this class reports. Locking is off
 // (H5Pset_file_locking), because shards are written once under a temporary name. Files are not
-// trusted: external links, external storage and virtual datasets are refused, and no filter plugin
-// is loaded.
+// trusted: external links, external storage and virtual datasets are refused, no filter plugin is
+// loaded, and each operation that reads metadata or values has a limit of CPU time (HangGuard).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "io/h5/h5_handle.h"
 #include "io/h5/h5_integers.h"
+#include "io/h5/hang_guard.h"
 
 namespace trireme {
 
@@ -40,7 +42,9 @@ class H5File {
   // Creates a file, replacing an old one. Objects of 1 KiB and more start at multiples of
   // `alignment_bytes`. The file contains no timestamps, so equal content gives equal bytes.
   static H5File create(const std::filesystem::path& path, std::int64_t alignment_bytes);
-  static H5File open_to_read(const std::filesystem::path& path);
+  // limit: CPU time for each later operation and for this one.
+  static H5File open_to_read(const std::filesystem::path& path,
+                             std::chrono::milliseconds limit = kHangLimit);
 
   // Creates a contiguous one-dimensional dataset: little-endian, allocated at once, without fill
   // values. Returns its first byte's offset in the file, or -1 if it is empty.
@@ -68,12 +72,13 @@ class H5File {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  H5File(H5Handle handle, std::filesystem::path path)
-      : handle_(std::move(handle)), path_(std::move(path)) {}
+  H5File(H5Handle handle, std::filesystem::path path, std::chrono::milliseconds limit = kHangLimit)
+      : handle_(std::move(handle)), path_(std::move(path)), limit_(limit) {}
   H5Handle open_attribute(const std::string& name) const;
 
   H5Handle handle_;
   std::filesystem::path path_;
+  std::chrono::milliseconds limit_;
 };
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "io/h5/h5_check.h"
+#include "io/h5/hang_guard.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
@@ -57,8 +58,9 @@ std::string integer_text(std::int64_t value) {
   return fmt::format("{}{}", value, may_be_more ? " or more" : "");
 }
 
-H5Integers::H5Integers(H5Handle dataset, std::string name, Path path)
-    : dataset_(std::move(dataset)), name_(std::move(name)), path_(std::move(path)) {
+H5Integers::H5Integers(H5Handle dataset, std::string name, Path path,
+                       std::chrono::milliseconds limit)
+    : dataset_(std::move(dataset)), name_(std::move(name)), path_(std::move(path)), limit_(limit) {
   check_shape();
   const H5Handle creation(h5_check(H5Dget_create_plist(dataset_.get()), "read", path_));
   const H5Handle file(h5_check(H5Iget_file_id(dataset_.get()), "read", path_));
@@ -141,6 +143,7 @@ void H5Integers::read(std::int64_t first, std::int64_t count, std::int64_t* to) 
   if (count == 0) {
     return;
   }
+  const HangGuard guard(path_, limit_);
   if (chunk_elements_ == 0) {
     read_plain(first, count, to);
     return;

@@ -5,6 +5,7 @@
 // kept, so that a sequential reader decompresses each chunk once. Owns its handles; for one thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -21,7 +22,9 @@ class H5Integers {
   // advice unless it is one-dimensional, holds integers of 1, 2, 4 or 8 bytes, has all of its
   // storage allocated, is no larger than the file's size allows, and is stored unfiltered or with
   // deflate (gzip), shuffle and fletcher32 only.
-  H5Integers(H5Handle dataset, std::string name, std::filesystem::path path);
+  // limit: CPU time for each read.
+  H5Integers(H5Handle dataset, std::string name, std::filesystem::path path,
+             std::chrono::milliseconds limit);
 
   std::int64_t size() const { return elements_; }
   // Reads elements [first, first + count), which must lie in the dataset. to: i64 [count]. A value
@@ -39,6 +42,7 @@ class H5Integers {
   H5Handle dataset_;
   std::string name_;
   std::filesystem::path path_;
+  std::chrono::milliseconds limit_;
   H5Handle type_;
   std::int64_t elements_ = 0;
   std::int64_t element_bytes_ = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the initial corpus of hdf5_fuzz: small HDF5 files of every layout, and a shard.
+"""Makes the initial corpus of hdf5_fuzz: small HDF5 files of every layout, a shard, and a loop.
 
     tests/fuzz/make_hdf5_corpus.py build/release/trireme     needs python3-h5py
 """
@@ -31,6 +31,18 @@ def elsewhere():
         file.create_virtual_dataset("tokens", layout)
 
 
+def heap_loop():
+    """An object of no length in the global heap, behind which libhdf5 1.10 looks for the next one
+    for ever. The list of a virtual dataset's sources is in that heap."""
+    file = bytearray((CORPUS / "virtual").read_bytes())
+    first = file.index(b"GCOL") + 16  # index, references, reserved: 2 + 2 + 4 bytes; length: 8
+    length = int.from_bytes(file[first + 8:first + 16], "little")
+    free = first + 16 + (length + 7) // 8 * 8
+    assert file[free:free + 2] == bytes(2), "free space has index 0"
+    file[free + 8:free + 16] = bytes(8)
+    (CORPUS / "heap-loop").write_bytes(file)
+
+
 def shard(program):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -48,6 +60,7 @@ def main():
     tokens("gzip-growing", "latest", chunks=(64,), maxshape=(None,), compression="gzip")
     tokens("gzip-latest", "latest", chunks=(64,), compression="gzip", shuffle=True)
     elsewhere()
+    heap_loop()
     shard(pathlib.Path(sys.argv[1]).resolve())
 
 
