@@ -29,6 +29,7 @@
 #include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
 #include "src/train/start/startup.h"
+#include "src/train/start/transport_check.h"
 #include "src/train/training.h"
 
 namespace trireme {
@@ -141,6 +142,7 @@ class TrainStart {
   LoadedConfig load_config();
   bool is_finished(const RunConfig& config, const RunDirectory& run);
   void begin_audit(const LoadedConfig& loaded);
+  void log_start(const RunConfig& config, Log& log);
   void start_ranks(const LoadedConfig& loaded, const RunDirectory& run);
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
@@ -153,6 +155,7 @@ class TrainStart {
   const StopFlag stop_;  // created first, so that signals during the start of MPI count as well
   JobEnd end_;
   RunOrigin origin_;                   // filled on rank 0
+  TransportCheck::Audit audit_;        // empty unless this rank records events
   std::optional<StartAlarm> opening_;  // until the run's files are open
 };
 
@@ -244,6 +247,26 @@ void TrainStart::begin_audit(const LoadedConfig& loaded) {
     context_.audit.begin(loaded.config.audit, "train", start_details(loaded.config, origin_));
     return std::string();
   });
+  if (context_.audit.is_active()) {
+    audit_ = [this](std::string_view event, const nlohmann::ordered_json& details) {
+      context_.audit.note(event, details);
+    };
+  }
+}
+
+// Logs what is trained and by which build. Throws ConfigError if the builds of the ranks differ.
+void TrainStart::log_start(const RunConfig& config, Log& log) {
+  if (world().rank() == 0 && !replays()) {
+    announce_run(config, world().size(), log);
+    for (const std::string& warning : misspelt_switches(environ)) {
+      log.warning(warning);
+    }
+  }
+  nlohmann::json build = version_json();
+  check_same_build(world(), build, config.reproducibility, log);
+  build.update(nlohmann::json(build.at("built_with")));
+  build.erase("built_with");
+  log.event("build", build);
 }
 
 void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run) {
@@ -255,20 +278,13 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
            .folder = config.run_dir / "logs",
            .json = config.log_format == "json",
            .rotate_bytes = config.log_bytes});
-  if (world().rank() == 0 && !replays()) {
-    announce_run(config, world().size(), log);
-    for (const std::string& warning : misspelt_switches(environ)) {
-      log.warning(warning);
-    }
-  }
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
-  nlohmann::json build = version_json();
-  check_same_build(world(), build, config.reproducibility, log);
-  build.update(nlohmann::json(build.at("built_with")));
-  build.erase("built_with");
-  log.event("build", build);
+  log_start(config, log);
+  TransportCheck transport(config.security, world(), log, audit_);
+  transport.before_connecting();
   const World ranks = connect(config, session, log);
+  transport.after_connecting(*ranks.links);
   note_devices(context_, ranks.devices);
   log_devices(ranks, log);
   TrainingHost host{.world = *ranks.control,
@@ -289,11 +305,10 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   if (!config.audit.key.empty()) {
     host.origin = &origin_;
   }
-  if (context_.audit.is_active()) {
-    host.audit = [this](std::string_view event, const nlohmann::ordered_json& details) {
-      context_.audit.note(event, details);
-    };
-  }
+  host.audit = audit_;
+  host.check_transport = [&transport](std::int64_t step, bool saves) {
+    transport.at_step(step, saves);
+  };
   const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
   host.keys = keys.get();
   host.progress = context_.progress.get();

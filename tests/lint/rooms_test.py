@@ -18,8 +18,8 @@ NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
 DATA = DEVICE + ["src/keys", "src/tensor", "io/h5"]
 CHECKPOINT = DEVICE + ["src/keys", "src/tensor", "mpi", "io/keys"]
-RUN = PARALLEL + ["src/keys", "io/keys", "mpi/session", "mpi/links", "mpi/nccl", "src/parallel",
-                  "src/parallel/pipeline", "io/data"]
+RUN = PARALLEL + ["src/keys", "io/keys", "mpi/session", "mpi/links", "mpi/network", "mpi/nccl",
+                  "src/parallel", "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["src/evidence", "io/checkpoint/load", "src/train/memory"]
@@ -44,6 +44,7 @@ ROOMS = {
     "mpi": DEVICE,
     "mpi/watch": MPI,
     "mpi/links": MPI,
+    "mpi/network": MPI,
     "mpi/collective": TRANSPORT,
     "mpi/thread": TRANSPORT,
     "mpi/shm": TRANSPORT,

@@ -13,6 +13,7 @@
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/site/launch_checks.h"
+#include "src/app/site/transport_checks.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/shortened.h"
@@ -110,6 +111,8 @@ void try_fabric(const RunConfig& config, MpiSession& session, std::vector<Findin
         });
     world->set_deadline(kFabricDeadline);
     const std::int64_t sum = all_reduce_value(*world, std::int64_t{1}, ReduceOp::sum);
+    append(found,
+           check_transport(config.security, session.place().host, spans_hosts(session.places())));
     if (sum != world->size()) {
       throw CommError(fmt::format("an all-reduce of ones over {} gave {}",
                                   counted(world->size(), "rank"), sum));

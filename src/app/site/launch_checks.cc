@@ -19,6 +19,7 @@
 #include "src/app/site/audit_checks.h"
 #include "src/app/site/gpu_checks.h"
 #include "src/app/site/key_checks.h"
+#include "src/app/site/transport_checks.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/compute/compute_threads.h"
@@ -196,6 +197,8 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   }
   append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
   append(found, check_keys(config_.encryption, host));
+  const bool will_span = planned.per_host > 0 && planned.world > planned.per_host;
+  append(found, check_transport(config_.security, host, spans_hosts(places_) || will_span));
   if (world_.rank() == 0) {
     append(found, check_audit(config_.audit, host));  // rank 0 records and signs for all
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });

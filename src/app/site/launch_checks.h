@@ -27,8 +27,8 @@ class LaunchChecks {
   LaunchChecks(const RunConfig& config, Communicator& world, const std::vector<RankPlace>& places)
       : config_(config), world_(world), places_(places) {}
 
-  // Checks limits and folders of this rank's host, the audit log and its key, the tuning table and
-  // the training data, on one rank per host.
+  // Checks limits, folders and interfaces of this rank's host, the audit log and its key, the
+  // tuning table and the training data, on one rank per host.
   std::vector<Finding> host(const PlannedRanks& planned) const;
   // Checks, on one rank per host, what a start looks at only when it knows its layout: checkpoints,
   // the validation set, and at last the space for checkpoints.

@@ -183,6 +183,12 @@ struct EncryptionConfig {
   bool accept_plain_data = false;
 };
 
+// SecurityConfig says over what the ranks may exchange data (docs/security.md).
+struct SecurityConfig {
+  std::string transport = "any";      // any, isolated or tunnel:INTERFACE
+  std::vector<std::string> networks;  // that isolated allows
+};
+
 // LaunchConfig is read by `trireme launch` only.
 struct LaunchConfig {
   std::string on_event;        // shell command; empty means none
@@ -209,6 +215,7 @@ struct RunConfig {
   LaunchConfig launch;
   AuditConfig audit;
   EncryptionConfig encryption;
+  SecurityConfig security;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
@@ -259,7 +266,8 @@ void bind(ConfigBinder& binder, ModelConfig& model);
 void bind(ConfigBinder& binder, TrainConfig& train);
 // Binds the keys of the section `optimizer`.
 void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
-// Binds the keys of the sections `metrics`, `energy`, `launch`, `audit` and `encryption`.
+// Binds the keys of the sections `metrics`, `energy`, `launch`, `audit`, `encryption` and
+// `security`.
 void bind_site_keys(ConfigBinder& binder, RunConfig& config);
 
 }  // namespace trireme

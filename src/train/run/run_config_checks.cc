@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "mpi/network/transport_rule.h"
 #include "src/base/error.h"
 #include "src/device/cuda_device.h"
 #include "src/keys/key_uri.h"
@@ -261,6 +262,21 @@ void check_keys(ConfigBinder& b, const EncryptionConfig& c) {
   }
 }
 
+// The agents of a launch copy checkpoints over connections of their own.
+void check_transport(ConfigBinder& b, const RunConfig& c) {
+  try {
+    const TransportRule rule = parse_transport_rule(c.security.transport, c.security.networks);
+    if (rule.kind == TransportKind::tunnel && c.checkpoint.uses_memory() && c.checkpoint.partner &&
+        c.encryption.keys.empty()) {
+      b.refuse("security.transport",
+               "copies of checkpoints from node to node go past the tunnel: set encryption.keys, "
+               "checkpoint.partner to false or checkpoint.memory_every to 0");
+    }
+  } catch (const ConfigError& error) {
+    b.refuse("security.transport", error.what());
+  }
+}
+
 void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
   const TrainConfig& t = c.train;
@@ -308,6 +324,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_evaluations(b, c);
   check_optimizer(b, c);
   check_keys(b, c.encryption);
+  check_transport(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {
     c.optimizer.schedule.steps = t.steps;

@@ -58,6 +58,13 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
       "private key, as made by trireme audit keygen, with which the audit log and the provenance "
       "of checkpoints and datasets are signed; empty: nothing is signed");
   bind_encryption_keys(b, c.encryption);
+  b.text("security.transport", c.security.transport,
+         "over what the ranks may exchange data: any; isolated, only security.networks; "
+         "tunnel:INTERFACE, as in tunnel:wg0, only a WireGuard or IPsec interface "
+         "(docs/security.md)");
+  b.texts("security.networks", c.security.networks,
+          "networks that the site has set apart for jobs, as in [10.77.0.0/24]; needed by "
+          "security.transport: isolated");
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {

@@ -1,0 +1,35 @@
+#include "src/app/site/transport_checks.h"
+
+#include <algorithm>
+
+#include "mpi/network/transport_rule.h"
+#include "src/base/error.h"
+
+namespace trireme {
+
+std::vector<Finding> check_transport(const SecurityConfig& config, const std::string& host,
+                                     bool between_hosts) {
+  std::vector<Finding> found;
+  try {
+    const TransportRule rule = parse_transport_rule(config.transport, config.networks);
+    if (rule.kind == TransportKind::any) {
+      return found;
+    }
+    const std::vector<std::string> settings = rdma_settings(process_environment());
+    for (const std::string& breach : breaches(rule, observe_transport(), settings, between_hosts)) {
+      found.push_back({Severity::error, ExitCode::refused,
+                       fmt::format("security.transport: {}: {}", rule.text(), breach), host,
+                       transport_advice(rule)});
+    }
+  } catch (const Error& error) {
+    found.push_back(error_of(error, host));
+  }
+  return found;
+}
+
+bool spans_hosts(const std::vector<RankPlace>& places) {
+  return std::any_of(places.begin(), places.end(),
+                     [&](const RankPlace& place) { return place.host != places.front().host; });
+}
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+// Checks for `trireme doctor` whether a host can obey security.transport.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/topology.h"
+#include "slurm/doctor/finding.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+
+// Looks at the interfaces of this host, at the variables that choose transports, and at what this
+// process has open. between_hosts: whether the run has ranks on several hosts.
+std::vector<Finding> check_transport(const SecurityConfig& config, const std::string& host,
+                                     bool between_hosts);
+
+// Returns whether the ranks are on more than one host.
+bool spans_hosts(const std::vector<RankPlace>& places);
+
+}  // namespace trireme
