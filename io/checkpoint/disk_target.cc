@@ -157,7 +157,16 @@ void DiskTarget::delete_old_steps() {
     }
     if (!trash.empty()) {
       remove_trash(trash);
+      note_deleted(path, steps);
     }
+  }
+}
+
+void DiskTarget::note_deleted(const fs::path& path, const std::vector<StepFolder>& steps) const {
+  const auto step = std::find_if(steps.begin(), steps.end(),
+                                 [&](const StepFolder& each) { return each.path == path; });
+  if (options_.deleted && step != steps.end()) {
+    options_.deleted(*step);
   }
 }
 

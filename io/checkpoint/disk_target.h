@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -29,6 +30,9 @@ struct DiskOptions {
   std::string software = "trireme";
   MakeProvenance provenance = {};  // used on rank 0, in the background; may be empty
   LockTimes lock = {};
+  // Called on rank 0, in the background, for each old step that retention has deleted; may be
+  // empty.
+  std::function<void(const StepFolder&)> deleted = {};
 };
 
 class DiskTarget final : public SaveTarget {
@@ -71,6 +75,7 @@ class DiskTarget final : public SaveTarget {
   std::string remove_attempt() const;
   std::string start_retention();
   void delete_old_steps();
+  void note_deleted(const std::filesystem::path& path, const std::vector<StepFolder>& steps) const;
 
   DiskOptions options_;
   int rank_;

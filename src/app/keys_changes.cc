@@ -17,6 +17,7 @@
 #include "io/data/dataset_manifest.h"
 #include "io/data/pack_folder.h"
 #include "io/data/recode.h"
+#include "src/app/overwrite.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -102,31 +103,6 @@ std::optional<EncryptedFolder> read_encrypted(const fs::path& folder) {
     throw DataError(fmt::format("{}: belongs to another manifest", keys.string()));
   }
   return read;
-}
-
-// Overwrites a file in place. Follows no link, and leaves what has other names alone, too.
-void overwrite(const fs::path& path) {
-  const UniqueHandle<FileDescriptorTraits> file(
-      ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
-  if (!file) {
-    throw_errno(errno, "open", path);
-  }
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) {
-    return;
-  }
-  const std::string zeros(static_cast<std::size_t>(status.st_size), '\0');
-  for (std::size_t at = 0; at < zeros.size();) {
-    const ssize_t put =
-        ::pwrite(file.get(), zeros.data() + at, zeros.size() - at, static_cast<off_t>(at));
-    if (put <= 0 && errno != EINTR) {
-      throw_errno(errno, "overwrite", path);
-    }
-    at += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
-  }
-  if (::fsync(file.get()) != 0) {
-    throw_errno(errno, "sync", path);
-  }
 }
 
 void erase_keys_file(const fs::path& path) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,10 +9,10 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "io/checkpoint/store.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/confirmation.h"
 #include "src/app/key_choice.h"
 #include "src/app/keys_changes.h"
 #include "src/base/error.h"
@@ -161,21 +160,6 @@ void remove(const KeysOptions& options) {
   }
 }
 
-// Returns whether a person types the word, or the command line has it.
-bool is_confirmed(const std::string& word, std::size_t time, const KeysOptions& options) {
-  if (options.confirmed.size() > time) {
-    return options.confirmed[time] == word;
-  }
-  if (::isatty(STDIN_FILENO) == 0) {
-    return false;
-  }
-  fmt::print(stderr, "{} '{}' to {}: ", time == 0 ? "Type" : "Type again", printable(word),
-             time == 0 ? "destroy its keys" : "confirm that nobody shall ever read it");
-  std::string line;
-  std::getline(std::cin, line);
-  return line == word;
-}
-
 void destroy(const KeysOptions& options) {
   const std::filesystem::path folder = named_folder(options.folder);
   if (!std::filesystem::is_directory(folder)) {
@@ -185,13 +169,9 @@ void destroy(const KeysOptions& options) {
   fmt::print(stderr,
              "The checkpoints and datasets in {} will be unreadable for everyone, for ever.\n",
              printable(folder.string()));
-  for (std::size_t time = 0; time < 2; ++time) {
-    if (!is_confirmed(word, time, options)) {
-      throw PolicyError(fmt::format(
-          "nothing was destroyed: confirm twice, at a terminal or with --confirm {0} --confirm {0}",
-          printable(word)));
-    }
-  }
+  confirm_twice(
+      word, options.confirmed,
+      {"destroy its keys", "confirm that nobody shall ever read it", "nothing was destroyed"});
   destroy_keys(folder);
 }
 

@@ -23,6 +23,7 @@
 #include "src/app/command/version.h"
 #include "src/app/config_command.h"
 #include "src/app/data_command.h"
+#include "src/app/erase_command.h"
 #include "src/app/eval_command.h"
 #include "src/app/export_command.h"
 #include "src/app/generate_command.h"
@@ -89,6 +90,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_audit_command(cli, context.exit_code);
   add_verify_command(cli, context.exit_code);
   add_keys_command(cli);
+  add_erase_command(cli, context.audit);
   add_launch_command(cli, context);
   add_status_command(cli);
   add_slurm_command(cli);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/workers.h"
+#include "src/app/certificate_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/lineage.h"
 #include "src/base/units.h"
@@ -62,7 +63,7 @@ std::string conclusion(const Lineage& lineage, bool is_accepted) {
                      : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
 }
 
-void print_page(const Lineage& lineage, bool is_accepted) {
+void print_items(const Lineage& lineage) {
   for (const LineageItem& item : lineage.items) {
     fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code), "", 2 * item.depth,
                printable(item.role), printable(item.place),
@@ -80,6 +81,17 @@ void print_page(const Lineage& lineage, bool is_accepted) {
   for (const std::string& note : lineage.notes) {
     fmt::print("note: {}\n", printable(note));
   }
+}
+
+void print_end_of_certificate(const Lineage& lineage) {
+  fmt::print("\n{}\n",
+             lineage.faults.empty() ? "The certificate is as it was signed." : "NOT verified.");
+  fmt::print(
+      "It shows what the holder of the key states. That no copy exists elsewhere, nothing can "
+      "show.\n");
+}
+
+void print_end(const Lineage& lineage, bool is_accepted) {
   fmt::print("\n{}\n", conclusion(lineage, is_accepted));
   fmt::print(
       "This page helps demonstrate where the files come from. It shows who had the key, not that "
@@ -116,13 +128,20 @@ void verify(const VerifyOptions& options, int& exit_code) {
   for (const std::string& each : options.moved) {
     walk.moved.push_back(parse_moved(each));
   }
-  const Lineage lineage = walk_lineage(options.what, std::move(walk));
+  const bool is_certificate = looks_like_certificate(options.what);
+  const Lineage lineage = is_certificate ? check_certificate(options.what, walk.trusted)
+                                         : walk_lineage(options.what, std::move(walk));
   const bool is_accepted = options.allow_missing && lineage.code() == ExitCode::not_found;
   const ExitCode code = is_accepted ? ExitCode::ok : lineage.code();
   if (options.json) {
     print_json(to_json(lineage, code));
   } else {
-    print_page(lineage, is_accepted);
+    print_items(lineage);
+    if (is_certificate) {
+      print_end_of_certificate(lineage);
+    } else {
+      print_end(lineage, is_accepted);
+    }
   }
   exit_code = static_cast<int>(code);
 }
@@ -132,13 +151,14 @@ void verify(const VerifyOptions& options, int& exit_code) {
 void add_verify_command(CommandLine& app, int& exit_code) {
   CommandLine& command =
       app.add_command("verify",
-                      "Check a checkpoint, a run or a dataset, and what it was made from, or a "
-                      "release, against signatures");
+                      "Check a checkpoint, a run or a dataset, and what it was made from, a "
+                      "release, or a certificate of deletion, against signatures");
   const auto options = std::make_shared<VerifyOptions>();
   command
       .add_option("WHAT", options->what,
                   "The folder of a run, of a checkpoint, of several checkpoints or of a dataset; "
-                  "or the list SHA256SUMS of a release, with its signature beside it")
+                  "the list SHA256SUMS of a release, with its signature beside it; or a "
+                  "certificate of trireme erase")
       .required();
   command.add_option("--trust", options->trust, "Public keys whose signatures count")
       .required()

@@ -1,5 +1,6 @@
 // trireme verify: checks a checkpoint, a run or a dataset, and what it was made from, against
-// signed statements. `exit_code` is set to 65, 66, 74 or 77 if something is wrong or missing.
+// signed statements, or a certificate of deletion. `exit_code` is set to 65, 66, 74 or 77 if
+// something is wrong or missing.
 #pragma once
 
 #include "src/app/command/command_line.h"

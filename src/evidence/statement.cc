@@ -6,7 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
-#include "src/base/printable.h"
+#include "src/evidence/subject_json.h"
 
 namespace trireme {
 namespace {
@@ -14,64 +14,21 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kStatementForm = "https://in-toto.io/Statement/v1";
 constexpr std::string_view kPredicateType = "https://slsa.dev/provenance/v1";
 constexpr std::string_view kFileScheme = "file://";
 constexpr std::string_view kPlainInUri =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-std::string digest_of(const json& object, const std::string& name) {
-  const std::string& digest = text_field(object_field(object, "digest"), "sha256");
-  if (!is_sha256(digest)) {
-    throw DataError(fmt::format("{}: '{}' is not a SHA-256", printable(name), printable(digest)));
-  }
-  return digest;
-}
-
 std::string optional_text(const json& object, const char* name) {
   return object.contains(name) ? text_field(object, name) : std::string();
-}
-
-// Returns whether the path has only plain names, so that it stays within its folder.
-bool stays_inside(std::string_view path) {
-  if (path.find('\0') != std::string_view::npos) {
-    return false;
-  }
-  while (true) {
-    const std::size_t slash = path.find('/');
-    const std::string_view name = path.substr(0, slash);
-    if (name.empty() || name == "." || name == "..") {
-      return false;
-    }
-    if (slash == std::string_view::npos) {
-      return true;
-    }
-    path.remove_prefix(slash + 1);
-  }
-}
-
-Subject parse_subject(const json& object) {
-  const std::string& name = text_field(object, "name");
-  if (!stays_inside(name)) {
-    throw DataError(fmt::format("'{}' is not the name of a file in this folder", printable(name)));
-  }
-  return {name, digest_of(object, name)};
 }
 
 Material parse_material(const json& object) {
   Material material{text_field(object, "name"), optional_text(object, "uri"), ""};
   if (object.contains("digest")) {
-    material.sha256 = digest_of(object, material.name);
+    material.sha256 = sha256_field(object, material.name);
   }
   return material;
-}
-
-ordered_json to_json(const Subject& subject) {
-  return {{"name", subject.name}, {"digest", {{"sha256", subject.sha256}}}};
 }
 
 ordered_json to_json(const Material& material) {
@@ -82,11 +39,10 @@ ordered_json to_json(const Material& material) {
   return object;
 }
 
-template <class T>
-ordered_json array_of(const std::vector<T>& items) {
+ordered_json to_json(const std::vector<Material>& materials) {
   ordered_json array = ordered_json::array();
-  for (const T& item : items) {
-    array.push_back(to_json(item));
+  for (const Material& material : materials) {
+    array.push_back(to_json(material));
   }
   return array;
 }
@@ -131,7 +87,7 @@ std::string statement_text(const Provenance& provenance) {
   const ordered_json definition = {{"buildType", provenance.build_type},
                                    {"externalParameters", *provenance.parameters},
                                    {"internalParameters", *provenance.details},
-                                   {"resolvedDependencies", array_of(provenance.materials)}};
+                                   {"resolvedDependencies", to_json(provenance.materials)}};
   const ordered_json run = {{"builder", {{"id", provenance.builder}}},
                             {"metadata",
                              {{"invocationId", provenance.invocation},
@@ -139,7 +95,7 @@ std::string statement_text(const Provenance& provenance) {
                               {"finishedOn", provenance.finished}}}};
   const ordered_json statement = {
       {"_type", kStatementForm},
-      {"subject", array_of(provenance.subjects)},
+      {"subject", subjects_json(provenance.subjects)},
       {"predicateType", kPredicateType},
       {"predicate", {{"buildDefinition", definition}, {"runDetails", run}}}};
   return statement.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -147,21 +103,8 @@ std::string statement_text(const Provenance& provenance) {
 
 Provenance parse_statement(std::string_view text) {
   const json statement = parse_json(text);
-  if (text_field(statement, "_type") != kStatementForm ||
-      text_field(statement, "predicateType") != kPredicateType) {
-    throw DataError(
-        fmt::format("not an in-toto statement with SLSA provenance v1, but '{}' with "
-                    "'{}'",
-                    printable(text_field(statement, "_type")),
-                    printable(text_field(statement, "predicateType"))));
-  }
   Provenance provenance;
-  for (const json& each : array_field(statement, "subject")) {
-    provenance.subjects.push_back(parse_subject(each));
-  }
-  if (provenance.subjects.empty()) {
-    throw DataError("the statement is about no file");
-  }
+  provenance.subjects = parse_subjects(statement, kPredicateType);
   parse_predicate(object_field(statement, "predicate"), provenance);
   return provenance;
 }

@@ -128,7 +128,8 @@ class Events(unittest.TestCase):
                  "checkpoint.allow_change=optimizer.schedule.steps"]
         harness.must(harness.run("train", FOLDER / "run.yaml", *words))
         self.assertEqual(events_of(log)[1:], ["train.start", "checkpoint.resumed",
-                                              "checkpoint.saved", "train.end"])
+                                              "checkpoint.saved", "checkpoint.deleted",
+                                              "train.end"])
         shutil.rmtree(run / "checkpoints/step-00000006")
         for step in (run / "checkpoints").glob("step-*"):
             (step / "manifest.json").write_text("{}")

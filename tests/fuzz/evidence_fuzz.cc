@@ -1,8 +1,9 @@
-// Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a trust file,
-// base64, a URI, the head of a log and a list of digests.
+// Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a certificate
+// of deletion, a trust file, base64, a URI, the head of a log and a list of digests.
 #include "src/base/base64.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/bundle.h"
+#include "src/evidence/certificate.h"
 #include "src/evidence/digest_list.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -26,6 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   refuses_only_with<DataError>([&] {
     const std::string statement = statement_text(parse_statement(text));
     require(statement_text(parse_statement(statement)) == statement);
+  });
+  refuses_only_with<DataError>([&] {
+    const SignedErasure made = parse_certificate(text, "input", demands.trusted);
+    const Erasure again =
+        parse_certificate(certificate_text(made.erasure, key), "text", demands.trusted).erasure;
+    require(again.files.size() == made.erasure.files.size() && again.uri == made.erasure.uri);
   });
   refuses_only_with<DataError>([&] {
     std::string lines;

@@ -276,6 +276,10 @@ def evidence(program, folder):
     bundle = (folder / "signed/provenance.intoto.jsonl").read_text()
     statement = json.loads(base64.b64decode(json.loads(bundle)["payload"]))
     put("evidence_fuzz", "bundle-of-dataset", bundle)
+    subprocess.run([program, "erase", folder / "signed", "--certificate", folder / "erased",
+                    "--confirm", "signed", "--confirm", "signed"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=site)
+    put("evidence_fuzz", "certificate", (folder / "erased").read_text())
     manifest = next(each for each in statement["subject"] if each["name"] == "manifest.json")
     statement["predicate"]["buildDefinition"]["resolvedDependencies"] = [
         dict(manifest, name="parent", uri="file:///runs/a%20b/step-00000002/manifest.json")]

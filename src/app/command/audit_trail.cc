@@ -22,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 13> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 14> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"export", ""},
                                                                        {"data", "pack"},
@@ -34,7 +34,8 @@ constexpr std::array<std::array<std::string_view, 2>, 13> kAudited = {{{"eval", 
                                                                        {"keys", "add"},
                                                                        {"keys", "remove"},
                                                                        {"keys", "rotate"},
-                                                                       {"keys", "destroy"}}};
+                                                                       {"keys", "destroy"},
+                                                                       {"erase", ""}}};
 
 // Returns "data pack", or "" for a command that is not recorded, such as one that prints its help.
 std::string audited_command(const std::vector<std::string>& arguments) {

@@ -54,7 +54,7 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
   }
 }
 
-DiskOptions TrainingCheckpoints::disk_options() const {
+DiskOptions TrainingCheckpoints::disk_options() {
   const RunConfig& config = parts_.config;
   DiskOptions options;
   options.folder = config.checkpoint_dir();
@@ -62,6 +62,7 @@ DiskOptions TrainingCheckpoints::disk_options() const {
   options.retention = {config.checkpoint.keep, config.checkpoint.keep_every,
                        config.divergence.goes_back() ? config.checkpoint.every.integer : 0};
   options.io.sha256 = parts_.origin != nullptr;
+  options.deleted = [this](const StepFolder& step) { deleted_.add(step); };
   if (provenance_ != nullptr) {
     options.provenance = [this](const Manifest& manifest, std::string_view text) {
       return provenance_->bundle(manifest, text);
@@ -337,7 +338,9 @@ bool TrainingCheckpoints::finish(std::int64_t step) {
 
 bool TrainingCheckpoints::quiet_within(std::chrono::duration<double> limit) {
   const bool is_written = disk_writer_.quiet_within(limit);
-  return disk_.quiet_within(limit) && is_written;
+  const bool is_quiet = disk_.quiet_within(limit);
+  deleted_.record(parts_.audit);
+  return is_quiet && is_written;
 }
 
 SnapshotMemory TrainingCheckpoints::snapshots() const {
@@ -347,6 +350,7 @@ SnapshotMemory TrainingCheckpoints::snapshots() const {
 }
 
 void TrainingCheckpoints::note_disk(const std::optional<SaveOutcome>& outcome) {
+  deleted_.record(parts_.audit);
   if (!outcome) {
     return;
   }

@@ -21,6 +21,7 @@
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/saving/checkpoint_provenance.h"
+#include "src/train/saving/deleted_steps.h"
 #include "src/train/saving/host_mirror.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/saving/saving_policy.h"
@@ -95,7 +96,7 @@ class TrainingCheckpoints {
     CheckpointWriter writer;
   };
 
-  DiskOptions disk_options() const;
+  DiskOptions disk_options();
   ResumeOptions resume_options(std::optional<std::int64_t> only) const;
   std::vector<TensorBlock> blocks_to_save() const;
   HostMirror::Copy copy_to_host();
@@ -115,6 +116,7 @@ class TrainingCheckpoints {
   ResumeCheck check_;
   HostMirror mirror_;  // outlives the writers, which read its memory in the background
   std::unique_ptr<CheckpointProvenance> provenance_;  // on rank 0, if there is an origin
+  DeletedSteps deleted_;  // outlives the target, which adds to it in the background
   DiskTarget disk_;
   CheckpointWriter disk_writer_;
   NodeMap nodes_;
