@@ -12,6 +12,7 @@
 //                     to and from while the host computes
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "src/device/pool.h"
@@ -78,9 +79,10 @@ class DeviceContext {
       make(as<T>(view));
       return;
     }
-    std::vector<T> elements(static_cast<std::size_t>(view.count));
-    make(elements.data());
-    stream_.copy(view, {elements.data(), view.count, dtype_of<T>()});
+    // Not cleared first, so that the threads of `make` share the work of mapping its pages.
+    const auto elements = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(view.count));
+    make(elements.get());
+    stream_.copy(view, {elements.get(), view.count, dtype_of<T>()});
     stream_.synchronize();
   }
 
