@@ -6,12 +6,14 @@ import random
 import re
 import statistics
 import subprocess
+import time
 
 WORDS = "the sea was calm and a trireme of three banks left its harbour before dawn".split()
 # A GPU adds in another order. In bf16, rounding makes runs drift apart as they learn, so that only
 # the first steps are compared one by one, and later ones by their mean.
 TOLERANCE = {"fp32": 1e-3, "bf16": 1e-2}
 COMPARED = 50
+SPEED_STEPS = 30
 MODEL = {"model.family": "gpt2", "model.layers": 4, "model.hidden": 128, "model.heads": 4,
          "model.ffn": 512,
          "model.context": 128, "model.vocab": 257, "data.sequence": 128, "train.global_batch": 8,
@@ -155,8 +157,8 @@ def parts(options):
 
 
 def speed_keys(options, folder, keys, micro_batch, global_batch):
-    """Returns a training run's arguments for speed: 30 steps in bf16 at T 1024."""
-    all_keys = {"train.precision": "bf16", "data.sequence": 1024, "train.steps": 30,
+    """Returns a training run's arguments for speed: SPEED_STEPS steps in bf16 at T 1024."""
+    all_keys = {"train.precision": "bf16", "data.sequence": 1024, "train.steps": SPEED_STEPS,
                 "train.global_batch": global_batch, "train.micro_batch": micro_batch,
                 "train.device": "cuda", "checkpoint.every": 0, "train.log_every": 1,
                 "data.train": options.out / "data", "run.dir": folder, **keys}
@@ -164,14 +166,31 @@ def speed_keys(options, folder, keys, micro_batch, global_batch):
 
 
 def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=()):
-    """Returns the median rate after the first steps. prefix: how ranks are started, if several."""
+    """Returns the median rate after the first steps. prefix: how ranks are started, if several. A
+    single rank is ended after its last step, because a large model takes long to save."""
     folder = options.out / name
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
                *speed_keys(options, folder, keys, micro_batch, global_batch)]
-    subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                   errors="replace", timeout=limit, check=True)
-    lines = lines_of(folder / "metrics.jsonl")
-    return statistics.median(line["tokens_per_s"] for line in lines[10:])
+    metrics = folder / "metrics.jsonl"
+    begun = time.monotonic()
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        try:
+            while process.poll() is None and (prefix or count_lines(metrics) < SPEED_STEPS):
+                if time.monotonic() - begun > limit:
+                    raise subprocess.TimeoutExpired(command, limit)
+                time.sleep(0.1)
+        finally:
+            is_over = process.poll() is not None
+            process.kill()
+        if is_over and process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, command,
+                                                stderr=process.stderr.read())
+    return statistics.median(line["tokens_per_s"] for line in lines_of(metrics)[10:])
+
+
+def count_lines(path):
+    return path.read_text().count("\n") if path.exists() else 0
 
 
 def flops_per_token(options, keys):
