@@ -117,8 +117,8 @@ BOUNDS = [
     Mutation(
         "attention_lse_bound", "bound of the queries' statistics",
         f"{CUDA}/attention_backward.cu",
-        "      tiles.lse(turn)[i] = i < left ? p.lse[at] * kLog2E : INFINITY;  // makes weights 0\n",
-        "      tiles.lse(turn)[i] = p.lse[at] * kLog2E;\n", "Attention.AgreesAtTheEdgesOfBlocks"),
+        "i < left ? p.lse[at] * kLog2E : INFINITY;", "p.lse[at] * kLog2E;",
+        "Attention.AgreesAtTheEdgesOfBlocks"),
     Mutation(
         "product_part_place", "place of each part of a long sum", f"{CUDA}/product_plan.cc",
         "b_.repeat(kind.parts, kind.k * kind.row_of_b());", "b_.repeat(kind.parts, 0);",

@@ -88,6 +88,8 @@ SIGNATURE(cublasStatus_t, cublasLtMatmulDescSetAttribute,
           (cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void*, std::size_t));
 SIGNATURE(cublasStatus_t, cublasLtMatrixLayoutCreate,
           (cublasLtMatrixLayout_t*, cudaDataType, std::uint64_t, std::uint64_t, std::int64_t));
+SIGNATURE(cublasStatus_t, cublasLtMatrixLayoutSetAttribute,
+          (cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*, std::size_t));
 SIGNATURE(cublasStatus_t, cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t));
 SIGNATURE(cublasStatus_t, cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t*));
 SIGNATURE(cublasStatus_t, cublasLtMatmulPreferenceDestroy, (cublasLtMatmulPreference_t));
@@ -256,6 +258,8 @@ VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7);
 VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8);
 VALUE(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 3);
 VALUE(CUBLASLT_REDUCTION_SCHEME_NONE, 0);
+VALUE(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 5);
+VALUE(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 6);
 VALUE(CUBLASLT_ALGO_CONFIG_ID, 0);
 VALUE(CUBLASLT_ALGO_CONFIG_TILE_ID, 1);
 VALUE(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2);
