@@ -18,7 +18,7 @@ RUNS = {
     "step": [(2, ["--model", "tiny-gpt2", "--sequence", 32, "--rounds", 2])],
     "pipeline": [(2, ["--forward-ms", 1, "--input-ms", 1, "--weight-ms", 1, "--micro-batches", 2,
                       "--rounds", 2])],
-    "loader": [(0, ["--rounds", 1]),
+    "loader": [(0, ["--rounds", 1]), (0, ["--rounds", 1, "--encrypt"]),
                (2, ["--emulate", "cosmoflow", "--dir", "/tmp", "--steps", 3, "--scale", 0.01,
                     "--data-bytes", "1M"])],
     "ckpt": [(0, ["--bytes", "2M", "--rounds", 1, "--memory", "/dev/shm",
