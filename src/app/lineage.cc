@@ -9,6 +9,7 @@
 #include "io/checkpoint/store.h"
 #include "io/data/dataset_manifest.h"
 #include "src/app/lineage_walk.h"
+#include "src/evidence/digest_list.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -179,13 +180,13 @@ ExitCode Lineage::code() const {
 Lineage walk_lineage(const fs::path& what, LineageOptions options) {
   const fs::path folder = plain_path(what);
   LineageWalk walk(std::move(options));
-  if (fs::is_regular_file(folder)) {
+  if (fs::is_regular_file(folder) && may_be_digest_list(folder)) {
     walk.digest_list(folder);
     return std::move(walk.lineage);
   }
   if (!fs::is_directory(folder)) {
     throw NotFound(
-        fmt::format("{} is neither a folder nor a file: name a run, a checkpoint, a "
+        fmt::format("{} is neither a folder nor a list: name a run, a checkpoint, a "
                     "folder of checkpoints, a dataset or a list of digests",
                     what.string()));
   }

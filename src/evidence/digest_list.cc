@@ -74,6 +74,15 @@ std::vector<ListedFile> parse_digest_list(std::string_view text, const std::stri
   return files;
 }
 
+bool may_be_digest_list(const std::filesystem::path& path) {
+  if (std::filesystem::exists(signature_of(path))) {
+    return true;
+  }
+  std::string start(static_cast<std::size_t>(kListedDigits), '\0');
+  const std::int64_t bytes = File::open_to_read(path).read_at(0, start.data(), std::ssize(start));
+  return bytes == std::ssize(start) && is_digest(start);
+}
+
 void sign_digest_list(const std::filesystem::path& path, const SigningKey& key) {
   const std::string text = read_file(path, kMostListBytes);
   parse_digest_list(text, path.string());  // refuses all else, which could be meant to be believed

@@ -30,6 +30,9 @@ struct ListedFile {
 // folder, with a character that does not print, or that stands twice; another line end; no line.
 std::vector<ListedFile> parse_digest_list(std::string_view text, const std::string& origin);
 
+// Returns whether the file is signed as a list, or begins as one.
+bool may_be_digest_list(const std::filesystem::path& path);
+
 // Reads the list at the path and writes its signature beside it.
 void sign_digest_list(const std::filesystem::path& path, const SigningKey& key);
 

@@ -20,7 +20,7 @@ train: {steps: 4, global_batch: 4, micro_batch: 1, precision: fp32, log_every: 1
 optimizer: {lr: 0.001, schedule: {warmup: 1}}
 checkpoint: {every: 2}
 run: {dir: %s}
-encryption: {keys: [file:%s]}
+encryption: {keys: [file:%s], accept_plain_data: true}
 """
 
 

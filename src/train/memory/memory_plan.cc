@@ -23,10 +23,10 @@ namespace {
 constexpr std::int64_t kLaterProgramBytes = std::int64_t{24} << 20;
 // Buffers for reading a checkpoint back after it was written.
 constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
-// Elements of the products with which a start measures the rate of its devices
+// The sides of the products with which a start measures the rate of its devices
 // (running_ceiling.h).
-constexpr std::int64_t kCeilingElements = 3 * std::int64_t{4096} * 4096;
-constexpr std::int64_t kSimulatedCeilingElements = 3 * std::int64_t{1024} * 1024;
+constexpr std::int64_t kCeilingSide = 4096;
+constexpr std::int64_t kSimulatedCeilingSide = 1024;
 // What CUDA, cuBLASLt and NCCL take of a GPU for their code and data once a run uses them: 0.95 to
 // 1.03 GB with CUDA 13.0 on an H200 (docs/gpu.md).
 constexpr std::int64_t kLibraryBytes = std::int64_t{1000} << 20;
@@ -153,10 +153,11 @@ MemoryPlan plan_device(const RunConfig& config, const Layout& layout, int rank) 
   // Algorithms are chosen and rates measured before anything is trained, which then takes this
   // memory.
   const std::int64_t element_bytes = size_of(config.compute_dtype());
-  const std::int64_t choices = cuda_choice_bytes(longest_sum(config), element_bytes);
   const bool is_simulated = cuda::back_end() == cuda::BackEnd::simulated;
-  const std::int64_t ceiling =
-      (is_simulated ? kSimulatedCeilingElements : kCeilingElements) * element_bytes;
+  const std::int64_t side = is_simulated ? kSimulatedCeilingSide : kCeilingSide;
+  const std::int64_t choices =
+      cuda_choice_bytes(std::max(longest_sum(config), side), element_bytes);
+  const std::int64_t ceiling = 3 * side * side * element_bytes;
   const int tensor_ranks = layout.grid.tp();
   plan.program =
       cuda_workspace_bytes(fp8_bytes(config, tensor_ranks), attention_bytes(config, tensor_ranks)) +

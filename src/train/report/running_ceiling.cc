@@ -17,6 +17,10 @@ constexpr double kFirstSeconds = 0.05;  // at every start, including one after a
 constexpr int kLaterRounds = 2;
 constexpr double kShareOfTime = 1e-3;
 
+std::int64_t most_size_on_device() {
+  return cuda::back_end() == cuda::BackEnd::simulated ? kLeastSize : kMostSizeOnGpu;
+}
+
 }  // namespace
 
 RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator& world)
@@ -24,11 +28,9 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
   // Slow kernels, such as the reference, take smaller products. The rate of a simulated device
   // means nothing: it always takes the smallest, so that the memory it uses does not depend on its
   // speed.
-  const bool is_simulated =
-      !context.device().is_host() && cuda::back_end() == cuda::BackEnd::simulated;
-  const std::int64_t most = context.device().is_host() ? kMostSize : kMostSizeOnGpu;
+  const std::int64_t most = context.device().is_host() ? kMostSize : most_size_on_device();
   sample(1);
-  while (!is_simulated && size_ < most && seconds_of(2 * size_) < kMostSeconds) {
+  while (size_ < most && seconds_of(2 * size_) < kMostSeconds) {
     size_ *= 2;
     sample(1);
   }
@@ -38,7 +40,7 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
 
 std::vector<Matmul> RunningCeiling::products(DType dtype) {
   std::vector<Matmul> products;
-  for (std::int64_t size = kLeastSize; size <= kMostSizeOnGpu; size *= 2) {
+  for (std::int64_t size = kLeastSize; size <= most_size_on_device(); size *= 2) {
     Matmul product;
     product.m = product.n = product.k = size;
     product.a.dtype = product.b.dtype = product.c.dtype = dtype;
