@@ -349,10 +349,8 @@ void backward_of(Stream& stream, const NormBackward& p) {
   constexpr int kCount = kPerAccess<T>;
   const auto row_bytes = p.channels * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t width = p.mean.empty() ? p.channels : 2 * p.channels;
-  const std::int64_t most_parts =
-      std::clamp<std::int64_t>(kMostPartElements / width, 1, kMostParts);
-  const std::int64_t rows_per_block =
-      std::max<std::int64_t>(1, (p.rows + most_parts - 1) / most_parts);
+  const auto most = std::clamp<std::int64_t>(kMostPartElements / width, 1, kMostParts);
+  const std::int64_t rows_per_block = std::max<std::int64_t>(1, (p.rows + most - 1) / most);
   const std::int64_t parts =
       std::max<std::int64_t>(1, (p.rows + rows_per_block - 1) / rows_per_block);
   const std::int64_t padded = (p.channels + kCount - 1) / kCount * kCount;
@@ -375,16 +373,14 @@ void backward_of(Stream& stream, const NormBackward& p) {
     const auto holders = static_cast<unsigned>((p.channels / kCount + kWarp - 1) / kWarp * kWarp);
     launch(norm_backward_held_kernel<T>, dim3(static_cast<unsigned>(parts)), dim3(holders), 0,
            cuda_stream(stream), arguments);
-    sum_of_rows(cuda_stream(stream), sums, parts, width, device_pointer<float>(p.dweight),
-                p.channels, device_pointer<float>(p.dbias));
-    return;
+  } else {
+    by_bool(wide, [&](auto is_wide) {
+      const auto kernel = norm_backward_kernel<T, decltype(is_wide)::value>;
+      permit_shared(kernel, shared);
+      launch(kernel, dim3(static_cast<unsigned>(parts)), dim3(row_threads(p.channels, kCount)),
+             shared, cuda_stream(stream), arguments);
+    });
   }
-  by_bool(wide, [&](auto is_wide) {
-    const auto kernel = norm_backward_kernel<T, decltype(is_wide)::value>;
-    permit_shared(kernel, shared);
-    launch(kernel, dim3(static_cast<unsigned>(parts)), dim3(row_threads(p.channels, kCount)),
-           shared, cuda_stream(stream), arguments);
-  });
   sum_of_rows(cuda_stream(stream), sums, parts, width, device_pointer<float>(p.dweight), p.channels,
               device_pointer<float>(p.dbias));
 }
