@@ -1,5 +1,8 @@
 // Matrix products by cuBLASLt. What the library does not offer for a shape or type as an epilogue
 // is done by a kernel after the product, at the price of rounding the product to C's type first.
+#include <fmt/format.h>
+
+#include "src/base/error.h"
 #include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/cudnn_entries.h"
 #include "src/kernels/cuda/entries.h"
@@ -29,6 +32,15 @@ Matmul without_epilogue(const Matmul& p) {
   return plain;
 }
 
+[[noreturn]] void throw_no_algorithm(const Matmul& p) {
+  throw DeviceError(
+      fmt::format("cuBLASLt {} has no algorithm that runs on device {} for the product {}: check "
+                  "the device with 'trireme health', and use another version of the library if "
+                  "that finds nothing",
+                  cublasLtGetVersion(), p.c.device.index,
+                  describe(kind_of(p, p.c.device.index, false, false))));
+}
+
 // Lets the library do as much of a product as it can, and returns the rest. attempt: takes a
 // product, whether to include its bias, and whether to include its epilogue; returns whether the
 // library can do that.
@@ -43,8 +55,9 @@ Remainder divide(const Matmul& p, Attempt attempt) {
   if (attempt(plain, true, false)) {
     return {.bias = false, .epilogue = p.epilogue};
   }
-  check(!p.bias.empty() && attempt(plain, false, false),
-        "cuBLASLt has an algorithm for every product");
+  if (p.bias.empty() || !attempt(plain, false, false)) {
+    throw_no_algorithm(plain);
+  }
   return {.bias = true, .epilogue = p.epilogue};
 }
 
