@@ -1,5 +1,5 @@
 // SiteProfile describes a cluster for job scripts. It is read from a YAML file such as those of
-// configs/cluster/. Plain values.
+// configs/site/. Plain values.
 #pragma once
 
 #include <filesystem>

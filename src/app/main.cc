@@ -30,7 +30,7 @@
 #include "src/app/keys_command.h"
 #include "src/app/launch/launch_command.h"
 #include "src/app/launch/status_command.h"
-#include "src/app/plan_command.h"
+#include "src/app/plan/plan_command.h"
 #include "src/app/plot_command.h"
 #include "src/app/report_page_command.h"
 #include "src/app/site/completion_command.h"
@@ -82,7 +82,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_accept_command(cli, context.exit_code);
   add_archive_command(cli);
   add_config_command(cli, context);
-  add_plan_command(cli);
+  add_plan_command(cli, context.exit_code);
   add_plot_command(cli);
   add_report_page_command(cli);
   add_export_command(cli);

@@ -37,7 +37,8 @@ class Commands(unittest.TestCase):
                       ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
-                      ["config", "show"], ["plan"], ["trace", "summary"], ["slurm", "render"],
+                      ["config", "show"], ["plan"], ["plan", "schedule"], ["plan", "cluster"],
+                      ["trace", "summary"], ["slurm", "render"],
                       ["slurm", "submit"], ["doctor"], ["health"], ["man"],
                       ["audit", "keygen"], ["audit", "show"], ["audit", "verify"], ["verify"]]:
             with self.subTest(words):
@@ -253,7 +254,7 @@ class Commands(unittest.TestCase):
             with self.subTest(schedule):
                 file = self.folder / f"{schedule}.svg"
                 plan = strict_json(harness.must(harness.run(
-                    "plan", "--schedule", schedule, "--stages", 4, "--chunks", chunks,
+                    "plan", "schedule", "--schedule", schedule, "--stages", 4, "--chunks", chunks,
                     "--micro-batches", 8, "--tied", "--schedule-svg", file, "--json")).stdout)
                 self.assertEqual(len(plan["by_stage"]), 4)
                 svg = xml.etree.ElementTree.parse(file).getroot()

@@ -16,7 +16,7 @@ from launch_harness import SHM, Launch, eventually, processes
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, reason_to_skip  # noqa: E402
 
-TEST_CLUSTER = harness.SOURCE / "configs/cluster/test.yaml"
+TEST_CLUSTER = harness.SOURCE / "configs/site/test.yaml"
 PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
 SLOW = "step.forward:*:*:sleep=0.05"
 

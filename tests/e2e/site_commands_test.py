@@ -9,7 +9,7 @@ import unittest
 
 import harness
 
-CLUSTERS = harness.SOURCE / "configs/cluster"
+CLUSTERS = harness.SOURCE / "configs/site"
 
 
 class Doctor(unittest.TestCase):

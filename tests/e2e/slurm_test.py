@@ -17,7 +17,7 @@ from launch_harness import eventually
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, alive, descendants, reason_to_skip  # noqa: E402
 
-TEST_CLUSTER = harness.SOURCE / "configs/cluster/test.yaml"
+TEST_CLUSTER = harness.SOURCE / "configs/site/test.yaml"
 PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
 
 

@@ -115,8 +115,10 @@ def texts():
     put("fault_plan_fuzz", "lines", "step.end:0:3:kill,file.sync:1:1:errno=EIO")
     put("host_list_fuzz", "ranges", "n[1-3,7],gpu[08-11]x,login")
     put("host_list_fuzz", "time", "1-02:03:04")
-    put("site_profile_fuzz", "cpu", (SOURCE / "configs/cluster/cpu.yaml").read_text())
-    put("site_profile_fuzz", "gpu", (SOURCE / "configs/cluster/gpu.yaml").read_text())
+    put("site_profile_fuzz", "cpu", (SOURCE / "configs/site/cpu.yaml").read_text())
+    put("site_profile_fuzz", "gpu", (SOURCE / "configs/site/gpu.yaml").read_text())
+    put("cluster_fuzz", "test", (SOURCE / "configs/cluster/test.yaml").read_text())
+    put("cluster_fuzz", "cpu", (SOURCE / "configs/cluster/cpu-genoa.yaml").read_text())
     put("slurm_texts_fuzz", "topology",
         "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
         "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[0-1]\n"

@@ -92,13 +92,14 @@ ROOMS = {
     "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
+    "src/plan": RUN + ["src/train/run"],
     "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/app/command",
-                               "benchmarks", "src/study", "src/report"],
+                               "benchmarks", "src/study", "src/plan", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
                                          "src/kernels/mirrored", "src/keys", "src/report",
                                          "src/train", "src/app", "src/app/command", "src/app/sbom",
                                          "benchmarks",
-                                         "src/study"],
+                                         "src/study", "src/plan"],
 }
 
 # Headers of other libraries, and the only places that may name them.

@@ -148,7 +148,7 @@ void add_options(CommandLine& command, SlurmOptions& options) {
                      "Configuration keys to override, as in train.steps=100");
   command
       .add_option("--cluster", options.cluster,
-                  "The site's profile: a file like those in configs/cluster/")
+                  "The site's profile: a file like those in configs/site/")
       .required()
       .type_name("FILE");
   command.add_option("--nodes", options.nodes, "Nodes that train").check(integer_within(1, 100000));

@@ -23,7 +23,7 @@ using ::testing::Not;
 const std::filesystem::path kSource = TRIREME_SOURCE_DIR;
 
 SiteProfile site(const std::string& name) {
-  return load_site_profile(kSource / "configs/cluster" / (name + ".yaml"));
+  return load_site_profile(kSource / "configs/site" / (name + ".yaml"));
 }
 
 JobRequest a_run() {
@@ -161,7 +161,7 @@ TEST(JobScript, Arrays) {
 }
 
 TEST(JobScript, EveryProfileGivesACleanScript) {
-  for (const auto& entry : std::filesystem::directory_iterator(kSource / "configs/cluster")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "configs/site")) {
     expect_clean(render_job(load_site_profile(entry.path()), a_run()));
   }
 }

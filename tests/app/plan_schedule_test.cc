@@ -1,9 +1,8 @@
-#include "src/app/plan_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/plan/plan_command.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/support/message_of.h"
@@ -15,10 +14,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string plan(std::vector<std::string> arguments) {
+std::string plan_schedule(std::vector<std::string> arguments) {
   CommandLine app("", "trireme");
-  add_plan_command(app);
-  arguments.insert(arguments.begin(), "plan");
+  int exit_code = 0;
+  add_plan_command(app, exit_code);
+  arguments.insert(arguments.begin(), {"plan", "schedule"});
   testing::internal::CaptureStdout();
   try {
     app.parse(arguments);
@@ -29,18 +29,18 @@ std::string plan(std::vector<std::string> arguments) {
   return testing::internal::GetCapturedStdout();
 }
 
-TEST(PlanCommand, PrintsTheBubbleAndThePeak) {
-  const std::string table = plan({"--stages", "4", "--micro-batches", "8"});
+TEST(PlanSchedule, PrintsTheBubbleAndThePeak) {
+  const std::string table = plan_schedule({"--stages", "4", "--micro-batches", "8"});
   EXPECT_THAT(table,
               AllOf(HasSubstr("1f1b: 4 stages, 8 micro-batches\n"),
                     HasSubstr("total time 33; bubble 27.3 % of the time, 37.5 % of the work\n"),
                     HasSubstr("\n    0         24          9    27.3            4\n")));
 }
 
-TEST(PlanCommand, TheSameAsJson) {
-  const auto parsed =
-      nlohmann::json::parse(plan({"--schedule", "interleaved", "--stages", "2", "--chunks", "2",
-                                  "--micro-batches", "4", "--tied", "--tie", "0", "--json"}));
+TEST(PlanSchedule, TheSameAsJson) {
+  const auto parsed = nlohmann::json::parse(
+      plan_schedule({"--schedule", "interleaved", "--stages", "2", "--chunks", "2",
+                     "--micro-batches", "4", "--tied", "--tie", "0", "--json"}));
   EXPECT_EQ(parsed["schema"], 1);
   EXPECT_EQ(parsed["schedule"], "interleaved");
   EXPECT_EQ(parsed["tied"], true);
@@ -51,22 +51,23 @@ TEST(PlanCommand, TheSameAsJson) {
   EXPECT_EQ(parsed["by_stage"][1]["idle"], 1.5);
 }
 
-TEST(PlanCommand, DrawsEverySchedule) {
+TEST(PlanSchedule, DrawsEverySchedule) {
   const TempFolder folder;
   for (const char* schedule : {"gpipe", "1f1b", "zero_bubble", "interleaved"}) {
     const std::string out = (folder.path() / "schedule.svg").string();
-    plan({"--schedule", schedule, "--chunks", std::string(schedule) == "interleaved" ? "2" : "1",
-          "--schedule-svg", out, "--tied"});
+    plan_schedule({"--schedule", schedule, "--chunks",
+                   std::string(schedule) == "interleaved" ? "2" : "1", "--schedule-svg", out,
+                   "--tied"});
     EXPECT_THAT(read_file(out),
                 AllOf(HasSubstr(std::string(">") + schedule + ": 4 stages, 8 micro-batches"),
                       HasSubstr("tied embeddings<"), HasSubstr("bubble: ")));
   }
 }
 
-TEST(PlanCommand, RefusesWhatItCannotSimulate) {
+TEST(PlanSchedule, RefusesWhatItCannotSimulate) {
   const TempFolder folder;
   const auto refused = [](const std::vector<std::string>& arguments) {
-    return message_of<ConfigError>([&] { plan(arguments); });
+    return message_of<ConfigError>([&] { plan_schedule(arguments); });
   };
   EXPECT_THAT(refused({"--schedule", "2f2b"}), HasSubstr("is not one of gpipe, 1f1b"));
   EXPECT_THAT(refused({"--chunks", "2"}),
@@ -82,9 +83,9 @@ TEST(PlanCommand, RefusesWhatItCannotSimulate) {
     EXPECT_THAT(refused({"--forward", wrong}), HasSubstr("--forward")) << wrong;
   }
   EXPECT_THAT(refused({"--transfer", "-0.5"}), HasSubstr("--transfer -0.5"));
-  EXPECT_THROW(plan({"--stages", "0"}), UsageError);
-  EXPECT_THROW(plan({"--stages", "99999999999"}), UsageError);
-  EXPECT_THROW(plan({"--forward", "fast"}), UsageError);
+  EXPECT_THROW(plan_schedule({"--stages", "0"}), UsageError);
+  EXPECT_THROW(plan_schedule({"--stages", "99999999999"}), UsageError);
+  EXPECT_THROW(plan_schedule({"--forward", "fast"}), UsageError);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

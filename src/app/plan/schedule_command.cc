@@ -1,5 +1,3 @@
-#include "src/app/plan_command.h"
-
 #include <filesystem>
 #include <memory>
 
@@ -9,6 +7,7 @@
 
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/plan/plan_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/parallel/pipeline/schedule_drawing.h"
@@ -22,7 +21,7 @@ constexpr double kMostTime = 1e6;
 
 // Holds the arguments as typed. Times may be in any unit; they are those of one micro-batch in all
 // chunks of a stage.
-struct PlanOptions {
+struct ScheduleOptions {
   std::string schedule = "1f1b";
   PipelineShape shape{4, 1, 8, false};
   StageCosts costs;
@@ -32,19 +31,19 @@ struct PlanOptions {
   bool json = false;
 };
 
-void check_time(const char* flag, double value, bool may_be_zero) {
+void check_schedule_time(const char* flag, double value, bool may_be_zero) {
   if (!(value >= 1 / kMostTime || (may_be_zero && value == 0)) || !(value <= kMostTime)) {
     throw ConfigError(fmt::format("{} {}: expected a time from {}{} to {}", flag, value,
                                   may_be_zero ? "0 or " : "", 1 / kMostTime, kMostTime));
   }
 }
 
-void check_options(const PlanOptions& options) {
-  check_time("--forward", options.costs.forward, false);
-  check_time("--backward-input", options.costs.backward_input, false);
-  check_time("--backward-weight", options.costs.backward_weight, false);
-  check_time("--transfer", options.transfer, true);
-  check_time("--tie", options.tie, true);
+void check_schedule_options(const ScheduleOptions& options) {
+  check_schedule_time("--forward", options.costs.forward, false);
+  check_schedule_time("--backward-input", options.costs.backward_input, false);
+  check_schedule_time("--backward-weight", options.costs.backward_weight, false);
+  check_schedule_time("--transfer", options.transfer, true);
+  check_schedule_time("--tie", options.tie, true);
   const PipelineShape& shape = options.shape;
   const std::int64_t steps = shape.virtual_stages() * shape.micro_batches;
   const std::int64_t most = options.svg.empty() ? kMostSteps : kMostDrawn;
@@ -61,7 +60,7 @@ void check_options(const PlanOptions& options) {
   }
 }
 
-std::string title_of(const PlanOptions& options) {
+std::string schedule_title(const ScheduleOptions& options) {
   const PipelineShape& shape = options.shape;
   const auto counted = [](std::int64_t count, const char* one, const char* many) {
     return fmt::format("{} {}", count, count == 1 ? one : many);
@@ -74,9 +73,9 @@ std::string title_of(const PlanOptions& options) {
   return title;
 }
 
-void print_table(const PlanOptions& options, const PipelineSimulation& simulation) {
-  fmt::print("{}\n{:>5} {:>10} {:>10} {:>7} {:>12}\n", title_of(options), "stage", "busy", "idle",
-             "idle %", "live at most");
+void print_schedule_table(const ScheduleOptions& options, const PipelineSimulation& simulation) {
+  fmt::print("{}\n{:>5} {:>10} {:>10} {:>7} {:>12}\n", schedule_title(options), "stage", "busy",
+             "idle", "idle %", "live at most");
   for (int stage = 0; stage < options.shape.stages; ++stage) {
     const auto at = static_cast<std::size_t>(stage);
     fmt::print("{:>5} {:>10.6g} {:>10.6g} {:>7.1f} {:>12}\n", stage, simulation.busy[at],
@@ -88,7 +87,8 @@ void print_table(const PlanOptions& options, const PipelineSimulation& simulatio
              100 * simulation.bubble_of_ideal());
 }
 
-nlohmann::ordered_json to_json(const PlanOptions& options, const PipelineSimulation& simulation) {
+nlohmann::ordered_json to_json(const ScheduleOptions& options,
+                               const PipelineSimulation& simulation) {
   nlohmann::ordered_json stages = nlohmann::ordered_json::array();
   for (int stage = 0; stage < options.shape.stages; ++stage) {
     const auto at = static_cast<std::size_t>(stage);
@@ -109,8 +109,8 @@ nlohmann::ordered_json to_json(const PlanOptions& options, const PipelineSimulat
           {"by_stage", stages}};
 }
 
-void plan(const PlanOptions& options) {
-  check_options(options);
+void plan_schedule(const ScheduleOptions& options) {
+  check_schedule_options(options);
   const double chunks = options.shape.chunks;
   const StageCosts each{options.costs.forward / chunks, options.costs.backward_input / chunks,
                         options.costs.backward_weight / chunks};
@@ -120,12 +120,13 @@ void plan(const PlanOptions& options) {
   const PipelineSimulation simulation =
       simulate(make_schedules(schedule, options.shape), options.shape, costs);
   if (!options.svg.empty()) {
-    write_named_file(options.svg, to_svg(simulation, options.shape, title_of(options)));
+    write_named_file(options.svg, to_svg(simulation, options.shape, schedule_title(options)));
   }
-  options.json ? print_json(to_json(options, simulation)) : print_table(options, simulation);
+  options.json ? print_json(to_json(options, simulation))
+               : print_schedule_table(options, simulation);
 }
 
-void add_shape(CommandLine& command, PlanOptions& options) {
+void add_schedule_shape(CommandLine& command, ScheduleOptions& options) {
   command.add_option("--schedule", options.schedule, "The pipeline schedule")
       .check(one_of(pipeline_schedule_names()));
   command.add_option("--stages", options.shape.stages, "Pipeline stages of a replica")
@@ -141,7 +142,7 @@ void add_shape(CommandLine& command, PlanOptions& options) {
   command.add_flag("--tied", options.shape.tied, "Tie the output matrix to the token embedding");
 }
 
-void add_times(CommandLine& command, PlanOptions& options) {
+void add_schedule_times(CommandLine& command, ScheduleOptions& options) {
   command.add_option(
       "--forward", options.costs.forward,
       "Time of a stage for the forward pass of a micro-batch, in any unit; the other "
@@ -157,19 +158,19 @@ void add_times(CommandLine& command, PlanOptions& options) {
 
 }  // namespace
 
-void add_plan_command(CommandLine& app) {
-  CommandLine& command = app.add_command("plan", "Simulate a pipeline schedule and draw it");
-  const auto options = std::make_shared<PlanOptions>();
+void add_plan_schedule_command(CommandLine& plan) {
+  CommandLine& command = plan.add_command("schedule", "Simulate a pipeline schedule and draw it");
+  const auto options = std::make_shared<ScheduleOptions>();
   command.add_option("--schedule-svg", options->svg, "Draw the schedule as an SVG figure")
       .type_name("FILE");
-  add_shape(command, *options);
-  add_times(command, *options);
+  add_schedule_shape(command, *options);
+  add_schedule_times(command, *options);
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"
-      "  trireme plan --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"
+      "  trireme plan schedule --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"
       "    --schedule-svg interleaved.svg");
-  command.callback([options] { plan(*options); });
+  command.callback([options] { plan_schedule(*options); });
 }
 
 }  // namespace trireme

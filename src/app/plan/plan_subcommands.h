@@ -1,0 +1,11 @@
+// The commands of `trireme plan`.
+#pragma once
+
+#include "src/app/command/command_line.h"
+
+namespace trireme {
+
+void add_plan_cluster_command(CommandLine& plan);   // shows a cluster file
+void add_plan_schedule_command(CommandLine& plan);  // simulates a pipeline schedule and draws it
+
+}  // namespace trireme

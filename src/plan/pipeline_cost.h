@@ -1,0 +1,28 @@
+// The time that a pipeline needs for the micro-batches of a step. Pure functions; all times in
+// seconds.
+#pragma once
+
+#include "src/plan/step_time.h"
+
+namespace trireme {
+
+// StagePass is what the stages of a pipeline need for one micro-batch.
+struct StagePass {
+  double forward = 0;  // of a stage's blocks
+  double backward = 0;
+  double head_forward = 0;  // more on the last stage
+  double head_backward = 0;
+  double embedding_forward = 0;  // more on the first one
+  double embedding_backward = 0;
+};
+
+struct PipelineTime {
+  double total = 0;
+  double busy = 0;  // of the busiest stage
+};
+
+// balanced: the stages share the head's time equally.
+PipelineTime pipeline_time(const PlanLayout& layout, const StagePass& pass, bool balanced,
+                           BubbleMethod method);
+
+}  // namespace trireme

@@ -1,0 +1,265 @@
+#include "src/plan/published_runs.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/base/printable.h"
+#include "src/base/shortened.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kMostRows = 100'000;
+constexpr std::size_t kMostColumns = 200;
+constexpr double kMostInteger = 1e9;
+
+[[noreturn]] void fail(const std::string& origin, int line, const std::string& what) {
+  throw DataError(fmt::format("{}:{}: {}", origin, line, what));
+}
+
+std::string shown(std::string_view text) { return printable(shortened(std::string(text))); }
+
+// CsvReader reads records of RFC 4180: fields in quotes may hold commas, line ends and "".
+class CsvReader {
+ public:
+  CsvReader(std::string_view text, const std::string& origin) : text_(text), origin_(origin) {}
+
+  bool at_end() const { return at_ >= text_.size(); }
+  int line() const { return line_; }
+
+  std::vector<std::string> record() {
+    std::vector<std::string> fields(1);
+    const int start = line_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '"') {
+        quoted(fields.back(), start);
+      } else if (c == ',') {
+        fields.emplace_back();
+        if (fields.size() > kMostColumns) {
+          fail(origin_, start, fmt::format("more than {} fields", kMostColumns));
+        }
+      } else if (c == '\n') {
+        ++at_;
+        ++line_;
+        break;
+      } else if (c != '\r') {
+        fields.back() += c;
+      }
+    }
+    return fields;
+  }
+
+ private:
+  // Reads from the opening quote to the closing one, where the loop of record() goes on.
+  void quoted(std::string& field, int start) {
+    for (++at_; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '"') {
+        if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') {
+          return;
+        }
+        ++at_;
+      }
+      line_ += c == '\n' ? 1 : 0;
+      field += c;
+    }
+    fail(origin_, start, "a quoted field does not end");
+  }
+
+  std::string_view text_;
+  const std::string& origin_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+// Row is a record with the names of its columns.
+class Row {
+ public:
+  Row(const std::map<std::string, std::size_t>& columns, std::vector<std::string> fields,
+      const std::string& origin, int line)
+      : columns_(columns), fields_(std::move(fields)), origin_(origin), line_(line) {}
+
+  const std::string& text(const std::string& column) const { return fields_[columns_.at(column)]; }
+  // Returns a number that is not negative; 0 for an empty field.
+  double number(const std::string& column) const {
+    const std::string& field = text(column);
+    if (field.empty()) {
+      return 0;
+    }
+    double value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value) ||
+        value < 0 || value > 1e15) {
+      fail(origin_, line_, fmt::format("{}: '{}' is not a number", column, shown(field)));
+    }
+    return value;
+  }
+  std::int64_t integer(const std::string& column, std::int64_t if_empty) const {
+    const double value = number(column);
+    if (value != std::floor(value) || value > kMostInteger) {
+      fail(origin_, line_,
+           fmt::format("{}: '{}' is not an integer up to 10^9", column, shown(text(column))));
+    }
+    return text(column).empty() ? if_empty : static_cast<std::int64_t>(value);
+  }
+  int line() const { return line_; }
+
+ private:
+  const std::map<std::string, std::size_t>& columns_;
+  std::vector<std::string> fields_;
+  const std::string& origin_;
+  int line_;
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return lower(text).find(part) != std::string::npos;
+}
+
+int zero_of(const std::string& text) {
+  if (has(text, "fsdp") || text == "3") {
+    return 3;
+  }
+  return text == "1" ? 1 : text == "2" ? 2 : 0;
+}
+
+PlanModel model_of(const Row& row) {
+  PlanModel model;
+  model.layers = row.integer("layers", 0);
+  model.hidden = row.integer("hidden", 0);
+  model.heads = row.integer("heads", 0);
+  model.kv_heads = row.integer("kv_heads", model.heads);
+  model.ffn = row.integer("ffn", 0);
+  model.vocab = row.integer("vocab", 0);
+  model.sequence = row.integer("seq_len", 0);
+  model.head_dim = model.heads > 0 ? model.hidden / model.heads : 0;
+  model.gated = has(row.text("model"), "llama");
+  model.tied = !model.gated;
+  return model;
+}
+
+PlanLayout layout_of(const Row& row) {
+  PlanLayout layout;
+  layout.dp = row.integer("dp", 1);
+  layout.tp = row.integer("tp", 1);
+  layout.pp = row.integer("pp", 1);
+  layout.virtual_stages = std::max<std::int64_t>(1, row.integer("vpp", 1));
+  layout.micro_batch = row.integer("mbs", 0);
+  layout.zero = zero_of(row.text("zero"));
+  layout.recompute = row.text("recompute").starts_with("full")        ? PlanRecompute::full
+                     : row.text("recompute").starts_with("selective") ? PlanRecompute::selective
+                                                                      : PlanRecompute::none;
+  layout.sequence_parallel = row.text("seq_par") == "1";
+  layout.schedule = layout.pp > 1 && layout.virtual_stages > 1 ? PipelineSchedule::interleaved
+                                                               : PipelineSchedule::one_f_one_b;
+  return layout;
+}
+
+// Returns why a configuration of this program cannot express the run.
+std::string fault_of(const Row& row, const PublishedRun& run) {
+  const PlanModel& m = run.model;
+  if (has(run.model_name, "mamba")) {
+    return "not a transformer";
+  }
+  if (m.layers == 0 || m.hidden == 0 || m.heads == 0 || m.ffn == 0 || m.vocab == 0 ||
+      m.sequence == 0 || m.head_dim == 0 || m.kv_heads == 0) {
+    return "the model's shape is not published";
+  }
+  if (row.integer("cp", 1) > 1 || row.integer("ep", 1) > 1) {
+    return "context or expert parallelism";
+  }
+  if (run.seconds <= 0) {
+    return "no step time";
+  }
+  const PlanLayout& l = run.layout;
+  const std::int64_t batch = row.integer("gbs", 0);
+  if (l.micro_batch == 0 || batch == 0 || l.dp == 0 || l.tp == 0 || l.pp == 0) {
+    return "no micro-batch or layout";
+  }
+  if (batch < l.dp * l.micro_batch) {
+    return "the global batch is smaller than dp micro-batches";
+  }
+  if (has(row.text("precision"), "fp4")) {
+    return "precision";
+  }
+  return setting_of(run).cluster.empty() ? "no cluster file for its GPUs" : "";
+}
+
+PublishedRun run_of(const Row& row) {
+  PublishedRun run;
+  run.line = row.line();
+  run.source = row.text("source_id");
+  run.model_name = row.text("model");
+  run.gpu_type = row.text("gpu_type");
+  run.gpus = row.integer("gpus", 0);
+  run.seconds = row.number("iter_time_s");
+  run.memory_gib = row.number("mem_gb");
+  run.model = model_of(row);
+  run.layout = layout_of(row);
+  run.precision = has(row.text("precision"), "fp8") ? PlanPrecision::fp8 : PlanPrecision::bf16;
+  run.why_not = fault_of(row, run);
+  if (run.why_not.empty()) {
+    const std::int64_t unit = run.layout.dp * run.layout.micro_batch;
+    run.layout.micro_batches = row.integer("gbs", 0) / unit;
+    run.model.dropout =
+        run.source == "sc21_t1" || run.source == "vtrain_multi" || run.source == "bigscience_a100";
+    const bool megatron = run.source == "mbridge" || run.source == "dgxc_2025";
+    run.layout.sequence_parallel = run.layout.tp > 1 && (run.layout.sequence_parallel || megatron);
+  }
+  return run;
+}
+
+constexpr const char* kColumns[] = {"source_id", "model",     "hidden", "heads",       "kv_heads",
+                                    "ffn",       "layers",    "vocab",  "seq_len",     "tp",
+                                    "cp",        "pp",        "vpp",    "dp",          "ep",
+                                    "zero",      "recompute", "gpus",   "seq_par",     "gpu_type",
+                                    "precision", "gbs",       "mbs",    "iter_time_s", "mem_gb"};
+
+}  // namespace
+
+std::vector<PublishedRun> parse_published_runs(std::string_view csv, const std::string& origin) {
+  CsvReader reader(csv, origin);
+  std::map<std::string, std::size_t> columns;
+  const std::vector<std::string> names = reader.record();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!columns.emplace(names[i], i).second) {
+      fail(origin, 1, fmt::format("two columns are called '{}'", shown(names[i])));
+    }
+  }
+  for (const char* column : kColumns) {
+    if (!columns.contains(column)) {
+      fail(origin, 1, fmt::format("there is no column '{}'", column));
+    }
+  }
+  std::vector<PublishedRun> runs;
+  while (!reader.at_end()) {
+    const int line = reader.line();
+    std::vector<std::string> fields = reader.record();
+    if (fields.size() == 1 && fields.front().empty()) {
+      continue;
+    }
+    if (fields.size() != names.size()) {
+      fail(origin, line,
+           fmt::format("{} fields, but the header has {}", fields.size(), names.size()));
+    }
+    if (runs.size() == kMostRows) {
+      fail(origin, line, fmt::format("more than {} runs", kMostRows));
+    }
+    runs.push_back(run_of(Row(columns, std::move(fields), origin, line)));
+  }
+  return runs;
+}
+
+}  // namespace trireme

@@ -1,0 +1,200 @@
+#include "src/plan/search.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kSimulated = 12;  // candidates whose schedules are simulated
+constexpr std::int64_t kMostVirtualStages = 8;
+constexpr std::int64_t kMostStages = 64;
+constexpr std::int64_t kMostMicroBatch = 16;
+
+std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d <= std::min(number, most); ++d) {
+    if (number % d == 0) {
+      found.push_back(d);
+    }
+  }
+  return found;
+}
+
+bool is_power_of_two(std::int64_t number) { return (number & (number - 1)) == 0; }
+
+PlanWork work_of(const PlanTask& task, const Cluster& cluster) {
+  return {task.model, cluster, task.software, task.precision};
+}
+
+std::int64_t nodes_of(const Cluster& cluster, std::int64_t ranks) {
+  return (ranks + cluster.device.per_node - 1) / cluster.device.per_node;
+}
+
+// Appends the variants of a grid: micro-batch, ZeRO, recomputation.
+void add_variants(const PlanTask& task, PlanLayout layout, std::vector<PlanLayout>& layouts) {
+  for (std::int64_t b = 1; b <= kMostMicroBatch; b *= 2) {
+    if (task.global_batch % (layout.dp * b) != 0) {
+      break;
+    }
+    layout.micro_batch = b;
+    layout.micro_batches = task.global_batch / (layout.dp * b);
+    for (const int zero : {0, 1, 2, 3}) {
+      if (zero > 0 && layout.dp == 1) {
+        break;
+      }
+      layout.zero = zero;
+      for (const auto recompute :
+           {PlanRecompute::none, PlanRecompute::selective, PlanRecompute::full}) {
+        layout.recompute = recompute;
+        if (layout_fault(task, layout).empty()) {
+          layouts.push_back(layout);
+        }
+      }
+    }
+  }
+}
+
+// Energy grows with days on equal nodes, so that only the fastest candidate on each number of nodes
+// can be on the front. The candidates are sorted.
+void mark_front(std::vector<Candidate>& candidates) {
+  std::map<std::int64_t, Candidate*> fastest;
+  for (Candidate& candidate : candidates) {
+    fastest.emplace(candidate.nodes, &candidate);
+  }
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    const Outlook& x = a.outlook;
+    const Outlook& y = b.outlook;
+    return x.days <= y.days && a.nodes <= b.nodes && x.kilowatt_hours <= y.kilowatt_hours &&
+           (x.days < y.days || a.nodes < b.nodes || x.kilowatt_hours < y.kilowatt_hours);
+  };
+  for (const auto& [nodes, one] : fastest) {
+    one->on_front = std::none_of(fastest.begin(), fastest.end(),
+                                 [&](const auto& other) { return better(*other.second, *one); });
+  }
+}
+
+void sort_by_time(std::vector<Candidate>& candidates) {
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.outlook.days < b.outlook.days; });
+}
+
+}  // namespace
+
+std::string layout_fault(const PlanTask& task, const PlanLayout& layout) {
+  const PlanModel& m = task.model;
+  const auto undivided = [&](const char* what, std::int64_t whole, const char* by,
+                             std::int64_t parts) {
+    return fmt::format("{} {} is not a multiple of {} {}", what, whole, by, parts);
+  };
+  for (const auto& [what, whole] : {std::pair("heads", m.heads), std::pair("ffn", m.ffn)}) {
+    if (whole % layout.tp != 0) {
+      return undivided(what, whole, "tp", layout.tp);
+    }
+  }
+  if (m.kv_heads % layout.tp != 0 && layout.tp % m.kv_heads != 0) {
+    return undivided("kv_heads", m.kv_heads, "tp", layout.tp);
+  }
+  if (layout.pp * layout.virtual_stages > 2 * m.layers) {
+    return fmt::format("pp {} x v {} is more than the 2 x {} halves of the model's layers",
+                       layout.pp, layout.virtual_stages, m.layers);
+  }
+  if (task.global_batch != layout.global_batch()) {
+    return undivided("global_batch", task.global_batch, "dp x micro_batch",
+                     layout.dp * layout.micro_batch);
+  }
+  if (task.powers_of_two && !is_power_of_two(layout.dp)) {
+    return fmt::format(
+        "dp {} is not a power of two, which the same bits need "
+        "(numerics.reproducibility: elastic)",
+        layout.dp);
+  }
+  try {
+    check_pipeline(layout.schedule,
+                   {static_cast<int>(layout.pp), static_cast<int>(layout.virtual_stages),
+                    layout.micro_batches, m.tied});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return layout.virtual_stages > 1 && layout.pp == 1 ? "virtual stages need pp of at least 2" : "";
+}
+
+std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster,
+                                    std::int64_t ranks) {
+  std::vector<PlanLayout> layouts;
+  for (const std::int64_t tp : divisors(ranks, cluster.device.per_node)) {
+    for (const std::int64_t pp : divisors(ranks / tp, kMostStages)) {
+      PlanLayout layout;
+      layout.tp = tp;
+      layout.pp = pp;
+      layout.dp = ranks / tp / pp;
+      layout.sequence_parallel = tp > 1 && task.model.sequence % tp == 0;
+      if (task.global_batch % layout.dp != 0) {
+        continue;
+      }
+      layout.schedule = PipelineSchedule::one_f_one_b;
+      add_variants(task, layout, layouts);
+      if (pp == 1) {
+        continue;
+      }
+      layout.schedule = PipelineSchedule::zero_bubble;
+      add_variants(task, layout, layouts);
+      layout.schedule = PipelineSchedule::interleaved;
+      for (std::int64_t v = 2; v <= kMostVirtualStages; v *= 2) {
+        layout.virtual_stages = v;
+        add_variants(task, layout, layouts);
+      }
+    }
+  }
+  return layouts;
+}
+
+Candidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
+                       BubbleMethod method) {
+  Candidate candidate;
+  candidate.layout = layout;
+  candidate.time = step_time(work_of(task, cluster), layout, method);
+  candidate.memory = rank_memory(work_of(task, cluster), layout);
+  candidate.nodes = nodes_of(cluster, layout.ranks());
+  candidate.outlook = outlook(cluster, {task.model.parameters(), candidate.time.total(), task.steps,
+                                        static_cast<double>(candidate.nodes), layout.ranks()});
+  const Outlook& o = candidate.outlook;
+  if (o.interval_seconds > 0) {
+    candidate.time.checkpoint = o.stall_seconds * candidate.time.total() / o.interval_seconds;
+  }
+  return candidate;
+}
+
+PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
+                        const std::vector<std::int64_t>& nodes) {
+  PlanResult result;
+  for (const std::int64_t each : nodes) {
+    for (const PlanLayout& layout : all_layouts(task, cluster, each * cluster.device.per_node)) {
+      ++result.tried;
+      const PlannedMemory memory = rank_memory(work_of(task, cluster), layout);
+      if (memory.total() <= static_cast<double>(cluster.device.memory)) {
+        result.candidates.push_back(candidate_of(task, cluster, layout, BubbleMethod::formula));
+      } else if (!result.nearest || memory.total() < result.nearest->memory.total()) {
+        result.nearest = candidate_of(task, cluster, layout, BubbleMethod::formula);
+      }
+    }
+  }
+  sort_by_time(result.candidates);
+  for (std::size_t i = 0; i < std::min(kSimulated, result.candidates.size()); ++i) {
+    Candidate& candidate = result.candidates[i];
+    candidate = candidate_of(task, cluster, candidate.layout, BubbleMethod::simulated);
+  }
+  sort_by_time(result.candidates);
+  mark_front(result.candidates);
+  if (!result.candidates.empty()) {
+    result.nearest.reset();
+  }
+  return result;
+}
+
+}  // namespace trireme

@@ -1,0 +1,67 @@
+// Finds all layouts of a run on a cluster, predicts and ranks them. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/plan/outlook.h"
+#include "src/plan/plan_memory.h"
+
+namespace trireme {
+
+// PlanTask is a run that has to be planned.
+struct PlanTask {
+  PlanModel model;
+  Software software;
+  PlanPrecision precision = PlanPrecision::bf16;
+  std::int64_t global_batch = 1;  // sequences
+  double steps = 0;
+  // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
+  bool powers_of_two = true;
+};
+
+struct Candidate {
+  PlanLayout layout;
+  StepTime time;
+  PlannedMemory memory;
+  Outlook outlook;
+  std::int64_t nodes = 1;
+  bool on_front = false;  // no other candidate is better in days, nodes and energy at once
+
+  bool fits(const Cluster& cluster) const {
+    return memory.total() <= static_cast<double>(cluster.device.memory);
+  }
+};
+
+struct PlanResult {
+  std::vector<Candidate> candidates;  // that fit, the fastest first
+  std::int64_t tried = 0;             // layouts that divide the model
+  std::optional<Candidate> nearest;   // the one that needs least memory, if none fits
+};
+
+// Returns why a layout cannot divide the model or the batch, with the formula, or "".
+std::string layout_fault(const PlanTask& task, const PlanLayout& layout);
+
+// Returns the layouts of so many ranks.
+std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster,
+                                    std::int64_t ranks);
+
+// nodes: numbers of nodes to try, each at most cluster.nodes. The schedules of the best candidates
+// are simulated, the others' idle times are formulas.
+PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
+                        const std::vector<std::int64_t>& nodes);
+
+// Returns the prediction for one layout.
+Candidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
+                       BubbleMethod method);
+
+// Returns warnings about shapes that products compute slowly.
+std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,
+                                        const PlanLayout& layout);
+
+// Returns what would make a run fit that fits in no layout: sentences for people.
+std::vector<std::string> advice_to_fit(const PlanTask& task, const Cluster& cluster,
+                                       const PlanResult& result, std::int64_t most_nodes);
+
+}  // namespace trireme
