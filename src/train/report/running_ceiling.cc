@@ -12,9 +12,11 @@ constexpr std::int64_t kLeastSize = 128;
 constexpr std::int64_t kMostSize = 1024;
 constexpr std::int64_t kMostSizeOnGpu = 4096;  // smaller ones leave a GPU idle
 constexpr double kMostSeconds = 0.1;           // of one product
+constexpr double kMostSecondsAtFirst = 5e-3;   // at every start, including one after a failure
 constexpr int kFirstRounds = 15;
-constexpr double kFirstSeconds = 0.05;  // at every start, including one after a failure
+constexpr double kFirstSeconds = 0.02;
 constexpr int kLaterRounds = 2;
+constexpr int kProductsOfLaterSample = kLaterRounds + 1;  // the first one is not timed
 constexpr double kShareOfTime = 1e-3;
 
 std::int64_t most_size_on_device() {
@@ -28,9 +30,9 @@ RunningCeiling::RunningCeiling(DeviceContext& context, DType dtype, Communicator
   // Slow kernels, such as the reference, take smaller products. The rate of a simulated device
   // means nothing: it always takes the smallest, so that the memory it uses does not depend on its
   // speed.
-  const std::int64_t most = context.device().is_host() ? kMostSize : most_size_on_device();
+  const double most_seconds = context.device().is_host() ? kMostSecondsAtFirst : kMostSeconds;
   sample(1);
-  while (size_ < most && seconds_of(2 * size_) < kMostSeconds) {
+  while (size_ < most_size() && seconds_of(2 * size_) < most_seconds) {
     size_ *= 2;
     sample(1);
   }
@@ -49,6 +51,10 @@ std::vector<Matmul> RunningCeiling::products(DType dtype) {
   return products;
 }
 
+std::int64_t RunningCeiling::most_size() const {
+  return context_.device().is_host() ? kMostSize : most_size_on_device();
+}
+
 // Returns how long a product takes at the best rate so far.
 double RunningCeiling::seconds_of(std::int64_t size) const {
   const auto n = static_cast<double>(size);
@@ -56,7 +62,13 @@ double RunningCeiling::seconds_of(std::int64_t size) const {
 }
 
 double RunningCeiling::at_least(double flops) {
-  if (context_.device().is_host() && since_.seconds() * kShareOfTime > sample_seconds_) {
+  const double affordable = since_.seconds() * kShareOfTime;
+  if (context_.device().is_host() && affordable > sample_seconds_) {
+    const double larger = seconds_of(2 * size_);
+    if (size_ < most_size() &&
+        larger < std::min(kMostSeconds, affordable / kProductsOfLaterSample)) {
+      size_ *= 2;
+    }
     sample(kLaterRounds);
   }
   flops_ = std::max({flops, flops_, all_reduce_value(world_, own_, ReduceOp::sum)});

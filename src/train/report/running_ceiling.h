@@ -14,19 +14,21 @@ namespace trireme {
 
 class RunningCeiling {
  public:
-  // Takes samples for up to 50 ms, or of two products if they take longer.
+  // Takes samples for up to 20 ms, with small products on a slow processor.
   RunningCeiling(DeviceContext& context, DType dtype, Communicator& world);
 
   // Returns the products that samples may compute, without their operands.
   static std::vector<Matmul> products(DType dtype);
 
   // Returns the FLOP/s of all ranks together, which are at least `flops`, the rate just reached.
-  // On a CPU, takes another sample if the last one took less than a thousandth of the time since.
+  // On a CPU, takes another sample if the last one took less than a thousandth of the time since,
+  // of larger products once they take no longer than that.
   double at_least(double flops);
   double flops() const { return flops_; }
 
  private:
   void sample(int rounds);
+  std::int64_t most_size() const;
   double seconds_of(std::int64_t size) const;
 
   DeviceContext& context_;
