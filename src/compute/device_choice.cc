@@ -16,7 +16,7 @@ Device choose_cuda(int count, int local_rank, int local_size) {
     return {DeviceKind::cuda, 0};
   }
   if (count < local_size) {
-    throw DeviceError(fmt::format(
+    throw ConfigError(fmt::format(
         "this host has {} CUDA devices for {} ranks, but each rank needs its own: start {} ranks "
         "per host, or set train.device=cpu (or --device cpu)",
         count, local_size, count));
@@ -42,12 +42,14 @@ Device choose_device(std::string_view word, int local_rank, int local_size) {
   if (cuda::back_end() == cuda::BackEnd::none) {
     throw ConfigError(found.why);
   }
-  if (found.trouble == cuda::DeviceSearch::Trouble::library) {
-    throw DeviceError(fmt::format("this process cannot compute on its CUDA devices: {}{}",
-                                  found.why, word == "auto" ? kUseCpu : ""));
+  const char* const what = found.trouble == cuda::DeviceSearch::Trouble::library
+                               ? "this process cannot compute on its CUDA devices"
+                               : "there is no CUDA device that this process can use";
+  const std::string text = fmt::format("{}: {}{}", what, found.why, word == "auto" ? kUseCpu : "");
+  if (found.trouble == cuda::DeviceSearch::Trouble::fault) {
+    throw DeviceError(text);
   }
-  throw DeviceError(fmt::format("there is no CUDA device that this process can use: {}{}",
-                                found.why, word == "auto" ? kUseCpu : ""));
+  throw ConfigError(text);
 }
 
 std::vector<int> assign_devices(const std::vector<RankNearness>& ranks,

@@ -16,9 +16,8 @@ std::vector<std::string> device_words();
 // Chooses by one of these words. With auto, it is a CUDA device if there is one, else the CPU.
 // local_rank: the process's number among the local_size ranks of its host; each gets a
 // CUDA device of its own, or the only one that its launcher lets it see; a run's ranks get theirs
-// from assign_devices() instead. Throws ConfigError if this program is built without CUDA, and
-// DeviceError if there is no CUDA device for the rank or, also with auto, the devices cannot be
-// used.
+// from assign_devices() instead. Throws ConfigError if there is no CUDA device for the process or,
+// also with auto, the device lacks software, and DeviceError if the driver reports a fault.
 Device choose_device(std::string_view word, int local_rank = 0, int local_size = 1);
 
 // The device of a rank depends on NUMA nodes, which are empty if unknown.

@@ -20,7 +20,7 @@ class GpuChecksTest : public testing::Test {
  protected:
   GpuChecksTest() {
     here_.host = "n1";
-    here_.ranks = here_.visible = 2;
+    here_.started = here_.ranks = here_.visible = 2;
     here_.versions = {13000, 13000};
     here_.driver = {"580.65.06", 13000};
     here_.root = folder_.path();
@@ -33,8 +33,8 @@ class GpuChecksTest : public testing::Test {
       here_.gpus.push_back(gpu);
     }
   }
-  std::vector<Finding> check() const {
-    return check_gpus(here_, true, [this](const std::string& name) {
+  std::vector<Finding> check(bool share_device = false) const {
+    return check_gpus(here_, share_device, [this](const std::string& name) {
       const auto found = variables_.find(name);
       return found == variables_.end() ? std::nullopt : std::optional(found->second);
     });
@@ -76,7 +76,8 @@ TEST_F(GpuChecksTest, LooksForGpuDirect) {
 
 TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
   here_.mps = "/tmp/nvidia-mps";
-  EXPECT_THAT(only().what, HasSubstr("multi-process service runs (/tmp/nvidia-mps)"));
+  EXPECT_THAT(check(/*share_device=*/true).at(0).what,
+              HasSubstr("multi-process service runs (/tmp/nvidia-mps)"));
   here_.mps = "";
   here_.gpus[1].is_prohibited = true;
   EXPECT_EQ(only().code, ExitCode::device);
@@ -95,6 +96,20 @@ TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
   here_.gpus[1].used_bytes = 0;
   here_.ranks = 1;
   EXPECT_THAT(only().what, HasSubstr("2 GPUs for 1 rank: one is idle"));
+}
+
+TEST_F(GpuChecksTest, CountsPlannedRanks) {
+  here_.started = 1;
+  here_.ranks = 2;
+  EXPECT_THAT(check(), IsEmpty());
+  here_.ranks = 4;
+  EXPECT_THAT(check(/*share_device=*/true), IsEmpty());
+  EXPECT_THAT(only().what, HasSubstr("this host has 2 GPUs for 4 planned ranks"));
+  EXPECT_EQ(only().severity, Severity::error);
+  EXPECT_EQ(only().code, ExitCode::usage);
+  here_.visible = 1;
+  EXPECT_THAT(only().what, HasSubstr("this process sees 1 GPU for 4 planned ranks"));
+  EXPECT_EQ(only().severity, Severity::warning);
 }
 
 TEST_F(GpuChecksTest, HealthKeepsWhatShouldNotChange) {

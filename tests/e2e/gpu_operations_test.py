@@ -213,9 +213,11 @@ class GpuOperations(unittest.TestCase):
                     result = harness.must(
                         harness.run(*words, env={"TRIREME_SIM_NCCL": "0", **env}))
                     self.assertIn("computes on simulated CUDA device 0", result.stderr)
-                result = harness.run(*words, env={"TRIREME_SIM_CUBLASLT": "0"})
-                self.assertEqual(result.returncode, 76, result.stderr)
-                self.assertIn("cuBLASLt, which computes matrix products, cannot", result.stderr)
+                for variable, lack in [("CUBLASLT", "cuBLASLt, which computes matrix products"),
+                                       ("DRIVER", "no NVIDIA driver is loaded")]:
+                    result = harness.run(*words, env={f"TRIREME_SIM_{variable}": "0"})
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertIn(lack, result.stderr)
         with self.subTest("health"):
             env = {**self.script(""), "TRIREME_SIM_DEVICES": "1"}
             result = harness.run(*health, env={**env, "TRIREME_SIM_NCCL": "0"})

@@ -166,7 +166,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   }
   // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
-  append(found, checks.devices(summaries));
+  append(found, checks.devices(options.planned, summaries));
   const std::vector<Finding> layout = checks.layout(options.planned);
   append(found, layout);
   const bool is_impossible = std::any_of(layout.begin(), layout.end(), [](const Finding& finding) {

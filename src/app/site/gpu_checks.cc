@@ -61,6 +61,17 @@ void check_driver(const GpuSurroundings& here, std::vector<Finding>& found) {
 }
 
 void check_number(const GpuSurroundings& here, bool share_device, std::vector<Finding>& found) {
+  if (here.ranks > here.visible && here.ranks > here.started && !share_device) {
+    // A launcher that gives each process one GPU may give other ones to the other ranks.
+    const bool may_see_others = here.visible == 1;
+    found.push_back(
+        {may_see_others ? Severity::warning : Severity::error, ExitCode::usage,
+         fmt::format("{} {} for {} planned ranks, but each rank needs its own",
+                     may_see_others ? "this process sees" : "this host has",
+                     counted(here.visible, "GPU"), here.ranks),
+         here.host,
+         fmt::format("plan {} ranks per host, or set train.share_device=true", here.visible)});
+  }
   if (here.visible > 1 && here.ranks < here.visible) {
     found.push_back(
         warning_of(fmt::format("this host has {} for {}: {} idle", counted(here.visible, "GPU"),
@@ -161,9 +172,10 @@ void check_network(const GpuSurroundings& here, std::vector<Finding>& found) {
 
 }  // namespace
 
-GpuSurroundings gpu_surroundings(const std::string& host, int ranks) {
+GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks) {
   GpuSurroundings here;
   here.host = host;
+  here.started = started;
   here.ranks = ranks;
   here.visible = cuda::device_count();
   for (int a = 0; a < here.visible; ++a) {

@@ -18,7 +18,8 @@ namespace trireme {
 // GpuSurroundings holds the facts about a host's GPUs that the checks judge.
 struct GpuSurroundings {
   std::string host;
-  int ranks = 1;                                         // on this host
+  int started = 1;                                       // ranks of the doctor on this host
+  int ranks = 1;                                         // of the run on this host
   int visible = 0;                                       // GPUs that this process sees
   std::vector<std::pair<int, int>> without_peer_access;  // pairs of those
   cuda::CudaVersions versions;
@@ -29,8 +30,8 @@ struct GpuSurroundings {
   std::filesystem::path root = "/";  // the folder that contains proc and sys
 };
 
-// Collects the facts. ranks: the number of ranks on this host.
-GpuSurroundings gpu_surroundings(const std::string& host, int ranks);
+// Collects the facts. started, ranks: how many ranks the doctor and the planned run have here.
+GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks);
 
 // Checks what was found. share_device: as in the configuration.
 std::vector<Finding> check_gpus(const GpuSurroundings& here, bool share_device,

@@ -260,11 +260,13 @@ std::vector<Finding> LaunchChecks::numbers() const {
   return found;
 }
 
-std::vector<Finding> LaunchChecks::devices(std::vector<std::string>& summaries) {
+std::vector<Finding> LaunchChecks::devices(const PlannedRanks& planned,
+                                           std::vector<std::string>& summaries) {
   std::vector<Finding> found;
   const bool on_gpus = config_.train.device != "cpu" && cuda::device_count() > 0;
   if (on_gpus && own().local_rank == 0) {
-    const GpuSurroundings here = gpu_surroundings(own().host, own().local_size);
+    const int ranks = planned.per_host > 0 ? planned.per_host : own().local_size;
+    const GpuSurroundings here = gpu_surroundings(own().host, own().local_size, ranks);
     found = check_gpus(here, config_.train.share_device, process_environment());
     summaries.push_back(fmt::format("{}: {}", own().host, gpu_summary(here)));
   }

@@ -35,7 +35,7 @@ class LaunchChecks {
   std::vector<Finding> after_layout() const;
   // Gives the ranks their devices as a start does, and checks the GPUs of each host and what
   // surrounds them. `summaries` receives a line on the GPUs of this host, on one rank per host.
-  std::vector<Finding> devices(std::vector<std::string>& summaries);
+  std::vector<Finding> devices(const PlannedRanks& planned, std::vector<std::string>& summaries);
   // Checks the threads of this rank and, if devices() has given it a device, its kernels.
   std::vector<Finding> numbers() const;
   // Returns the facts of this rank, including the comparison of its clock and folders with rank

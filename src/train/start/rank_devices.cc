@@ -50,10 +50,11 @@ Sight look_around(const std::string& word) {
       sight.uuids.push_back(facts.uuid);
       sight.devices.push_back({numa_node_of(facts.bus)});
     }
+  } catch (const DeviceError& error) {
+    sight.fault = error.what();
+    sight.is_device_fault = true;
   } catch (const Error& error) {
     sight.fault = error.what();
-    const cuda::DeviceSearch found = cuda::find_devices();
-    sight.is_device_fault = found.count > 0 || found.trouble == cuda::DeviceSearch::Trouble::fault;
   }
   return sight;
 }
