@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "src/app/export_model.h"
 #include "src/app/launch/run_state.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -38,10 +39,22 @@ void export_run(const MlflowOptions& options) {
 
 }  // namespace
 
-void add_export_command(CommandLine& app) {
-  CommandLine& command = app.add_command("export", "Write runs as files of other programs");
-  command.require_command();
-  command.footer("Examples:\n  trireme export mlflow runs/first mlruns");
+void add_export_command(CommandLine& app, AppContext& context) {
+  CommandLine& command =
+      app.add_command("export", "Write checkpoints and runs as files of other programs");
+  const auto arguments = std::make_shared<ExportArguments>();
+  add_model_export(command, *arguments);
+  command.usage("CHECKPOINT --format FORMAT --out DIR [OPTION]... | mlflow RUNDIR STORE");
+  command.footer(
+      "Examples:\n"
+      "  trireme export runs/first/checkpoints --format hf --out models/first\n"
+      "  trireme export mlflow runs/first mlruns\n"
+      "At the end, logits of the files are compared with those of the checkpoint.");
+  command.callback([&command, arguments, &context] {
+    if (!command.command_given()) {
+      export_model(*arguments, context);
+    }
+  });
   CommandLine& mlflow =
       command.add_command("mlflow", "Write a run into a folder of MLflow's file store");
   const auto options = std::make_shared<MlflowOptions>();

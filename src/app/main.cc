@@ -27,6 +27,7 @@
 #include "src/app/eval_command.h"
 #include "src/app/export_command.h"
 #include "src/app/generate_command.h"
+#include "src/app/import_command.h"
 #include "src/app/keys_command.h"
 #include "src/app/launch/launch_command.h"
 #include "src/app/launch/status_command.h"
@@ -85,7 +86,8 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_plan_command(cli, context.exit_code);
   add_plot_command(cli);
   add_report_page_command(cli);
-  add_export_command(cli);
+  add_import_command(cli, context);
+  add_export_command(cli, context);
   add_trace_command(cli);
   add_audit_command(cli, context.exit_code);
   add_verify_command(cli, context.exit_code);

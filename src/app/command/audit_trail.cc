@@ -22,8 +22,9 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 14> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 15> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
+                                                                       {"import", ""},
                                                                        {"export", ""},
                                                                        {"data", "pack"},
                                                                        {"data", "convert"},

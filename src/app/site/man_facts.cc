@@ -27,7 +27,7 @@ const std::vector<Fact>& variables() {
       {{"TRIREME_KERNELS",
         "The compute kernels: reference, baseline, avx2 or avx512 (default: the best that the "
         "processor supports)."},
-       {"", "train", "eval", "generate", "bench", "health", "doctor"}},
+       {"", "train", "eval", "generate", "import", "export", "bench", "health", "doctor"}},
       {{"TRIREME_START_DEADLINE",
         "Seconds after which a start that hangs in MPI is ended with exit code 85 (default: 600)."},
        {"train"}},
@@ -67,7 +67,7 @@ const std::vector<Fact>& files() {
       {{"RUN/tensorboard/", "Event files for TensorBoard."}, {"train"}},
       {{"RUN/trace/", "The traced steps of each rank (run.trace)."}, {"train", "trace"}},
       {{"RUN/checkpoints/step-NNNNNNNN/", "A checkpoint: manifest.json and shards."},
-       {"train", "ckpt", "eval", "generate"}},
+       {"train", "ckpt", "eval", "generate", "import", "export"}},
       {{"RUN/journal.jsonl", "The events of every launch of the run."}, {"launch"}},
       {{"RUN/exit_reason.json", "Why the run ended early, written by the first rank that failed."},
        {"train", "launch"}},

@@ -80,14 +80,19 @@ void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
   }
 }
 
+nlohmann::json model_fingerprint(const ModelConfig& model) {
+  nlohmann::json fields;
+  const nlohmann::json own = model_fields(model);
+  for (const auto& [key, value] : own.items()) {
+    fields["model." + key] = value;
+  }
+  return fields;
+}
+
 nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset_digest,
                                   const std::string& tokenizer) {
   const OptimizerConfig& o = c.optimizer;
-  nlohmann::json fields;
-  const nlohmann::json model = model_fields(c.model);
-  for (const auto& [key, value] : model.items()) {
-    fields["model." + key] = value;
-  }
+  nlohmann::json fields = model_fingerprint(c.model);
   fields["data.digest"] = dataset_digest;
   fields["data.tokenizer"] = tokenizer;
   fields["data.sequence"] = c.data.sequence;

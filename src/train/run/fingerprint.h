@@ -16,6 +16,10 @@ namespace trireme {
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest,
                                   const std::string& tokenizer);
 
+// Returns the model's part of a config fingerprint: the fields "model.*", which
+// model_from_fingerprint() reads.
+nlohmann::json model_fingerprint(const ModelConfig& model);
+
 // Returns the fields of two config fingerprints that may differ because they have no effect: those
 // that the schedule's kind does not use, and those that an older version did not write.
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,

@@ -1,0 +1,84 @@
+#include "src/app/export_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/app/command/standard_output.h"
+#include "src/app/model_exchange.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/interchange/hf_config.h"
+
+namespace trireme {
+namespace {
+
+void print_result(const ExportArguments& arguments, const ExportResult& result) {
+  if (arguments.json) {
+    nlohmann::ordered_json json = {{"schema", 1},
+                                   {"path", arguments.out},
+                                   {"format", arguments.format},
+                                   {"checkpoint", result.checkpoint.string()},
+                                   {"step", result.step},
+                                   {"dtype", torch_name(result.dtype)},
+                                   {"parameters", result.parameters},
+                                   {"tensors", result.tensors},
+                                   {"bytes", result.bytes},
+                                   {"seconds", result.seconds}};
+    json["logits"] = logits_json(result.difference);
+    print_json(json);
+    return;
+  }
+  fmt::print("{}: step {}, {} as {}, {} in {}\n", printable(arguments.out), result.step,
+             counted(result.parameters, "parameter"), torch_name(result.dtype),
+             format_bytes(result.bytes), format_seconds(result.seconds));
+  print_logits(result.difference);
+}
+
+}  // namespace
+
+void add_model_export(CommandLine& command, ExportArguments& arguments) {
+  command.add_option("CHECKPOINT", arguments.checkpoint,
+                     "A checkpoint, or a folder of checkpoints: then its newest valid one");
+  command
+      .add_option("--format", arguments.format,
+                  "hf: a folder for from_pretrained() of Hugging Face's transformers")
+      .check(one_of({"hf"}));
+  command.add_option("--out", arguments.out, "The folder to write, which must not exist")
+      .type_name("DIR");
+  command
+      .add_option("--dtype", arguments.dtype,
+                  "Element type of the weights (default: that of the files which were imported, or "
+                  "fp32)")
+      .check(one_of({"fp32", "bf16", "fp16"}));
+  command.add_flag("--ema", arguments.ema,
+                   "Export the moving average of the weights that optimizer.ema has kept");
+  arguments.keys.add_to(command);
+  command.add_flag("--plain", arguments.plain,
+                   "Write an encrypted checkpoint's weights without encryption");
+  command.add_flag("--json", arguments.json, "Print JSON");
+}
+
+void export_model(const ExportArguments& arguments, AppContext& context) {
+  for (const auto& [name, value] : {std::pair("CHECKPOINT", &arguments.checkpoint),
+                                    {"--format", &arguments.format},
+                                    {"--out", &arguments.out}}) {
+    if (value->empty()) {
+      throw ConfigError(fmt::format(
+          "trireme export: {} is missing; 'trireme export --help' shows how to use it", name));
+    }
+  }
+  context.status.phase = "export";
+  Communicator& world = context.session().world();
+  StepKeys keys(world, arguments.keys.options());
+  ExportOptions options;
+  options.checkpoint = arguments.checkpoint;
+  options.out = arguments.out;
+  options.dtype = dtype_of_precision(arguments.dtype);
+  options.weights = arguments.ema ? Weights::average : Weights::latest;
+  options.plain = arguments.plain;
+  const ExportResult result = export_to_hf(options, world, keys);
+  if (world.rank() == 0) {
+    print_result(arguments, result);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+// DraftFolder is the folder that an import or export fills. It has a hidden name beside its final
+// one until everything in it has been written and checked, so that a half-written model never
+// stands under the name that the user gave. Collective: the ranks share it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+class DraftFolder {
+ public:
+  // Collective. Makes the draft of `final`, which must not exist (else throws PolicyError).
+  DraftFolder(Communicator& world, std::filesystem::path final);
+  // Rank 0 removes the draft unless it was kept.
+  ~DraftFolder();
+  DraftFolder(const DraftFolder&) = delete;
+  DraftFolder& operator=(const DraftFolder&) = delete;
+
+  const std::filesystem::path& path() const { return draft_; }
+  // Gives the draft its final name. Called on rank 0.
+  void keep();
+
+ private:
+  int rank_;
+  std::filesystem::path final_;
+  std::filesystem::path draft_;
+};
+
+// Collective. Runs work(i) for the numbers below `count` that are this rank's: every size()-th one.
+// All ranks throw if one of them does: that rank its own error, the others a DataError.
+void share_work(Communicator& world, std::int64_t count,
+                const std::function<void(std::int64_t)>& work);
+
+}  // namespace trireme

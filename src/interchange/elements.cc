@@ -1,0 +1,93 @@
+#include "src/interchange/elements.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "src/base/check.h"
+#include "src/base/error.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::uint32_t kExponent = 0x7F800000;
+
+// The floats of all 65,536 halves: a look-up is several times faster than the conversion.
+const std::vector<float>& half_values() {
+  static const std::vector<float> values = [] {
+    std::vector<float> all(65536);
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+      all[bits] = to_float(f16{static_cast<std::uint16_t>(bits)});
+    }
+    return all;
+  }();
+  return values;
+}
+
+template <class T>
+T element(const std::byte* from, std::int64_t i) {
+  T value;
+  std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+void widen(const std::byte* from, DType dtype, std::int64_t count, float* to) {
+  if (dtype == DType::f32) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  } else if (dtype == DType::bf16) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = to_float(element<bf16>(from, i));
+    }
+  } else if (dtype == DType::f16) {
+    const float* const values = half_values().data();
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = values[element<std::uint16_t>(from, i)];
+    }
+  } else if (dtype == DType::f64) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<float>(element<double>(from, i));
+    }
+  } else {
+    throw DataError(
+        fmt::format("its elements are {}, not floating-point numbers", dtype_name(dtype)));
+  }
+}
+
+std::int64_t narrow(const float* from, std::int64_t count, DType dtype, std::byte* to) {
+  if (dtype == DType::f32) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+    return count;
+  }
+  check(dtype == DType::bf16 || dtype == DType::f16, "weights become f32, bf16 or f16");
+  const std::uint16_t infinity = dtype == DType::bf16 ? 0x7F80 : 0x7C00;
+  bool is_lost = false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint16_t bits = dtype == DType::bf16 ? to_bf16(from[i]).bits : to_f16(from[i]).bits;
+    is_lost = is_lost || (bits & 0x7FFF) == infinity;
+    std::memcpy(to + 2 * i, &bits, 2);
+  }
+  for (std::int64_t i = 0; is_lost && i < count; ++i) {
+    if ((element<std::uint16_t>(to, i) & 0x7FFF) == infinity && std::isfinite(from[i])) {
+      return i;
+    }
+  }
+  return count;
+}
+
+std::int64_t first_not_finite(const float* from, std::int64_t count) {
+  std::uint32_t bad = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    bad |= (std::bit_cast<std::uint32_t>(from[i]) & kExponent) == kExponent ? 1U : 0U;
+  }
+  for (std::int64_t i = 0; bad != 0 && i < count; ++i) {
+    if (!std::isfinite(from[i])) {
+      return i;
+    }
+  }
+  return count;
+}
+
+}  // namespace trireme

@@ -1,0 +1,217 @@
+#include "src/interchange/export_hf.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/safetensors.h"
+#include "io/checkpoint/workers.h"
+#include "mpi/agreement.h"
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/base/stopwatch.h"
+#include "src/interchange/carried_files.h"
+#include "src/interchange/checkpoint_weights.h"
+#include "src/interchange/draft_folder.h"
+#include "src/interchange/elements.h"
+#include "src/interchange/hf_model.h"
+#include "src/nn/model_size.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 24;
+
+// The relative difference of logits that the type of the weights may cause.
+double most_difference(DType dtype) { return dtype == DType::f32 ? 1e-3 : 0.1; }
+
+// One file of an export, with the tensors in it.
+struct HfFile {
+  std::string name;
+  std::vector<const ModelTensor*> tensors;
+};
+
+std::vector<HfFile> divide_files(const std::vector<ModelTensor>& tensors, DType dtype,
+                                 std::int64_t most_bytes) {
+  std::vector<HfFile> files;
+  std::int64_t bytes = 0;
+  for (const ModelTensor& tensor : tensors) {
+    const std::int64_t more = tensor.shape.elements() * size_of(dtype);
+    if (files.empty() || bytes + more > most_bytes) {
+      files.emplace_back();
+      bytes = 0;
+    }
+    files.back().tensors.push_back(&tensor);
+    bytes += more;
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    files[i].name = files.size() == 1
+                        ? "model.safetensors"
+                        : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
+  }
+  return files;
+}
+
+// Converts in parallel. Throws DataError for an element that is too large for the type.
+void narrow_all(const std::string& name, const std::vector<float>& from, std::int64_t count,
+                DType dtype, std::byte* to) {
+  const int threads = available_processors();
+  parallel_for(threads, threads, [&](std::int64_t part) {
+    const std::int64_t first = count * part / threads;
+    const std::int64_t end = count * (part + 1) / threads;
+    const std::int64_t at =
+        narrow(from.data() + first, end - first, dtype, to + first * size_of(dtype));
+    if (at < end - first) {
+      throw DataError(fmt::format("tensor {}: {} is too large for {}: export it as fp32 or bf16",
+                                  name, from[static_cast<std::size_t>(first + at)],
+                                  torch_name(dtype)));
+    }
+  });
+}
+
+void write_weights(const fs::path& path, const HfFile& wanted, DType dtype,
+                   CheckpointWeights& weights) {
+  std::vector<SafetensorsEntry> entries;
+  std::int64_t bytes = 0;
+  for (const ModelTensor* tensor : wanted.tensors) {
+    const std::int64_t end = bytes + tensor->shape.elements() * size_of(dtype);
+    entries.push_back({tensor->name, dtype, tensor->shape.to_vector(), bytes, end});
+    bytes = end;
+  }
+  const std::string head = encode_safetensors_header({{"format", "pt"}}, entries, 8);
+  File file = File::create_new(path);
+  file.reserve(std::ssize(head) + bytes);
+  file.write(head.data(), std::ssize(head));
+  std::vector<float> elements;
+  std::vector<std::byte> narrowed;
+  for (const ModelTensor* tensor : wanted.tensors) {
+    const std::int64_t all = tensor->shape.elements();
+    for (std::int64_t first = 0; first < all; first += kElementsAtOnce) {
+      const std::int64_t count = std::min(kElementsAtOnce, all - first);
+      elements.resize(static_cast<std::size_t>(count));
+      weights.read(*tensor, first, count, elements.data());
+      if (dtype == DType::f32) {
+        file.write(elements.data(), count * size_of(dtype));
+        continue;
+      }
+      narrowed.resize(static_cast<std::size_t>(count * size_of(dtype)));
+      narrow_all(tensor->name, elements, count, dtype, narrowed.data());
+      file.write(narrowed.data(), std::ssize(narrowed));
+    }
+  }
+  file.sync();
+  file.close();
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  File file = File::create_new(path);
+  file.write(text.data(), std::ssize(text));
+  file.sync();
+  file.close();
+}
+
+std::string list_text(const std::vector<HfFile>& files, std::int64_t bytes) {
+  nlohmann::ordered_json map = nlohmann::ordered_json::object();
+  for (const HfFile& file : files) {
+    for (const ModelTensor* tensor : file.tensors) {
+      map[tensor->name] = file.name;
+    }
+  }
+  const nlohmann::ordered_json list = {{"metadata", {{"total_size", bytes}}}, {"weight_map", map}};
+  return list.dump(2) + "\n";
+}
+
+// Returns what an import kept, or an empty object.
+const nlohmann::json& imported_part(const Manifest& manifest) {
+  static const nlohmann::json nothing = nlohmann::json::object();
+  const nlohmann::json& extra = *manifest.meta.extra;
+  return extra.contains("imported") ? object_field(extra, "imported") : nothing;
+}
+
+HfConfig config_of(const Manifest& manifest, const ModelConfig& model) {
+  HfConfig config{.model_type = {}, .model = model, .special_ids = {}};
+  const nlohmann::json& imported = imported_part(manifest);
+  if (imported.contains("model_type")) {
+    config.model_type = text_field(imported, "model_type");
+  }
+  if (imported.contains("special_ids")) {
+    config.special_ids = JsonValue(object_field(imported, "special_ids"));
+  }
+  return config;
+}
+
+DType chosen_dtype(const Manifest& manifest, std::optional<DType> asked) {
+  const nlohmann::json& imported = imported_part(manifest);
+  if (asked || !imported.contains("precision")) {
+    return asked.value_or(DType::f32);
+  }
+  return dtype_of_precision(text_field(imported, "precision")).value_or(DType::f32);
+}
+
+// Collective. Returns the step to export, with its key.
+StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys) {
+  const std::string path = run_on_root(world, [&] {
+    std::vector<std::string> skipped;
+    return find_step(options.checkpoint, skipped).path.string();
+  });
+  std::vector<std::string> none;
+  StepFolder step = find_step(path, none);
+  if (const std::string fault = keys.unlock(*step.manifest, step.path); !fault.empty()) {
+    throw DataError(fault);
+  }
+  if (!step.manifest->data_key.empty() && !options.plain) {
+    throw PolicyError(fmt::format(
+        "{} is encrypted, but exported files are not: give --plain if they may be written",
+        step.path.string()));
+  }
+  return step;
+}
+
+LogitDifference compare_with_export(const fs::path& folder, const ExportOptions& options,
+                                    const StepFolder& step, const KeyOptions& keys, DType dtype) {
+  const HfModel written(folder);  // read back as any foreign model
+  const ReadWeight foreign = [&](const std::string& name) { return written.read(name); };
+  const LogitDifference difference =
+      compare_logits(written.config().model, foreign, step.path, keys, options.weights);
+  check_difference(difference, most_difference(dtype), options.out.string());
+  return difference;
+}
+
+}  // namespace
+
+ExportResult export_to_hf(const ExportOptions& options, Communicator& world, StepKeys& keys) {
+  CheckpointWeights weights(open_step(options, world, keys), options.weights);
+  const StepFolder& step = weights.step();
+  const DType dtype = chosen_dtype(*step.manifest, options.dtype);
+  ExportResult result{.checkpoint = step.path,
+                      .step = step.manifest->meta.step,
+                      .tensors = std::ssize(weights.tensors()),
+                      .parameters = parameter_count(weights.model()),
+                      .dtype = dtype};
+  result.bytes = result.parameters * size_of(dtype);
+  const Stopwatch watch;
+  DraftFolder draft(world, options.out);
+  const std::vector<HfFile> files = divide_files(weights.tensors(), dtype, options.file_bytes);
+  share_work(world, std::ssize(files), [&](std::int64_t i) {
+    const HfFile& file = files[static_cast<std::size_t>(i)];
+    write_weights(draft.path() / file.name, file, dtype, weights);
+  });
+  run_on_root(world, [&]() -> std::string {
+    const HfConfig config = config_of(*step.manifest, weights.model());
+    write_text(draft.path() / "config.json", hf_config_text(config, dtype));
+    if (files.size() > 1) {
+      write_text(draft.path() / "model.safetensors.index.json", list_text(files, result.bytes));
+    }
+    copy_carried_files(step.path, draft.path());
+    result.seconds = watch.seconds();
+    if (options.compare) {
+      result.difference = compare_with_export(draft.path(), options, step, keys.options(), dtype);
+    }
+    draft.keep();
+    return "";
+  });
+  return result;
+}
+
+}  // namespace trireme

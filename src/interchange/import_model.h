@@ -1,0 +1,39 @@
+// Makes a checkpoint from a model of Hugging Face's transformers. The checkpoint is the folder of
+// one step, step 0, with the weights in fp32, without optimizer state. Beside the shards it keeps
+// the files of the tokenizer and the fields of the configuration that an export returns.
+#pragma once
+
+#include <filesystem>
+
+#include "io/checkpoint/shard_file.h"
+#include "io/checkpoint/step_keys.h"
+#include "src/interchange/logit_check.h"
+
+namespace trireme {
+
+struct ImportOptions {
+  std::filesystem::path source;
+  std::filesystem::path out;
+  std::int64_t shard_bytes = std::int64_t{1} << 30;  // weights in one shard, if they are several
+  bool compare = true;                               // whether logits are compared at the end
+  ShardIo io = {};
+};
+
+struct ImportResult {
+  std::int64_t tensors = 0;
+  std::int64_t parameters = 0;
+  std::int64_t source_bytes = 0;
+  std::int64_t bytes = 0;         // of the checkpoint's shards
+  std::int64_t padding_rows = 0;  // left out
+  std::string model_type = {};
+  DType dtype = DType::f32;  // of the source
+  double seconds = 0;        // without the comparison
+  LogitDifference difference = {};
+};
+
+// Collective. The shards, and their bytes, do not depend on the number of ranks. Encrypts the
+// checkpoint if `keys` says so. Throws DataError for what is wrong with the source, and PolicyError
+// if `out` exists. After an error nothing is left.
+ImportResult import_model(const ImportOptions& options, Communicator& world, StepKeys& keys);
+
+}  // namespace trireme

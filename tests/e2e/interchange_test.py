@@ -1,0 +1,80 @@
+"""Imports golden models of Hugging Face, generates with them, exports them again, alone and on
+several ranks, encrypted and not."""
+import json
+import pathlib
+import unittest
+
+import harness
+
+FOLDER = harness.workspace()
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "interchange/golden"
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class Interchange(unittest.TestCase):
+    def refused(self, code, text, *words):
+        result = harness.run(*words)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(text, result.stderr)
+
+    def test_an_imported_model_continues_as_in_transformers(self):
+        out = FOLDER / "llama3"
+        result = harness.must(harness.run("import", GOLDEN / "llama3", "--out", out, "--json"))
+        report = json.loads(result.stdout)
+        self.assertEqual(report["dtype"], "bfloat16")
+        self.assertLess(report["logits"]["largest_difference"], 1e-5)
+        self.assertTrue(report["logits"]["same_choice"])
+        expected = json.loads((GOLDEN / "llama3/expected.json").read_text())
+        text = harness.must(harness.run(
+            "generate", "--checkpoint", out, "--ids", "--prompt",
+            " ".join(str(i) for i in expected["ids"]), "--temperature", 0, "--tokens", 200,
+            "--precision", "fp32")).stdout
+        ids = [int(word) for word in text.split()]
+        self.assertEqual(ids, expected["ids"] + expected["continuation"])
+        harness.must(harness.run("ckpt", "verify", out))
+
+    def test_ranks_write_the_same_export_and_the_same_weights(self):
+        harness.must(harness.run("import", GOLDEN / "gpt2", "--out", FOLDER / "one"))
+        harness.must(harness.run("import", GOLDEN / "gpt2", "--out", FOLDER / "two", ranks=2))
+        digests = {harness.must(harness.run("ckpt", "digest", FOLDER / name)).stdout
+                   for name in ("one", "two")}
+        self.assertEqual(len(digests), 1)
+        for name, ranks in (("one", 0), ("two", 2)):
+            harness.must(harness.run("export", FOLDER / name, "--format", "hf", "--out",
+                                     FOLDER / f"export-{name}", ranks=ranks))
+        self.assertEqual(files_of(FOLDER / "export-one"), files_of(FOLDER / "export-two"))
+        self.assertEqual(sorted(files_of(FOLDER / "export-one")),
+                         ["config.json", "model.safetensors"])
+
+    def test_an_encrypted_checkpoint_is_exported_only_on_request(self):
+        key = FOLDER / "site.key"
+        harness.must(harness.run("keys", "create", "--out", key, "--name", "site"))
+        sealed, exported = FOLDER / "sealed", FOLDER / "from-sealed"
+        harness.must(harness.run("import", GOLDEN / "gpt2_untied", "--out", sealed, "--key",
+                                 f"file:{key}"))
+        words = ("export", sealed, "--format", "hf", "--out", exported)
+        self.refused(77, "key", *words)
+        self.refused(77, "--plain", *words, "--key", f"file:{key}")
+        self.assertFalse(exported.exists())
+        harness.must(harness.run(*words, "--key", f"file:{key}", "--plain"))
+        self.assertIn("model.safetensors", files_of(exported))
+
+    def test_refusals_name_the_cause_and_leave_nothing(self):
+        bad = FOLDER / "bad"
+        bad.mkdir()
+        (bad / "config.json").write_text('{"model_type": "falcon"}')
+        before = sorted(FOLDER.iterdir())
+        self.refused(65, "'falcon'", "import", bad, "--out", FOLDER / "x")
+        self.refused(66, "does not exist", "import", FOLDER / "nowhere", "--out", FOLDER / "x")
+        self.refused(77, "exists", "import", GOLDEN / "gpt2", "--out", bad)
+        self.refused(2, "--format is missing", "export", bad, "--out", FOLDER / "x")
+        self.refused(2, "unknown option", "export", bad, "--bogus")
+        self.refused(66, "", "export", FOLDER / "nowhere", "--format", "hf", "--out", FOLDER / "x")
+        self.assertEqual(sorted(FOLDER.iterdir()), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
