@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -142,12 +143,12 @@ class Browser:
         with port_file.open("w") as log:
             self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=log, stderr=log)
         end = time.monotonic() + 60
-        while "on port" not in port_file.read_text():
+        # Newer drivers first repeat the 0 of --port, and then name the port that they have taken.
+        while not (port := re.search(r"on port ([1-9]\d*)\.", port_file.read_text())):
             if time.monotonic() > end or self.driver.poll() is not None:
                 raise RuntimeError(port_file.read_text())
             time.sleep(0.1)
-        port = port_file.read_text().rsplit("on port ", 1)[1].split(".")[0]
-        self.base = f"http://127.0.0.1:{port}/session"
+        self.base = f"http://127.0.0.1:{port[1]}/session"
         options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
                             "--disable-dev-shm-usage", "--hide-scrollbars",
                             f"--user-data-dir={FOLDER / 'chromium'}"],
