@@ -5,6 +5,7 @@
 # left in /dev/shm (checkpoints in memory can take much of it). Folders that an agent still holds
 # stay. The removal runs as that user, so that a link planted in such a folder leads nowhere.
 set -u
+export PATH  # slurmd starts it without; add the folder of squeue if it is no folder of the system
 node=${SLURMD_NODENAME:-$(hostname -s)}
 uid=${SLURM_JOB_UID:?run by slurmd}
 memory=${TRIREME_EPILOG_MEMORY:-/dev/shm}

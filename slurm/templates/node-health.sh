@@ -6,6 +6,10 @@
 #   HealthCheckNodeState=IDLE
 # Create the node's baseline with: trireme health --save-baseline /etc/trireme/node.baseline
 set -u
+# slurmd starts it without PATH. The program is looked for in the system's folders, in /opt/trireme,
+# and where the program was installed that this file belongs to (also through a link to it).
+here=$(dirname "$(readlink -f "$0")")
+export PATH="$PATH:/opt/trireme/bin:${here%/share/trireme}/bin"
 node=${SLURMD_NODENAME:-$(hostname -s)}
 finding=$(timeout --kill-after=5 40 trireme health --baseline /etc/trireme/node.baseline 2>&1)
 code=$?

@@ -6,6 +6,7 @@
 # slurm.conf has SchedulerParameters=nohold_on_prolog_fail. The measurement of node-health.sh takes
 # up to 30 s: run that as HealthCheckProgram.
 set -u
+export PATH  # slurmd starts it without
 node=${SLURMD_NODENAME:-$(hostname -s)}
 least=${TRIREME_PROLOG_LEAST_MIB:-256}  # free, in MiB
 # Folders that every job needs, for example those of datasets and checkpoints.
