@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <system_error>
 
@@ -23,9 +24,11 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr std::chrono::milliseconds kAfterglow{100};
 constexpr int kMostTries = 20;
 
-// The object that exists in this process, for remove_before_exit().
+// The object that exists in this process, for remove_before_exit(), and the folder that one has
+// left to remove_abandoned().
 std::mutex present_mutex;
 ScratchFolders* present = nullptr;
+fs::path abandoned;
 std::atomic<bool> removed{false};
 
 fs::path aside(const fs::path& folder) { return folder.string() + ".removed"; }
@@ -35,9 +38,36 @@ bool is_gone(const fs::path& folder) {
   return !fs::exists(folder, ignored) && !fs::exists(aside(folder), ignored);
 }
 
+// Threads that still write would fill the folder as fast as it is emptied. Under another name, they
+// do not find it.
+void remove_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::rename(folder, aside(folder), ignored);
+  fs::remove_all(aside(folder), ignored);
+  fs::remove_all(folder, ignored);
+}
+
+// Runs `remove` on a thread of its own, and waits for its end.
+template <class Remove>
+void remove_within(std::chrono::duration<double> patience, Remove remove) {
+  try {
+    std::thread([remove] {
+      remove();
+      removed = true;
+    }).detach();
+  } catch (const std::system_error&) {  // no more threads
+    remove();
+    return;
+  }
+  const auto last = std::chrono::steady_clock::now() + patience;
+  while (!removed && std::chrono::steady_clock::now() < last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 }  // namespace
 
-ScratchFolders::ScratchFolders() {
+ScratchFolders::ScratchFolders() : uncaught_at_start_(std::uncaught_exceptions()) {
   try {
     thread_ = std::thread([this] { wait_for_signal(); });
   } catch (const std::system_error& error) {
@@ -51,6 +81,9 @@ ScratchFolders::~ScratchFolders() {
   {
     const std::lock_guard lock(present_mutex);
     present = nullptr;
+    if (std::uncaught_exceptions() > uncaught_at_start_) {
+      abandoned = awaited_;
+    }
   }
   {
     const std::lock_guard lock(mutex_);
@@ -93,12 +126,7 @@ bool ScratchFolders::remove_all() {
   const std::lock_guard lock(mutex_);
   bool gone = true;
   for (const fs::path& folder : folders_) {
-    // Threads that still write would fill the folder as fast as it is emptied. Under another name,
-    // they do not find it.
-    std::error_code ignored;
-    fs::rename(folder, aside(folder), ignored);
-    fs::remove_all(aside(folder), ignored);
-    fs::remove_all(folder, ignored);
+    remove_folder(folder);
     gone = gone && is_gone(folder);
   }
   return gone && (awaited_.empty() || is_gone(awaited_));
@@ -125,14 +153,23 @@ void ScratchFolders::wait_for_signal() {
 void ScratchFolders::remove_before_exit(std::chrono::duration<double> patience) {
   present_mutex.lock();  // for ever, so that the object outlives the thread
   if (present != nullptr) {
-    std::thread([folders = present] {
-      (void)folders->remove_all();
-      removed = true;
-    }).detach();
-    const auto last = std::chrono::steady_clock::now() + patience;
-    while (!removed && std::chrono::steady_clock::now() < last) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    remove_within(patience, [folders = present] { (void)folders->remove_all(); });
+  }
+}
+
+void ScratchFolders::remove_abandoned(std::chrono::duration<double> patience) {
+  fs::path folder;
+  {
+    const std::lock_guard lock(present_mutex);
+    folder.swap(abandoned);
+  }
+  if (!folder.empty()) {
+    remove_within(patience, [folder] {
+      for (int i = 0; i < kMostTries && (!is_gone(folder) || i == 0); ++i) {
+        remove_folder(folder);
+        std::this_thread::sleep_for(kAfterglow);
+      }
+    });
   }
 }
 

@@ -34,6 +34,10 @@ class ScratchFolders {
   // Removes the folders of this process, or gives up after so many seconds, as a file system may
   // hang. Can be called once, on any thread, which has to end the process then.
   static void remove_before_exit(std::chrono::duration<double> patience);
+  // Removes the folder of another rank, if an error has destroyed the object of this one: srun
+  // kills the other rank before it can do so. Call this after the error has been reported, because
+  // ranks that go on fail without their folder. Gives up after so many seconds.
+  static void remove_abandoned(std::chrono::duration<double> patience);
 
  private:
   void wait_for_signal();
@@ -46,6 +50,7 @@ class ScratchFolders {
   bool is_over_ = false;
   std::vector<std::filesystem::path> folders_;
   std::filesystem::path awaited_;
+  int uncaught_at_start_;
   std::thread thread_;
 };
 

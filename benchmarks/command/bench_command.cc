@@ -1,5 +1,6 @@
 #include "benchmarks/command/bench_command.h"
 
+#include <chrono>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -14,9 +15,11 @@
 #include "benchmarks/mem/mem_command.h"
 #include "benchmarks/noise/noise_command.h"
 #include "benchmarks/p2p/point_commands.h"
+#include "benchmarks/scratch_folders.h"
 #include "benchmarks/step/pipeline.h"
 #include "benchmarks/step/step.h"
 #include "benchmarks/train/train_command.h"
+#include "src/app/command/last_act.h"
 #include "src/app/command/number_check.h"
 #include "src/base/units.h"
 #include "src/parallel/pipeline/schedule.h"
@@ -25,6 +28,8 @@ namespace trireme {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kFolderPatience{10};  // for removing a folder after an error
 
 void add_layout(CommandLine& command, BenchStepOptions& options) {
   command
@@ -132,6 +137,12 @@ void add_bench_command(CommandLine& app, AppContext& context) {
   CommandLine& bench = app.add_command(
       "bench", "Measure this machine and compare with the ceilings measured in the same run");
   bench.require_command();
+  // mpirun lets the rank that has made a folder remove it; srun kills it at once.
+  set_last_act([&context] {
+    if (context.has_session() && context.session().launcher() == Launcher::srun) {
+      ScratchFolders::remove_abandoned(kFolderPatience);
+    }
+  });
   bench.footer("Example:\n  trireme bench step --model gpt2-124m --sequence 1024 -J step.json");
   add_all_bench(bench, context);
   add_step(bench, context);

@@ -1,5 +1,6 @@
 """Prolog, epilog and health check of slurm/templates in a real Slurm: what killed launches leave is
-removed and nothing else, and nodes that are unfit are drained."""
+removed and nothing else, and nodes that are unfit are drained. A benchmark in which a rank fails
+under srun leaves nothing either."""
 import fcntl
 import os
 import pathlib
@@ -93,24 +94,43 @@ class SiteScripts(unittest.TestCase):
         self.cluster.command("scontrol", "release", job)
         self.assertEqual(self.cluster.wait_job(job), ("COMPLETED", 0, 0))
 
+    def test_a_benchmark_whose_rank_fails_leaves_no_files(self):
+        """srun kills rank 0, which has made the folder, as soon as rank 1 has failed."""
+        disk = self.folder / "disk"
+        disk.mkdir()
+        limit = "if [ $SLURM_PROCID = 1 ]; then ulimit -f 1024; fi; exec \"$@\""
+        failed = self.cluster.command(
+            "srun", "--mpi=pmix", "-N2", "-n2", "bash", "-c", limit, "bash",
+            pathlib.Path(harness.PROGRAM).resolve(), "bench", "io", "--dir", disk, "-F", "-b", "4M",
+            "--test", "data", check=False, timeout=120, cwd=self.folder)
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("trireme: rank 1 on", failed.stderr)
+        self.assertEqual(os.listdir(disk), [])
+
     def test_health_check_drains_a_node_that_its_program_refuses(self):
         """A limit of 1 s for its measurement makes `trireme health` refuse any node."""
         program = pathlib.Path(harness.PROGRAM).resolve()
-        path = self.folder / "bin"
-        path.mkdir()
-        environment = dict(self.cluster.environment, SLURMD_NODENAME="n1",
-                           TRIREME_SITE_DIR=harness.NO_SITE)
-        environment["PATH"] = f"{path}:{environment['PATH']}"
+        # As it is installed, and with what slurmd passes on: no PATH.
+        bin, share = self.folder / "opt/bin", self.folder / "opt/share/trireme"
+        bin.mkdir(parents=True)
+        share.mkdir(parents=True)
+        check = share / "node-health.sh"
+        shutil.copy(TEMPLATES / "node-health.sh", check)
+        environment = {"SLURMD_NODENAME": "n1",
+                       "SLURM_CONF": self.cluster.environment["SLURM_CONF"]}
         # The script asks for a check against /etc/trireme/node.baseline, which this machine lacks.
-        (path / "trireme").symlink_to(program)
-        done = self.cluster.command(TEMPLATES / "node-health.sh", env=environment, check=False)
+        (bin / "trireme").write_text(
+            f"#!/bin/bash\ntouch '{self.folder}/called'\nexport TRIREME_SITE_DIR="
+            f"'{harness.NO_SITE}'\nexec '{program}' \"$@\"\n")
+        (bin / "trireme").chmod(0o755)
+        done = self.cluster.command(check, env=environment, check=False)
         self.assertEqual(done.returncode, 0, "a missing baseline is no fault of the node")
+        self.assertTrue((self.folder / "called").exists(), "the program was not found")
         self.assertNotIn("DRAIN", self.cluster.node_state("n1"))
-        (path / "trireme").unlink()
-        (path / "trireme").write_text(
+        (bin / "trireme").write_text(
             f"#!/bin/bash\nexec '{program}' health --seconds 1\n")
-        (path / "trireme").chmod(0o755)
-        done = self.cluster.command(TEMPLATES / "node-health.sh", env=environment, check=False)
+        (self.folder / "node-health.sh").symlink_to(check)
+        done = self.cluster.command(self.folder / "node-health.sh", env=environment, check=False)
         self.assertEqual(done.returncode, 4)
         until("n1 drained", 30, lambda: "DRAIN" in self.cluster.node_state("n1"), step=0.5)
         self.cluster.command("scontrol", "update", "NodeName=n1", "State=RESUME")

@@ -8,6 +8,7 @@
 
 #include <fmt/ranges.h>
 
+#include "src/app/command/last_act.h"
 #include "src/app/command/launcher_rank.h"
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
@@ -151,6 +152,7 @@ void end_with(AppContext& context, ExitCode code, std::string_view kind, const s
                                     device == nullptr ? std::nullopt : std::optional(*device)});
   }
   context.audit.end(static_cast<int>(failure.code), failure.kind, failure.what);
+  do_last_act();
   if (context.has_session()) {
     context.session().abort(failure.code);
   }
