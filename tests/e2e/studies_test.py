@@ -261,9 +261,11 @@ class Scale(unittest.TestCase):
     def test_a_warmup_that_is_longer(self):
         self.study = self.folder / "warmup"
         self.scale("--repeat", 1, "optimizer.schedule.kind=cosine", "optimizer.schedule.warmup=50",
-                   nodes="1")
+                   "train.threads=auto", nodes="1")
         text = (self.study / "n0001-r01/config.yaml").read_text()
         self.assertRegex(text, r"(?s)schedule:.*warmup: 50.*steps: 99")
+        # Ranks on the same cores would otherwise have fewer threads the more of them there are.
+        self.assertRegex(text, r"threads: 1 ")
 
     def test_an_interruption_ends_the_ranks(self):
         study = self.folder / "interrupted"

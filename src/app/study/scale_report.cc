@@ -48,9 +48,13 @@ void check_alike(const MeasuredResult& first, const MeasuredResult& run) {
   if (!text.empty()) {
     throw ConfigError(
         fmt::format("{} and {} differ in more than the number of nodes:{}\nSuch runs say nothing "
-                    "about scaling: "
-                    "remove the folder of the odd one, and the same command repeats it",
-                    first.origin, run.origin, text));
+                    "about scaling. If one of them was an exception, remove its folder, and the "
+                    "same command repeats it{}",
+                    first.origin, run.origin, text,
+                    text.find("rank.threads:") == std::string::npos
+                        ? ""
+                        : ". If ranks share their cores with more ranks on more nodes, set "
+                          "train.threads and begin a new study with --dir"));
   }
 }
 

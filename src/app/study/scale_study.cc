@@ -53,6 +53,8 @@ ScaleStudy::ScaleStudy(ScaleOptions options) : options_(std::move(options)) {
   options_.nodes.erase(std::unique(options_.nodes.begin(), options_.nodes.end()),
                        options_.nodes.end());
   const RunConfig config = load(options_, options_.arguments);
+  // By themselves, two ranks on this machine would have half as many threads each as one rank.
+  sets_threads_ = options_.cluster.empty() && config.train.threads.is("auto");
   base_batch_ = config.train.global_batch;
   schedule_steps_ = config.optimizer.schedule.steps;
   model_ = std::filesystem::path(options_.config).stem();
@@ -76,6 +78,9 @@ std::vector<std::string> ScaleStudy::arguments_of(const ScaleRun& run) const {
         std::string("train.log_every=1"), std::string("train.eval_every=0"),
         std::string("checkpoint.dir="), std::string("run.name=")}) {
     arguments.push_back(each);
+  }
+  if (sets_threads_) {
+    arguments.emplace_back("train.threads=1");
   }
   return arguments;
 }

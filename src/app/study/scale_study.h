@@ -68,6 +68,7 @@ class ScaleStudy {
   // Length of the schedule as configured: the rate changes as in the whole run, which may warm up
   // for longer than a run of the study takes.
   std::int64_t schedule_steps_ = 0;
+  bool sets_threads_ = false;  // whether each rank gets one thread, because all share this machine
   std::string model_;
   std::vector<ScaleRun> runs_;
 };
