@@ -79,6 +79,7 @@ class TrainBench {
  private:
   bool speaks() const { return session_.world().rank() == 0; }
   void log_settings();
+  void log_precision();
   void observe(const StepMetrics& metrics);
   Json entry() const;
 
@@ -109,11 +110,28 @@ void TrainBench::log_settings() {
   mllog_.event("max_sequence_length", config_.data.sequence);
   mllog_.event("tensor_parallelism", layout_->grid.tp());
   mllog_.event("pipeline_parallelism", layout_->grid.pp());
+  // The program has neither of the two.
+  mllog_.event("context_parallelism", 1);
+  mllog_.event("expert_parallelism", 1);
+  log_precision();
+  mllog_.event("config_filename", options_.config.filename().string());
   mllog_.event("max_steps", config_.train.steps);
   mllog_.event("opt_name", config_.optimizer.name);
   mllog_.event("train_samples", samples(config_.data.train));
   mllog_.event("eval_samples",
                config_.data.validation.empty() ? 0 : samples(config_.data.validation));
+}
+
+// Gradients travel in fp32; parameters (ZeRO) and activations as they are computed with.
+void TrainBench::log_precision() {
+  const std::string& own = config_.train.precision;
+  const std::string word = own == "bf16" ? "bfloat16" : own;
+  const bool only_gradients =
+      config_.parallel.zero == 0 && layout_->grid.tp() == 1 && layout_->grid.pp() == 1;
+  mllog_.event("lowest_numerical_precision_in_linear",
+               config_.train.products == "fp8" ? "fp8" : word);
+  mllog_.event("lowest_numerical_precision_in_attn", word);
+  mllog_.event("lowest_numerical_precision_in_comm", only_gradients ? "fp32" : word);
 }
 
 void TrainBench::observe(const StepMetrics& metrics) {

@@ -20,7 +20,10 @@ FIELDS = ["namespace", "time_ms", "event_type", "key", "value", "metadata"]
 KINDS = {"POINT_IN_TIME", "INTERVAL_START", "INTERVAL_END"}
 # training_6.0.0/common.yaml and open_common.yaml: keys that must be there exactly once, or more.
 ONCE = ["submission_org", "submission_platform", "submission_division", "submission_benchmark",
-        "init_stop", "run_start", "run_stop", "train_samples", "eval_samples"]
+        "init_stop", "run_start", "run_stop", "train_samples", "eval_samples", "config_filename",
+        "tensor_parallelism", "pipeline_parallelism", "context_parallelism", "expert_parallelism",
+        "micro_batch_size", *(f"lowest_numerical_precision_in_{part}"
+                              for part in ("linear", "attn", "comm"))]
 SOME = ["cache_clear", "init_start", "block_start", "block_stop", "eval_start", "eval_stop",
         "eval_accuracy", "gradient_accumulation_steps"]
 WITH_SAMPLES = {"block_start", "block_stop", "eval_start", "eval_stop", "eval_accuracy"}
