@@ -191,11 +191,12 @@ std::string p2p_verdict(const Json& results) {
   for (const Json& result : results) {
     const Json& metrics = result.at("metrics");
     const std::string size = format_bytes(result.at("params").at("bytes").get<std::int64_t>());
-    if (metrics.contains("median_us") && latency.empty()) {
-      latency = fmt::format(" {} for {}", value_text("median_us", metrics.at("median_us")), size);
+    if (metrics.contains("mean_us") && latency.empty()) {
+      latency = fmt::format(" {} for {}", value_text("mean_us", metrics.at("mean_us")), size);
     }
-    if (metrics.contains("median_GBps")) {
-      rate = fmt::format(" {} for {}", value_text("median_GBps", metrics.at("median_GBps")), size);
+    if (metrics.contains("bandwidth_GBps")) {
+      rate = fmt::format(" {} for {}", value_text("bandwidth_GBps", metrics.at("bandwidth_GBps")),
+                         size);
     }
   }
   return fmt::format("# p2p:{}{}{}\n", latency, latency.empty() || rate.empty() ? "" : ",", rate);

@@ -75,9 +75,9 @@ TEST(Figures, TheVerdictOnTwoRanksNamesTheEnds) {
   const auto entry = [](std::int64_t bytes, const char* metric, double value) {
     return Json{{"params", {{"bytes", bytes}}}, {"metrics", {{metric, value}}}};
   };
-  const Json latency = entry(1, "median_us", 0.52);
-  const Json rate = entry(4 << 20, "median_GBps", 9.1);
-  EXPECT_EQ(p2p_verdict({latency, entry(2, "median_us", 0.6), rate}),
+  const Json latency = entry(1, "mean_us", 0.52);
+  const Json rate = entry(4 << 20, "bandwidth_GBps", 9.1);
+  EXPECT_EQ(p2p_verdict({latency, entry(2, "mean_us", 0.6), rate}),
             "# p2p: 520 ns for 1 B, 9.10 GB/s for 4 MiB\n");
   EXPECT_EQ(p2p_verdict(Json::array({rate})), "# p2p: 9.10 GB/s for 4 MiB\n");
   EXPECT_EQ(p2p_verdict(Json::array({latency})), "# p2p: 520 ns for 1 B\n");

@@ -1,7 +1,8 @@
 """ReFrame checks of a machine with Trireme: the health of each node, collectives, and a training
-step. They need `trireme` in PATH and nothing else.
+step. They need `trireme` in PATH, and a settings file of the site whose launcher starts the ranks
+(srun, mpirun); ReFrame's own settings start one process only.
 
-    reframe -c docs/examples/reframe/trireme_checks.py -r --performance-report
+    reframe -C settings.py -c docs/examples/reframe/trireme_checks.py -r --performance-report
 
 The references are examples: enter what the machine reached when it was accepted. Set the variables
 on the command line, as in `-S TriremeCollectives.ranks=64 -S TriremeHealth.baseline=FILE`.
