@@ -6,6 +6,8 @@
 #include "src/app/model_exchange.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
+#include "src/interchange/export_gguf.h"
+#include "src/interchange/export_hf.h"
 #include "src/interchange/hf_config.h"
 
 namespace trireme {
@@ -18,7 +20,7 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"format", arguments.format},
                                    {"checkpoint", result.checkpoint.string()},
                                    {"step", result.step},
-                                   {"dtype", torch_name(result.dtype)},
+                                   {"dtype", result.type_name},
                                    {"parameters", result.parameters},
                                    {"tensors", result.tensors},
                                    {"bytes", result.bytes},
@@ -28,9 +30,17 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
     return;
   }
   fmt::print("{}: step {}, {} as {}, {} in {}\n", printable(arguments.out), result.step,
-             counted(result.parameters, "parameter"), torch_name(result.dtype),
-             format_bytes(result.bytes), format_seconds(result.seconds));
+             counted(result.parameters, "parameter"), result.type_name, format_bytes(result.bytes),
+             format_seconds(result.seconds));
   print_logits(result.difference);
+}
+
+GgufType gguf_type(const std::string& word) {
+  return word == "fp32"   ? GgufType::f32
+         : word == "fp16" ? GgufType::f16
+         : word == "bf16" ? GgufType::bf16
+         : word == "q4_0" ? GgufType::q4_0
+                          : GgufType::q8_0;
 }
 
 }  // namespace
@@ -40,15 +50,16 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
                      "A checkpoint, or a folder of checkpoints: then its newest valid one");
   command
       .add_option("--format", arguments.format,
-                  "hf: a folder for from_pretrained() of Hugging Face's transformers")
-      .check(one_of({"hf"}));
+                  "hf: a folder for from_pretrained() of Hugging Face's transformers; gguf: a file "
+                  "for llama.cpp")
+      .check(one_of({"hf", "gguf"}));
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");
   command
       .add_option("--dtype", arguments.dtype,
-                  "Element type of the weights (default: that of the files which were imported, or "
-                  "fp32)")
-      .check(one_of({"fp32", "bf16", "fp16"}));
+                  "Element type of the weights; q8_0 and q4_0 only with gguf (default: that of the "
+                  "files which were imported, or fp32; with gguf, q8_0)")
+      .check(one_of({"fp32", "bf16", "fp16", "q8_0", "q4_0"}));
   command.add_flag("--ema", arguments.ema,
                    "Export the moving average of the weights that optimizer.ema has kept");
   arguments.keys.add_to(command);
@@ -73,9 +84,18 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.checkpoint = arguments.checkpoint;
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);
+  const std::string dtype = arguments.dtype.empty() ? "q8_0" : arguments.dtype;
+  if (arguments.format == "hf" && !arguments.dtype.empty() && !options.dtype) {
+    throw ConfigError(
+        fmt::format("--dtype {} is a type of GGUF files: with --format hf, choose fp32, bf16 or "
+                    "fp16",
+                    arguments.dtype));
+  }
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
-  const ExportResult result = export_to_hf(options, world, keys);
+  const ExportResult result = arguments.format == "hf"
+                                  ? export_to_hf(options, world, keys)
+                                  : export_to_gguf(options, gguf_type(dtype), world, keys);
   if (world.rank() == 0) {
     print_result(arguments, result);
   }

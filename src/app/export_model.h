@@ -6,7 +6,7 @@
 
 #include "src/app/command/app_context.h"
 #include "src/app/key_choice.h"
-#include "src/interchange/export_hf.h"
+#include "src/interchange/export.h"
 
 namespace trireme {
 

@@ -16,6 +16,7 @@
 #include "src/interchange/elements.h"
 #include "src/interchange/hf_model.h"
 #include "src/nn/model_size.h"
+#include "src/train/run/run_config.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -149,31 +150,12 @@ DType chosen_dtype(const Manifest& manifest, std::optional<DType> asked) {
   return dtype_of_precision(text_field(imported, "precision")).value_or(DType::f32);
 }
 
-// Collective. Returns the step to export, with its key.
-StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys) {
-  const std::string path = run_on_root(world, [&] {
-    std::vector<std::string> skipped;
-    return find_step(options.checkpoint, skipped).path.string();
-  });
-  std::vector<std::string> none;
-  StepFolder step = find_step(path, none);
-  if (const std::string fault = keys.unlock(*step.manifest, step.path); !fault.empty()) {
-    throw DataError(fault);
-  }
-  if (!step.manifest->data_key.empty() && !options.plain) {
-    throw PolicyError(fmt::format(
-        "{} is encrypted, but exported files are not: give --plain if they may be written",
-        step.path.string()));
-  }
-  return step;
-}
-
 LogitDifference compare_with_export(const fs::path& folder, const ExportOptions& options,
                                     const StepFolder& step, const KeyOptions& keys, DType dtype) {
   const HfModel written(folder);  // read back as any foreign model
-  const ReadWeight foreign = [&](const std::string& name) { return written.read(name); };
+  const ReadWeight read = [&](const std::string& name) { return written.read(name); };
   const LogitDifference difference =
-      compare_logits(written.config().model, foreign, step.path, keys, options.weights);
+      compare_logits(written.config().model, {read}, step.path, keys, options.weights);
   check_difference(difference, most_difference(dtype), options.out.string());
   return difference;
 }
@@ -188,7 +170,7 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
                       .step = step.manifest->meta.step,
                       .tensors = std::ssize(weights.tensors()),
                       .parameters = parameter_count(weights.model()),
-                      .dtype = dtype};
+                      .type_name = std::string(torch_name(dtype))};
   result.bytes = result.parameters * size_of(dtype);
   const Stopwatch watch;
   DraftFolder draft(world, options.out);

@@ -117,9 +117,9 @@ std::int64_t write_manifest(const fs::path& folder, std::vector<ShardTable> tabl
 
 LogitDifference compare_with_source(const HfModel& model, const fs::path& folder,
                                     const KeyOptions& keys) {
-  const ReadWeight foreign = [&](const std::string& name) { return model.read(name); };
+  const ReadWeight read = [&](const std::string& name) { return model.read(name); };
   const LogitDifference difference =
-      compare_logits(model.config().model, foreign, folder, keys, Weights::latest);
+      compare_logits(model.config().model, {read}, folder, keys, Weights::latest);
   check_difference(difference, kMostDifference, model.folder().string());
   return difference;
 }

@@ -85,11 +85,12 @@ LogitDifference difference_of(const std::vector<double>& own, const std::vector<
 
 }  // namespace
 
-LogitDifference compare_logits(const ModelConfig& config, const ReadWeight& foreign,
+LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& foreign,
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which) {
   const std::vector<std::int32_t> ids = probe(config);
-  const std::vector<double> theirs = plain_logits(config, foreign, ids, available_processors());
+  const std::vector<double> theirs =
+      plain_logits(config, foreign.read, ids, available_processors(), foreign.pairs);
   const bool by_kernels = fits_into_memory(config);
   const std::vector<double> own = by_kernels ? logits_by_kernels(checkpoint, ids, keys, which)
                                              : logits_of_stored(checkpoint, ids, keys, which);

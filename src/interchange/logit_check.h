@@ -23,8 +23,14 @@ struct LogitDifference {
   bool by_kernels = false;   // whether the program's layers and kernels computed one side
 };
 
-// foreign: reads the weights of the foreign files. checkpoint: the folder of one step.
-LogitDifference compare_logits(const ModelConfig& config, const ReadWeight& foreign,
+// Reads the weights of foreign files.
+struct ForeignWeights {
+  ReadWeight read;
+  RotaryPairs pairs = RotaryPairs::halves;
+};
+
+// checkpoint: the folder of one step.
+LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& foreign,
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which);
 

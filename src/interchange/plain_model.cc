@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include <fmt/core.h>
+
 #include "io/checkpoint/workers.h"
 
 namespace trireme {
@@ -14,8 +16,9 @@ using Values = std::vector<double>;
 // Calculator holds the stream x [T,C] and applies one block after the other to it.
 class Calculator {
  public:
-  Calculator(const ModelConfig& config, const ReadWeight& read, std::int64_t time, int threads)
-      : c_(config), read_(read), time_(time), threads_(threads) {}
+  Calculator(const ModelConfig& config, const ReadWeight& read, std::int64_t time, int threads,
+             RotaryPairs pairs)
+      : c_(config), read_(read), time_(time), threads_(threads), pairs_(pairs) {}
 
   Values logits(std::span<const std::int32_t> ids);
 
@@ -40,6 +43,7 @@ class Calculator {
   const ReadWeight& read_;
   std::int64_t time_;
   int threads_;
+  RotaryPairs pairs_;
   Values x_;
 };
 
@@ -165,16 +169,18 @@ double frequency(const ModelConfig& c, std::int64_t pair) {
   return (1 - share) * plain / s.factor + share * plain;
 }
 
-// rows: [T, heads, D]. Channel j of a head is rotated with channel j + D/2.
+// rows: [T, heads, D].
 void Calculator::rotate(Values& rows, std::int64_t heads) const {
   const std::int64_t half = c_.head_dim / 2;
+  const bool in_halves = pairs_ == RotaryPairs::halves;
   for (std::int64_t j = 0; j < half; ++j) {
     // The model keeps frequencies as floats, which matters at late positions.
     const double turn = static_cast<float>(frequency(c_, j));
     for (std::int64_t row = 0; row < time_ * heads; ++row) {
       const double angle = turn * static_cast<double>(row / heads);
-      double& a = rows[static_cast<std::size_t>(row * c_.head_dim + j)];
-      double& b = rows[static_cast<std::size_t>(row * c_.head_dim + j + half)];
+      double* const head = rows.data() + row * c_.head_dim;
+      double& a = in_halves ? head[j] : head[2 * j];
+      double& b = in_halves ? head[j + half] : head[2 * j + 1];
       const double old = a;
       a = old * std::cos(angle) - b * std::sin(angle);
       b = b * std::cos(angle) + old * std::sin(angle);
@@ -266,8 +272,9 @@ Values Calculator::logits(std::span<const std::int32_t> ids) {
 }  // namespace
 
 std::vector<double> plain_logits(const ModelConfig& config, const ReadWeight& read,
-                                 std::span<const std::int32_t> ids, int threads) {
-  return Calculator(config, read, std::ssize(ids), threads).logits(ids);
+                                 std::span<const std::int32_t> ids, int threads,
+                                 RotaryPairs pairs) {
+  return Calculator(config, read, std::ssize(ids), threads, pairs).logits(ids);
 }
 
 }  // namespace trireme

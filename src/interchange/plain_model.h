@@ -19,10 +19,14 @@ namespace trireme {
 // Returns all elements of a tensor, named and laid out as Hugging Face does it.
 using ReadWeight = std::function<std::vector<float>(const std::string& name)>;
 
+// Which channels of a head are rotated together: j and j + D/2, or 2j and 2j + 1.
+enum class RotaryPairs : std::uint8_t { halves, neighbours };
+
 // config: complete and valid. ids: from 1 to config.context, each below config.vocab. threads: at
 // least 1. Returns the logits after each of them, [ids, config.vocab]. Needs memory for the largest
 // tensor.
 std::vector<double> plain_logits(const ModelConfig& config, const ReadWeight& read,
-                                 std::span<const std::int32_t> ids, int threads);
+                                 std::span<const std::int32_t> ids, int threads,
+                                 RotaryPairs pairs = RotaryPairs::halves);
 
 }  // namespace trireme

@@ -62,6 +62,14 @@ class Interchange(unittest.TestCase):
         harness.must(harness.run(*words, "--key", f"file:{key}", "--plain"))
         self.assertIn("model.safetensors", files_of(exported))
 
+    def test_a_gguf_file_is_written(self):
+        imported, out = FOLDER / "imported", FOLDER / "gguf"
+        harness.must(harness.run("import", GOLDEN / "llama2", "--out", imported))
+        harness.must(harness.run("export", imported, "--format", "gguf", "--out", out))
+        self.assertEqual((out / "model.gguf").read_bytes()[:8], b"GGUF\x03\0\0\0")
+        self.refused(2, "--dtype q4_0", "export", imported, "--format", "hf", "--dtype", "q4_0",
+                     "--out", FOLDER / "y")
+
     def test_refusals_name_the_cause_and_leave_nothing(self):
         bad = FOLDER / "bad"
         bad.mkdir()

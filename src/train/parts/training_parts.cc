@@ -20,6 +20,7 @@
 #include "src/train/memory/held_memory.h"
 #include "src/train/numerics/self_check.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/initial_weights.h"
 #include "src/train/start/links.h"
 #include "src/train/start/open_dataset.h"
 #include "src/train/start/startup.h"
@@ -248,15 +249,25 @@ void TrainingParts::resume() {
   if (const auto resumed = checkpoints->resume()) {
     counters = *resumed;
   } else {
-    engine.initialize(config.train.seed);
+    begin();
   }
   checkpoints->reserve();
+}
+
+void TrainingParts::begin() {
+  engine.initialize(config.train.seed);
+  if (!config.checkpoint.init_from.empty()) {
+    const std::string loaded = load_initial_weights(config, engine, world, host.keys);
+    if (world.rank() == 0) {
+      host.log.info(loaded);
+    }
+  }
 }
 
 void TrainingParts::resume_at(const StartPoint& start) {
   enter("load", config.deadline.checkpoint);
   if (start.from_seed) {
-    engine.initialize(config.train.seed);
+    begin();
   } else if (const auto resumed = checkpoints->resume(start.step)) {
     counters = *resumed;
   } else {

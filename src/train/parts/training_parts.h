@@ -89,6 +89,8 @@ struct TrainingParts {
   // origin: null if no checkpoint is to be signed; a replay saves none.
   void make_checkpoints(const RunOrigin* origin);
   void resume();
+  // Sets the weights of step 0.
+  void begin();
   void resume_at(const StartPoint& start);
   void make_loader();
   void make_metrics();

@@ -113,6 +113,7 @@ struct CheckpointConfig {
   std::int64_t keep_every = 0;  // keep steps divisible by this for good; 0 means none
   int keep_best = 0;            // number of steps with the lowest validation losses to keep, too
   IntegerOrWord resume{0, "auto"};
+  std::filesystem::path init_from;  // where a new run's weights come from; empty: from train.seed
   bool async = true;
   bool force_lock = false;
   std::vector<std::string> allow_change;  // fingerprint fields that may differ at resume

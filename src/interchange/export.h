@@ -1,0 +1,40 @@
+// What the exports of a checkpoint's weights share: options, results, and opening the checkpoint.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "io/checkpoint/step_keys.h"
+#include "src/interchange/checkpoint_weights.h"
+#include "src/interchange/logit_check.h"
+
+namespace trireme {
+
+struct ExportOptions {
+  std::filesystem::path checkpoint;  // the folder of a step, or of checkpoints: then the newest
+  std::filesystem::path out;
+  // For a folder of Hugging Face: f32, bf16 or f16. If empty: that of the files which were
+  // imported, or f32.
+  std::optional<DType> dtype = {};
+  std::int64_t file_bytes = 5'000'000'000;  // weights in one file, if they are several
+  Weights weights = Weights::latest;
+  bool compare = true;  // whether logits are compared at the end
+  bool plain = false;   // whether an encrypted checkpoint may be written without encryption
+};
+
+struct ExportResult {
+  std::filesystem::path checkpoint;  // the step's folder
+  std::int64_t step = 0;
+  std::int64_t tensors = 0;
+  std::int64_t parameters = 0;
+  std::int64_t bytes = 0;      // of the files with weights
+  std::string type_name = {};  // of the weights: "bfloat16", or "q8_0"
+  double seconds = 0;          // without the comparison
+  LogitDifference difference = {};
+};
+
+// Collective. Returns the step to export, with its key. Throws NotFound, DataError or PolicyError
+// on all ranks.
+StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys);
+
+}  // namespace trireme

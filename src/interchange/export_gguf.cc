@@ -1,0 +1,178 @@
+#include "src/interchange/export_gguf.h"
+
+#include <algorithm>
+
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/workers.h"
+#include "mpi/agreement.h"
+#include "src/base/error.h"
+#include "src/base/stopwatch.h"
+#include "src/interchange/carried_files.h"
+#include "src/interchange/draft_folder.h"
+#include "src/interchange/elements.h"
+#include "src/interchange/gguf_file.h"
+#include "src/interchange/gguf_layout.h"
+#include "src/nn/model_size.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kGgufName = "model.gguf";
+constexpr const char* kDivisorsName = "rope_freqs.weight";
+
+// The relative difference of logits that a type may cause; a mistake in a layout causes more
+// than 1.
+double most_difference_of(GgufType type) {
+  switch (type) {
+    case GgufType::f32:
+      return 1e-3;
+    case GgufType::q4_0:
+      return 0.7;
+    default:
+      return 0.1;
+  }
+}
+
+std::string_view type_word(GgufType type) {
+  switch (type) {
+    case GgufType::f32:
+      return "float32";
+    case GgufType::f16:
+      return "float16";
+    case GgufType::bf16:
+      return "bfloat16";
+    case GgufType::q8_0:
+      return "q8_0";
+    case GgufType::q4_0:
+      return "q4_0";
+  }
+  return "";
+}
+
+// Quantizes rows in parallel.
+std::vector<std::byte> quantized(const GgufPart& part, const std::vector<float>& elements,
+                                 GgufType type) {
+  const std::int64_t row = part.shape().back();
+  const std::int64_t rows = std::ssize(elements) / row;
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(quantized_bytes(type, std::ssize(elements))));
+  const int threads = available_processors();
+  parallel_for(threads, threads, [&](std::int64_t i) {
+    const std::int64_t first = rows * i / threads * row;
+    const std::int64_t end = rows * (i + 1) / threads * row;
+    quantize(type, elements.data() + first, end - first,
+             bytes.data() + quantized_bytes(type, first));
+  });
+  return bytes;
+}
+
+// Halves beyond 65504 are infinite.
+void check_range(const GgufPart& part, const std::vector<float>& elements, GgufType type) {
+  if (type == GgufType::f32 || type == GgufType::bf16) {
+    return;
+  }
+  // A block's scale is at most its largest magnitude over 8.
+  const float most = type == GgufType::f16 ? 65504.0F : 65504.0F * 8;
+  for (const float x : elements) {
+    if (std::abs(x) > most) {
+      throw DataError(fmt::format("tensor {}: {} is too large for this type: export it as bf16",
+                                  part.source.name, x));
+    }
+  }
+}
+
+class GgufExport {
+ public:
+  GgufExport(CheckpointWeights& weights, GgufType type, const std::string& name)
+      : weights_(weights), type_(type), parts_(gguf_parts(weights.model(), weights.tensors())) {
+    head_.values = gguf_values(weights.model(), name, type);
+    for (const GgufPart& part : parts_) {
+      head_.tensors.push_back({part.name, part.shape(), type_of_part(part, type), 0});
+    }
+    if (weights.model().rope_scaling.factor != 0) {
+      head_.tensors.push_back({kDivisorsName, {weights.model().head_dim / 2}, GgufType::f32, 0});
+    }
+  }
+
+  // Returns the number of bytes.
+  std::int64_t write(const fs::path& path) {
+    const std::string text = encode_gguf_head(head_);
+    File file = File::create_new(path);
+    file.write(text.data(), std::ssize(text));
+    for (const GgufPart& part : parts_) {
+      const GgufType type = type_of_part(part, type_);
+      const std::vector<float> elements = to_gguf_layout(part, weights_.read(part.source.name));
+      check_range(part, elements, type);
+      append(file, quantized(part, elements, type));
+    }
+    if (head_.tensors.size() > parts_.size()) {
+      const std::vector<float> divisors = rope_divisors(weights_.model());
+      std::vector<std::byte> bytes(divisors.size() * sizeof(float));
+      quantize(GgufType::f32, divisors.data(), std::ssize(divisors), bytes.data());
+      append(file, std::move(bytes));
+    }
+    file.sync();
+    const std::int64_t bytes = file.size();
+    file.close();
+    return bytes;
+  }
+
+  // Reads the file back. Queries and keys stay in the file's order, for which the other kind of
+  // rotation is right: the comparison must not undo a wrong order with the same mistake.
+  ForeignWeights written(const fs::path& path) const {
+    const ReadWeight read = [this,
+                             file = std::make_shared<GgufFile>(path)](const std::string& name) {
+      const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const GgufPart& each) {
+        return each.source.name == name;
+      });
+      check(part != parts_.end(), "only tensors of the model are read");
+      std::vector<float> elements = file->read(part->name);
+      return part->layout == GgufPart::Layout::pairs ? elements
+                                                     : from_gguf_layout(*part, std::move(elements));
+    };
+    return {read, RotaryPairs::neighbours};
+  }
+
+ private:
+  static void append(File& file, std::vector<std::byte> bytes) {
+    bytes.resize(static_cast<std::size_t>(round_up(std::ssize(bytes), kGgufAlignment)));
+    file.write(bytes.data(), std::ssize(bytes));
+  }
+
+  CheckpointWeights& weights_;
+  GgufType type_;
+  std::vector<GgufPart> parts_;
+  GgufHead head_;
+};
+
+}  // namespace
+
+ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communicator& world,
+                            StepKeys& keys) {
+  CheckpointWeights weights(open_step(options, world, keys), options.weights);
+  const StepFolder& step = weights.step();
+  ExportResult result{.checkpoint = step.path,
+                      .step = step.manifest->meta.step,
+                      .tensors = std::ssize(weights.tensors()),
+                      .parameters = parameter_count(weights.model()),
+                      .type_name = std::string(type_word(type))};
+  const Stopwatch watch;
+  DraftFolder draft(world, options.out);
+  run_on_root(world, [&]() -> std::string {
+    GgufExport file(weights, type, fs::absolute(options.out).filename().string());
+    result.bytes = file.write(draft.path() / kGgufName);
+    copy_carried_files(step.path, draft.path());
+    result.seconds = watch.seconds();
+    if (options.compare) {
+      result.difference = compare_logits(weights.model(), file.written(draft.path() / kGgufName),
+                                         step.path, keys.options(), options.weights);
+      check_difference(result.difference, most_difference_of(type), options.out.string());
+    }
+    draft.keep();
+    return "";
+  });
+  return result;
+}
+
+}  // namespace trireme

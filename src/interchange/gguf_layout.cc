@@ -1,0 +1,209 @@
+#include "src/interchange/gguf_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "src/base/check.h"
+
+namespace trireme {
+namespace {
+
+using Layout = GgufPart::Layout;
+
+struct Renaming {
+  std::string_view from;
+  std::string_view to;
+  Layout layout = Layout::same;
+};
+
+// Of the tensors of a block, without the part that numbers it.
+constexpr std::array<Renaming, 6> kGpt2 = {{{"ln_1", "attn_norm"},
+                                            {"attn.c_attn", "attn_qkv", Layout::transposed},
+                                            {"attn.c_proj", "attn_output", Layout::transposed},
+                                            {"ln_2", "ffn_norm"},
+                                            {"mlp.c_fc", "ffn_up", Layout::transposed},
+                                            {"mlp.c_proj", "ffn_down", Layout::transposed}}};
+constexpr std::array<Renaming, 9> kLlama = {{{"input_layernorm", "attn_norm"},
+                                             {"self_attn.q_proj", "attn_q", Layout::pairs},
+                                             {"self_attn.k_proj", "attn_k", Layout::pairs},
+                                             {"self_attn.v_proj", "attn_v"},
+                                             {"self_attn.o_proj", "attn_output"},
+                                             {"post_attention_layernorm", "ffn_norm"},
+                                             {"mlp.gate_proj", "ffn_gate"},
+                                             {"mlp.up_proj", "ffn_up"},
+                                             {"mlp.down_proj", "ffn_down"}}};
+// Of the tensors outside the blocks.
+constexpr std::array<Renaming, 6> kOutside = {{{"transformer.wte", "token_embd"},
+                                               {"transformer.wpe", "position_embd"},
+                                               {"transformer.ln_f", "output_norm"},
+                                               {"model.embed_tokens", "token_embd"},
+                                               {"model.norm", "output_norm"},
+                                               {"lm_head", "output"}}};
+
+template <class Renamings>
+const Renaming& renaming_of(const Renamings& all, std::string_view name) {
+  for (const Renaming& each : all) {
+    if (each.from == name) {
+      return each;
+    }
+  }
+  check(false, "every tensor of a model has a name in GGUF files");
+  return all.front();
+}
+
+GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
+  const std::size_t dot = tensor.name.rfind('.');
+  const std::string base = tensor.name.substr(0, dot);
+  const std::string end = tensor.name.substr(dot);  // ".weight" or ".bias"
+  const std::string_view prefix = c.family == Family::gpt2 ? "transformer.h." : "model.layers.";
+  GgufPart part;
+  part.source = tensor;
+  if (!base.starts_with(prefix)) {
+    part.name = std::string(renaming_of(kOutside, base).to) + end;
+    return part;
+  }
+  const std::size_t number_end = base.find('.', prefix.size());
+  const std::string number = base.substr(prefix.size(), number_end - prefix.size());
+  const std::string_view within = std::string_view(base).substr(number_end + 1);
+  const Renaming& renaming =
+      c.family == Family::gpt2 ? renaming_of(kGpt2, within) : renaming_of(kLlama, within);
+  part.name = "blk." + number + "." + std::string(renaming.to) + end;
+  part.layout = tensor.shape.rank() == 2 ? renaming.layout : Layout::same;
+  part.heads = renaming.to == "attn_k" ? c.kv_heads : c.heads;
+  return part;
+}
+
+// Copies rows [heads, D, in] so that row 2j + i of a head comes from its row j + i D/2, or the
+// reverse.
+std::vector<float> pair_rows(const GgufPart& part, const std::vector<float>& from, bool reverse) {
+  const std::int64_t in = part.source.shape[1];
+  const std::int64_t head_dim = part.source.shape[0] / part.heads;
+  std::vector<float> to(from.size());
+  for (std::int64_t row = 0; row < part.source.shape[0]; ++row) {
+    const std::int64_t at = row % head_dim;
+    const std::int64_t other = row - at + at / 2 + at % 2 * (head_dim / 2);
+    const auto source = from.begin() + (reverse ? row : other) * in;
+    std::copy(source, source + in, to.begin() + (reverse ? other : row) * in);
+  }
+  return to;
+}
+
+// from: [rows, columns]; returns [columns, rows].
+std::vector<float> transposed(const std::vector<float>& from, std::int64_t rows,
+                              std::int64_t columns) {
+  std::vector<float> to(from.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      to[static_cast<std::size_t>(c * rows + r)] = from[static_cast<std::size_t>(r * columns + c)];
+    }
+  }
+  return to;
+}
+
+std::uint32_t file_type(GgufType type) {
+  switch (type) {
+    case GgufType::f32:
+      return 0;
+    case GgufType::f16:
+      return 1;
+    case GgufType::q4_0:
+      return 2;
+    case GgufType::q8_0:
+      return 7;
+    case GgufType::bf16:
+      return 32;
+  }
+  return 0;
+}
+
+std::uint32_t narrow_count(std::int64_t count) { return static_cast<std::uint32_t>(count); }
+
+}  // namespace
+
+std::vector<std::int64_t> GgufPart::shape() const {
+  std::vector<std::int64_t> extents = source.shape.to_vector();
+  if (layout == Layout::transposed) {
+    std::swap(extents[0], extents[1]);
+  }
+  return extents;
+}
+
+std::vector<GgufPart> gguf_parts(const ModelConfig& config,
+                                 const std::vector<ModelTensor>& tensors) {
+  std::vector<GgufPart> parts;
+  for (const ModelTensor& tensor : tensors) {
+    parts.push_back(part_of(config, tensor));
+  }
+  return parts;
+}
+
+std::vector<float> to_gguf_layout(const GgufPart& part, std::vector<float> elements) {
+  const Shape& shape = part.source.shape;
+  return part.layout == Layout::pairs        ? pair_rows(part, elements, false)
+         : part.layout == Layout::transposed ? transposed(elements, shape[0], shape[1])
+                                             : std::move(elements);
+}
+
+std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements) {
+  const Shape& shape = part.source.shape;
+  return part.layout == Layout::pairs        ? pair_rows(part, elements, true)
+         : part.layout == Layout::transposed ? transposed(elements, shape[1], shape[0])
+                                             : std::move(elements);
+}
+
+GgufType type_of_part(const GgufPart& part, GgufType type) {
+  if (part.source.shape.rank() == 1 || part.name == "position_embd.weight") {
+    return GgufType::f32;
+  }
+  return part.shape().back() % block_elements(type) == 0 ? type : GgufType::f16;
+}
+
+std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::string& name,
+                                             GgufType type) {
+  const std::string family(family_name(c.family));
+  std::map<std::string, GgufValue> values = {
+      {"general.architecture", family},
+      {"general.name", name},
+      {"general.file_type", file_type(type)},
+      {family + ".vocab_size", narrow_count(c.vocab)},
+      {family + ".context_length", narrow_count(c.context)},
+      {family + ".embedding_length", narrow_count(c.hidden)},
+      {family + ".feed_forward_length", narrow_count(c.ffn)},
+      {family + ".block_count", narrow_count(c.layers)},
+      {family + ".attention.head_count", narrow_count(c.heads)},
+      {"tokenizer.ggml.model", std::string("none")}};
+  if (block_elements(type) > 1) {
+    values["general.quantization_version"] = std::uint32_t{2};
+  }
+  const auto epsilon = static_cast<float>(c.norm_epsilon);
+  if (c.family == Family::gpt2) {
+    values["gpt2.attention.layer_norm_epsilon"] = epsilon;
+    return values;
+  }
+  values["llama.attention.layer_norm_rms_epsilon"] = epsilon;
+  values["llama.attention.head_count_kv"] = narrow_count(c.kv_heads);
+  values["llama.attention.key_length"] = narrow_count(c.head_dim);
+  values["llama.attention.value_length"] = narrow_count(c.head_dim);
+  values["llama.rope.dimension_count"] = narrow_count(c.head_dim);
+  values["llama.rope.freq_base"] = static_cast<float>(c.rope_theta);
+  return values;
+}
+
+std::vector<float> rope_divisors(const ModelConfig& config) {
+  const RopeScaling& s = config.rope_scaling;
+  const auto context = static_cast<double>(s.original_context);
+  std::vector<float> divisors;
+  for (std::int64_t j = 0; j < config.head_dim / 2; ++j) {
+    const double turns = context / (2 * std::numbers::pi) *
+                         std::pow(config.rope_theta, -2.0 * static_cast<double>(j) /
+                                                         static_cast<double>(config.head_dim));
+    const double smooth = (turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+    const double share = std::clamp(smooth, 0.0, 1.0);
+    divisors.push_back(static_cast<float>(1 / ((1 - share) / s.factor + share)));
+  }
+  return divisors;
+}
+
+}  // namespace trireme

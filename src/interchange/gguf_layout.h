@@ -1,0 +1,47 @@
+// Says how the tensors of a model are named and laid out in GGUF files for llama.cpp, whose
+// converters define it. Differences to Hugging Face's layout:
+//
+//   transposed   GPT-2's matrices in the blocks are [out,in] instead of [in,out]
+//   pairs        in the matrices of queries and keys, rows 2j and 2j+1 of a head are the rows j and
+//                j + D/2, because llama.cpp rotates neighbouring channels
+//
+// Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/interchange/gguf.h"
+#include "src/interchange/model_tensors.h"
+
+namespace trireme {
+
+struct GgufPart {
+  enum class Layout : std::uint8_t { same, transposed, pairs };
+  std::string name;    // in the file
+  ModelTensor source;  // in the model
+  Layout layout = Layout::same;
+  std::int64_t heads = 0;  // with pairs
+  std::vector<std::int64_t> shape() const;
+};
+
+// tensors: those of the model.
+std::vector<GgufPart> gguf_parts(const ModelConfig& config,
+                                 const std::vector<ModelTensor>& tensors);
+
+// Return the elements of a part in the file's order, from those in the model's, and back.
+std::vector<float> to_gguf_layout(const GgufPart& part, std::vector<float> elements);
+std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements);
+
+// Returns the type of a part in a file of this type: f32 for vectors and positions, and f16 instead
+// of a type whose blocks do not divide the rows.
+GgufType type_of_part(const GgufPart& part, GgufType type);
+
+// Returns what the file says about the model, without its tokenizer.
+std::map<std::string, GgufValue> gguf_values(const ModelConfig& config, const std::string& name,
+                                             GgufType type);
+
+// Returns by how much llama.cpp divides the rotary frequencies: [head_dim / 2].
+std::vector<float> rope_divisors(const ModelConfig& config);
+
+}  // namespace trireme

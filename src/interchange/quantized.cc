@@ -1,0 +1,123 @@
+#include "src/interchange/quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "src/base/check.h"
+#include "src/device/dtype.h"
+#include "src/interchange/elements.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kHalf = kBlock / 2;
+
+DType plain_dtype(GgufType type) {
+  return type == GgufType::f16 ? DType::f16 : type == GgufType::bf16 ? DType::bf16 : DType::f32;
+}
+
+bool is_plain(GgufType type) {
+  return type == GgufType::f32 || type == GgufType::f16 || type == GgufType::bf16;
+}
+
+void put_scale(float scale, std::byte* to) {
+  const std::uint16_t bits = to_f16(scale).bits;
+  std::memcpy(to, &bits, sizeof bits);
+}
+
+float scale_at(const std::byte* from) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, from, sizeof bits);
+  return to_float(f16{bits});
+}
+
+void quantize_q8(const float* x, std::byte* to) {
+  float most = 0;
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    most = std::max(most, std::abs(x[i]));
+  }
+  const float d = most / 127;
+  const float inverse = d == 0 ? 0 : 1 / d;
+  put_scale(d, to);
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    to[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * inverse)));
+  }
+}
+
+void dequantize_q8(const std::byte* from, float* x) {
+  const float d = scale_at(from);
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    x[i] = d * static_cast<float>(static_cast<std::int8_t>(from[2 + i]));
+  }
+}
+
+void quantize_q4(const float* x, std::byte* to) {
+  float most = 0;  // the number of the largest magnitude, with its sign
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    most = std::abs(x[i]) > std::abs(most) ? x[i] : most;
+  }
+  const float d = most / -8;
+  const float inverse = d == 0 ? 0 : 1 / d;
+  put_scale(d, to);
+  const auto level = [&](float value) {
+    return std::min(15, static_cast<int>(value * inverse + 8.5F));
+  };
+  for (std::int64_t i = 0; i < kHalf; ++i) {
+    to[2 + i] = static_cast<std::byte>(level(x[i]) | level(x[i + kHalf]) << 4);
+  }
+}
+
+void dequantize_q4(const std::byte* from, float* x) {
+  const float d = scale_at(from);
+  for (std::int64_t i = 0; i < kHalf; ++i) {
+    const int both = std::to_integer<int>(from[2 + i]);
+    x[i] = d * static_cast<float>((both & 15) - 8);
+    x[i + kHalf] = d * static_cast<float>((both >> 4) - 8);
+  }
+}
+
+}  // namespace
+
+std::int64_t block_elements(GgufType type) { return is_plain(type) ? 1 : kBlock; }
+
+std::int64_t block_bytes(GgufType type) {
+  switch (type) {
+    case GgufType::f32:
+      return 4;
+    case GgufType::f16:
+    case GgufType::bf16:
+      return 2;
+    case GgufType::q8_0:
+      return 2 + kBlock;
+    case GgufType::q4_0:
+      return 2 + kHalf;
+  }
+  return 0;
+}
+
+bool is_known_type(std::uint32_t number) { return block_bytes(static_cast<GgufType>(number)) != 0; }
+
+void quantize(GgufType type, const float* from, std::int64_t count, std::byte* to) {
+  if (is_plain(type)) {
+    (void)narrow(from, count, plain_dtype(type), to);
+    return;
+  }
+  check(count % kBlock == 0, "rows are whole blocks");
+  for (std::int64_t i = 0; i < count; i += kBlock, to += block_bytes(type)) {
+    type == GgufType::q8_0 ? quantize_q8(from + i, to) : quantize_q4(from + i, to);
+  }
+}
+
+void dequantize(GgufType type, const std::byte* from, std::int64_t count, float* to) {
+  if (is_plain(type)) {
+    widen(from, plain_dtype(type), count, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; i += kBlock, from += block_bytes(type)) {
+    type == GgufType::q8_0 ? dequantize_q8(from, to + i) : dequantize_q4(from, to + i);
+  }
+}
+
+}  // namespace trireme

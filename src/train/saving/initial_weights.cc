@@ -1,0 +1,112 @@
+#include "src/train/saving/initial_weights.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint/fingerprint.h"
+#include "io/checkpoint/load/load_step.h"
+#include "io/checkpoint/store.h"
+#include "mpi/agreement.h"
+#include "src/base/error.h"
+#include "src/train/engine/training_state.h"
+#include "src/train/run/fingerprint.h"
+#include "src/train/saving/finite_check.h"
+#include "src/train/saving/host_mirror.h"
+
+namespace trireme {
+namespace {
+
+// Fields of a model that may differ because they do not change what its weights mean.
+std::vector<std::string> free_fields(Family family) {
+  std::vector<std::string> fields = {"model.dropout", "model.attention_dropout",
+                                     "model.initializer_range"};
+  if (family == Family::llama) {
+    fields.emplace_back("model.context");  // GPT-2 has a weight for each position
+  }
+  return fields;
+}
+
+void check_same_model(const StepFolder& step, const ModelConfig& own) {
+  const nlohmann::json all = with_later_fields(*step.manifest->meta.config);
+  nlohmann::json saved = nlohmann::json::object();
+  for (const auto& [name, value] : all.items()) {
+    if (name.starts_with("model.")) {
+      saved[name] = value;
+    }
+  }
+  const std::vector<std::string> changed = differences(
+      readable_numbers(saved), readable_numbers(model_fingerprint(own)), free_fields(own.family));
+  if (!changed.empty()) {
+    throw ConfigError(fmt::format(
+        "checkpoint.init_from: {} is of another model than this run's:\n  {}\nSet these fields as "
+        "in the checkpoint, whose configuration `trireme ckpt show` prints",
+        step.path.string(), fmt::join(changed, "\n  ")));
+  }
+}
+
+StepFolder open_step(const std::filesystem::path& from, Communicator& world, StepKeys* keys) {
+  const std::string path = run_on_root(world, [&] {
+    std::vector<std::string> skipped;
+    return find_step(from, skipped).path.string();
+  });
+  std::vector<std::string> none;
+  StepFolder step = find_step(path, none);
+  if (keys == nullptr && !step.manifest->data_key.empty()) {
+    throw PolicyError(fmt::format(
+        "checkpoint.init_from: {} is encrypted: name a key that opens it in encryption.keys",
+        step.path.string()));
+  }
+  const std::string fault = keys == nullptr ? "" : keys->unlock(*step.manifest, step.path);
+  if (!fault.empty()) {
+    throw DataError(fault);
+  }
+  return step;
+}
+
+// Returns the blocks of the weights that this rank holds, without optimizer state.
+std::vector<TensorBlock> weights_of(Engine& engine) {
+  std::vector<TensorBlock> blocks;
+  for (const auto& chunk : engine.chunks()) {
+    std::vector<StatePiece> pieces = chunk->state.pieces_to_load();
+    for (StatePiece& piece : pieces) {
+      piece.states.clear();
+      piece.state_names.clear();
+    }
+    add_blocks(chunk->parameters, pieces, blocks);
+  }
+  return blocks;
+}
+
+// Returns what prevents this rank from loading its blocks, or "".
+std::string fault_of_load(const StepFolder& step, Engine& engine,
+                          const std::vector<TensorBlock>& blocks) {
+  HostMirror mirror(engine.context());
+  try {
+    load_step(step.path, *step.manifest, mirror.fetch(blocks));
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  mirror.store();
+  const std::string fault = fault_of_numbers(engine.context(), blocks, FiniteCheck::finite);
+  return fault.empty() ? "" : fmt::format("{}: {}", step.path.string(), fault);
+}
+
+}  // namespace
+
+std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
+                                 StepKeys* keys) {
+  const StepFolder step = open_step(config.checkpoint.init_from, world, keys);
+  check_same_model(step, config.model);
+  const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
+  if (!faults.empty()) {
+    throw DataError(fmt::format("checkpoint.init_from: {}", faults));
+  }
+  engine.masters_changed();
+  for (const auto& chunk : engine.chunks()) {
+    chunk->state.optimizer().start_average();
+  }
+  return fmt::format("the weights are those of {} (step {}); the optimizer starts anew",
+                     step.path.string(), step.manifest->meta.step);
+}
+
+}  // namespace trireme
