@@ -70,7 +70,7 @@ class Agent {
       if (connection) {
         serve(*connection);
       }
-      code = connection ? ExitCode::ok : ExitCode::io;
+      code = connection ? ExitCode::ok : refusal_.code;
     } catch (const Error& error) {
       // An agent that cannot understand its supervisor cleans up as if the supervisor were gone.
       say(
@@ -98,20 +98,30 @@ class Agent {
     report_.settled = true;
   }
 
-  std::optional<Connection> connect() const {
+  std::optional<Connection> connect() {
+    constexpr int kMostRefusals = 3;
     const Clock::time_point start = Clock::now();
-    while (seconds_since(start) < plan_.connect_seconds) {
+    for (int refusals = 0; seconds_since(start) < plan_.connect_seconds;) {
+      refusal_ = {};
       auto connection = call(plan_.addresses, plan_.port, plan_.secret,
                              {.role = "agent",
                               .node = plan_.node,
                               .pid = ::getpid(),
                               .port = receiver_->port(),
                               .addresses = own_addresses()},
-                             2);
+                             2, &refusal_);
       if (connection) {
         return connection;
       }
+      refusals += refusal_.code == ExitCode::refused ? 1 : 0;
+      if (refusals == kMostRefusals) {
+        break;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    if (!refusal_.why.empty()) {
+      say(fmt::format("trireme launch agent on {}: {}", plan_.node, refusal_.why));
+      return std::nullopt;
     }
     say(fmt::format(
         "trireme launch agent on {}: the supervisor does not answer on port {}: allow the nodes to "
@@ -202,6 +212,7 @@ class Agent {
   NodeFolder folder_;
   RankWatch ranks_;
   AgentReport report_;
+  Refusal refusal_;  // of the last attempt to connect
   std::int64_t wanted_clear_ = 0;
   bool over_ = false;
   bool launch_over_ = true;  // assumed unless the supervisor's `bye` says otherwise

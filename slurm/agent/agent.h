@@ -17,7 +17,7 @@ struct AgentPlan {
   std::vector<std::string> addresses = {};  // of the supervisor's host
   int port = 0;
   PortRange ports = {};  // on which the agent accepts copies of checkpoints
-  std::string secret = {};
+  LaunchSecret secret = {};
   std::string health = {};      // a shell command that exits with 0 on a fit node; may be empty
   double health_seconds = 50;   // limit for `health`; the supervisor waits 60 s for the agent
   double connect_seconds = 20;  // how long to try to reach the supervisor

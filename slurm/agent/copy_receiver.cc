@@ -117,7 +117,7 @@ void take_step(const fs::path& partner, const std::string& sender, Connection& f
 
 }  // namespace
 
-CopyReceiver::CopyReceiver(fs::path node_folder, std::string secret, const std::string& address,
+CopyReceiver::CopyReceiver(fs::path node_folder, LaunchSecret secret, const std::string& address,
                            PortRange ports)
     : partner_(node_folder / "memory" / "partner"),
       gate_(address, ports, std::move(secret)),

@@ -15,7 +15,7 @@ namespace trireme {
 class CopyReceiver {
  public:
   // Copies are stored below <node_folder>/memory/partner.
-  CopyReceiver(std::filesystem::path node_folder, std::string secret, const std::string& address,
+  CopyReceiver(std::filesystem::path node_folder, LaunchSecret secret, const std::string& address,
                PortRange ports = {});
   ~CopyReceiver();
   CopyReceiver(const CopyReceiver&) = delete;

@@ -101,7 +101,7 @@ std::optional<std::string> CopySender::answer_of(Connection& to) const {
   return answer;
 }
 
-CopySender::CopySender(fs::path node_folder, std::string node, std::string secret)
+CopySender::CopySender(fs::path node_folder, std::string node, LaunchSecret secret)
     : own_(node_folder / "memory" / "own"),
       node_(std::move(node)),
       secret_(std::move(secret)),
@@ -194,10 +194,12 @@ void CopySender::copy(const fs::path& step, const Partner& partner) const {
   for (const nlohmann::json& shard : array_field(manifest, "shards")) {
     digests[text_field(shard, "file")] = parse_hex64(text_field(shard, "xxh3"));
   }
+  Refusal refusal;
   auto connection = call(partner.addresses, partner.port, secret_, {.role = "copy", .node = node_},
-                         kConnectSeconds);
+                         kConnectSeconds, &refusal);
   if (!connection) {
-    throw IoError(fmt::format("the agent on {} does not answer", partner.node));
+    throw IoError(fmt::format("the agent on {} does not answer{}{}", partner.node,
+                              refusal.why.empty() ? "" : ": ", refusal.why));
   }
   connection->send(to_json(CopyBegin{node_, step.filename()}));
   for (const std::string& name : shards) {

@@ -24,7 +24,7 @@ struct Partner {
 
 class CopySender {
  public:
-  CopySender(std::filesystem::path node_folder, std::string node, std::string secret);
+  CopySender(std::filesystem::path node_folder, std::string node, LaunchSecret secret);
   ~CopySender();
   CopySender(const CopySender&) = delete;
   CopySender& operator=(const CopySender&) = delete;
@@ -47,7 +47,7 @@ class CopySender {
 
   std::filesystem::path own_;
   std::string node_;
-  std::string secret_;
+  LaunchSecret secret_;
   mutable std::mutex mutex_;  // guards partner_, trouble_ and stop_
   std::condition_variable changed_;
   Partner partner_;

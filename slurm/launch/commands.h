@@ -24,6 +24,7 @@ struct LaunchSetting {
   std::vector<std::string> ssh = {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"};
   int ranks_per_node = 1;
   PortRange ports = {};   // on which the supervisor and the agents listen
+  TlsSetting tls = {};    // of the connections of the launch
   int cpus_per_rank = 0;  // cores that a rank is bound to; 0 for the starter's default
   std::vector<std::string> launcher_arguments = {};  // the user's own arguments for mpirun or srun
   std::vector<std::string> run = {};                 // the words "train CONFIG key=value..."

@@ -120,10 +120,15 @@ int run_deputy(const DeputyPlan& plan) {
     ::signal(number, SIG_IGN);
   }
   constexpr double kConnectSeconds = 5;
-  auto supervisor = call(plan.addresses, plan.port, plan.secret,
-                         {.role = "deputy", .node = plan.node, .pid = ::getpid()}, kConnectSeconds);
+  Refusal refusal;
+  auto supervisor =
+      call(plan.addresses, plan.port, plan.secret,
+           {.role = "deputy", .node = plan.node, .pid = ::getpid()}, kConnectSeconds, &refusal);
   if (!supervisor) {
-    return static_cast<int>(ExitCode::io);
+    if (!refusal.why.empty()) {
+      say(fmt::format("trireme launch deputy on {}: {}", plan.node, refusal.why));
+    }
+    return static_cast<int>(refusal.code);
   }
   return watch(*supervisor, plan.node) ? 0 : requeue(plan.job);
 }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "slurm/wire/launch_secret.h"
+
 namespace trireme {
 
 struct DeputyPlan {
@@ -15,7 +17,7 @@ struct DeputyPlan {
   std::string node = {};
   std::vector<std::string> addresses = {};  // of the supervisor's host
   int port = 0;
-  std::string secret = {};
+  LaunchSecret secret = {};
 };
 
 // Says in which state the job is according to `scontrol show job`, as far as it matters here.

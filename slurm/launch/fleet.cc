@@ -20,6 +20,17 @@ double now() {
 
 std::string joined_addresses() { return fmt::format("{}", fmt::join(own_addresses(), ",")); }
 
+// Returns the words that give the setting to agents and deputies.
+std::vector<std::string> words_of(const TlsSetting& tls) {
+  if (!tls.is_on) {
+    return {"--plain"};
+  }
+  return tls.uses_certificates()
+             ? std::vector<std::string>{"--tls-certificate", tls.certificate, "--tls-key", tls.key,
+                                        "--tls-ca",          tls.ca}
+             : std::vector<std::string>{};
+}
+
 bool ended(const std::unique_ptr<Child>& child) { return child && child->poll(); }
 
 }  // namespace
@@ -28,7 +39,8 @@ Fleet::Fleet(LaunchSetting setting, std::string secret, std::string health)
     : setting_(std::move(setting)),
       secret_(std::move(secret)),
       health_(std::move(health)),
-      gate_(setting_.reach == Reach::local ? "127.0.0.1" : "0.0.0.0", setting_.ports, secret_) {}
+      gate_(setting_.reach == Reach::local ? "127.0.0.1" : "0.0.0.0", setting_.ports,
+            {secret_, setting_.tls}) {}
 
 Fleet::~Fleet() = default;
 
@@ -43,6 +55,8 @@ std::vector<std::string> Fleet::agent_words(const std::string& node, bool check_
     words.insert(words.end(),
                  {"--ports", fmt::format("{}-{}", setting_.ports.first, setting_.ports.last)});
   }
+  const std::vector<std::string> tls = words_of(setting_.tls);
+  words.insert(words.end(), tls.begin(), tls.end());
   if (check_health && !health_.empty()) {
     words.insert(words.end(), {"--health", health_});
   }
@@ -142,10 +156,13 @@ void Fleet::dismiss_deputy() {
 void Fleet::want_deputy(const std::string& node, const std::string& job) {
   dismiss_deputy();
   deputy_node_ = node;
+  std::vector<std::string> words = {
+      "launch",      "deputy",           "--job",  job, "--port", fmt::format("{}", gate_.port()),
+      "--addresses", joined_addresses(), "--node", node};
+  const std::vector<std::string> tls = words_of(setting_.tls);
+  words.insert(words.end(), tls.begin(), tls.end());
   try {
-    deputy_.starter =
-        start(node, {"launch", "deputy", "--job", job, "--port", fmt::format("{}", gate_.port()),
-                     "--addresses", joined_addresses(), "--node", node});
+    deputy_.starter = start(node, words);
   } catch (const Error&) {
     // The supervisor will try the next node.
   }
@@ -232,9 +249,11 @@ void Fleet::hear(const std::string& node, Member& member, std::vector<FleetNews>
     return;
   }
   if (member.connection->closed()) {
+    const std::string why = member.connection->trouble().why;
     member.connection.reset();
     member.starter.reset();
-    news.push_back({node, std::nullopt, "its connection was closed"});
+    news.push_back(
+        {node, std::nullopt, "its connection was closed" + (why.empty() ? "" : ": " + why)});
   }
 }
 

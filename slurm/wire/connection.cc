@@ -67,31 +67,76 @@ Connection::Connection(Socket socket, Peer peer) : socket_(std::move(socket)), p
   make_ready(fd());
 }
 
+void Connection::encrypt(const TlsContext& context, TlsSide side) {
+  tls_ = std::make_unique<TlsStream>(context, side, fd());
+}
+
+std::ptrdiff_t Connection::take(char* to, std::size_t bytes) {
+  if (tls_) {
+    return tls_->read(to, bytes);
+  }
+  while (true) {
+    const ssize_t got = ::recv(fd(), to, bytes, 0);
+    if (got > 0) {
+      return got;
+    }
+    if (got == 0 || errno != EINTR) {
+      return got < 0 && errno == EAGAIN ? 0 : -1;
+    }
+  }
+}
+
+std::ptrdiff_t Connection::put(std::string_view from) {
+  if (tls_) {
+    return tls_->write(from);
+  }
+  while (true) {
+    const ssize_t done = ::send(fd(), from.data(), from.size(), MSG_NOSIGNAL);
+    if (done >= 0 || errno != EINTR) {
+      return done < 0 && errno == EAGAIN ? 0 : done;
+    }
+  }
+}
+
+bool Connection::read_once(std::size_t bytes) {
+  std::array<char, 64 << 10> chunk;
+  const std::ptrdiff_t got = take(chunk.data(), std::min(chunk.size(), bytes));
+  if (got < 0) {
+    closed_ = true;
+    trouble_ = tls_ ? tls_->trouble() : Refusal{};
+  } else if (got > 0) {
+    reader_.feed({chunk.data(), static_cast<std::size_t>(got)});
+  }
+  return got > 0;
+}
+
 void Connection::read_some() {
   // Limit the reads per call, so that a flood on one connection does not starve the others.
   constexpr int kMostReads = 64;
-  std::array<char, 64 << 10> chunk;
   for (int reads = 0; reads < kMostReads && !closed_ && reader_.room() > 0; ++reads) {
-    const std::size_t wanted = std::min(chunk.size(), reader_.room());
-    const ssize_t got = ::recv(fd(), chunk.data(), wanted, 0);
-    if (got > 0) {
-      reader_.feed({chunk.data(), static_cast<std::size_t>(got)});
-      if (got < static_cast<ssize_t>(wanted)) {
-        return;
-      }
-    } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
-      closed_ = true;
-    } else if (errno == EAGAIN) {
+    if (!read_once(reader_.room())) {
       return;
     }
+  }
+}
+
+void Connection::collect(std::vector<std::string>& payloads) {
+  while (auto payload = reader_.next()) {
+    payloads.push_back(std::move(*payload));
   }
 }
 
 std::vector<std::string> Connection::receive() {
   read_some();
   std::vector<std::string> payloads = std::exchange(ready_, {});
-  while (auto payload = reader_.next()) {
-    payloads.push_back(std::move(*payload));
+  collect(payloads);
+  // The rest of a decrypted record is not in the socket any more, so poll() would not report it.
+  while (tls_ && !closed_ && tls_->pending() > 0) {
+    read_once(std::min(tls_->pending(), reader_.room()));
+    collect(payloads);
+  }
+  if (wants_to_write() && !is_opening()) {
+    flush();  // what was queued before the handshake was complete
   }
   return payloads;
 }
@@ -104,14 +149,14 @@ void Connection::send(std::string_view payload) {
 void Connection::flush() {
   std::size_t done = 0;
   while (!closed_ && done < out_.size()) {
-    const ssize_t put = ::send(fd(), out_.data() + done, out_.size() - done, MSG_NOSIGNAL);
-    if (put >= 0) {
-      done += static_cast<std::size_t>(put);
-    } else if (errno == EAGAIN) {
-      break;
-    } else if (errno != EINTR) {
+    const std::ptrdiff_t sent = put(std::string_view(out_).substr(done));
+    if (sent < 0) {
       closed_ = true;
+      trouble_ = tls_ ? tls_->trouble() : Refusal{};
+    } else if (sent == 0) {
+      break;
     }
+    done += static_cast<std::size_t>(std::max<std::ptrdiff_t>(sent, 0));
   }
   out_.erase(0, done);
   closed_ = closed_ || out_.size() > kMostUnsentBytes;
@@ -149,7 +194,13 @@ bool Connection::drain(double seconds) {
 
 void Connection::part(double seconds) {
   const Clock::time_point end = in(seconds);
-  if (!drain(seconds) || ::shutdown(fd(), SHUT_WR) != 0) {
+  if (!drain(seconds)) {
+    return;
+  }
+  if (tls_) {
+    tls_->close_write();
+  }
+  if (::shutdown(fd(), SHUT_WR) != 0) {
     return;
   }
   std::array<char, 64 * 1024> passed_over;

@@ -1,14 +1,17 @@
-// Connection sends and receives frames over one TCP connection of a launch, without blocking except
-// where stated. Listener accepts connections. Each object is used by one thread.
+// Connection sends and receives frames over one TCP connection of a launch, in TLS or in plain,
+// without blocking except where stated. Listener accepts connections. Each object is used by one
+// thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "slurm/wire/frame.h"
+#include "slurm/wire/tls_stream.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -34,6 +37,12 @@ class Connection {
   explicit Connection(Socket socket, Peer peer = {});
 
   int fd() const { return socket_.get(); }
+  // Encrypts everything from now on; called before anything is sent or received.
+  void encrypt(const TlsContext& context, TlsSide side);
+  // Returns whether the connection is encrypted and its handshake is not complete yet.
+  bool is_opening() const { return tls_ && !tls_->is_open(); }
+  // Returns bytes that only the two ends of an encrypted connection know; empty for a plain one.
+  std::string binding() const { return tls_ ? tls_->binding() : ""; }
   // Returns who has connected to a listener; meaningless on the caller's side.
   const Peer& peer() const { return peer_; }
   void trust() { reader_.trust(); }
@@ -45,6 +54,8 @@ class Connection {
   bool wants_to_write() const { return !out_.empty(); }
   // Returns whether the other side is gone or has stopped reading.
   bool closed() const { return closed_; }
+  // Returns why it is closed, if for another reason than that the other side is gone.
+  const Refusal& trouble() const { return trouble_; }
   // Waits for one payload, at most `seconds`. Returns nullopt after that or if the other side is
   // gone.
   std::optional<std::string> receive_one(double seconds);
@@ -56,8 +67,17 @@ class Connection {
 
  private:
   void read_some();
+  // Reads at most `bytes` once. Returns false if nothing more can be read now.
+  bool read_once(std::size_t bytes);
+  // Return the number of bytes; 0 if the socket has to become ready first, and -1 if the connection
+  // is over.
+  std::ptrdiff_t take(char* to, std::size_t bytes);
+  std::ptrdiff_t put(std::string_view from);
+  void collect(std::vector<std::string>& payloads);
 
   Socket socket_;
+  std::unique_ptr<TlsStream> tls_;  // null for a plain connection
+  Refusal trouble_;
   Peer peer_;
   FrameReader reader_;
   std::string out_;

@@ -8,6 +8,7 @@ namespace trireme {
 namespace {
 
 constexpr std::string_view kMagic = "TRL1";
+constexpr std::string_view kTlsHandshake = "\x16\x03";  // RFC 8446, section 5.1
 
 }  // namespace
 
@@ -40,6 +41,11 @@ void FrameReader::feed(std::string_view bytes) {
 
 std::optional<std::string> FrameReader::next() {
   const std::string_view unread = std::string_view(pending_).substr(begin_);
+  if (unread.starts_with(kTlsHandshake)) {
+    throw DataError(
+        "received TLS where plain messages are expected: launch.tls must be the same on both "
+        "sides");
+  }
   if (!kMagic.starts_with(unread.substr(0, kMagic.size()))) {
     throw DataError("received data that is not a message of trireme launch");
   }

@@ -15,8 +15,12 @@ constexpr int kMostReported = 20;  // limits the log during a port scan
 
 }  // namespace
 
-Gate::Gate(const std::string& address, PortRange ports, std::string secret)
-    : listener_(address, ports), secret_(std::move(secret)) {}
+Gate::Gate(const std::string& address, PortRange ports, LaunchSecret secret)
+    : listener_(address, ports), secret_(std::move(secret)) {
+  if (secret_.tls.is_on) {
+    tls_.emplace(secret_);
+  }
+}
 
 void Gate::add_to(std::vector<pollfd>& waiting) const {
   if (!rests()) {
@@ -61,28 +65,49 @@ void Gate::hear(std::vector<Caller>& callers) {
   for (auto& [address, strangers] : strangers_) {
     for (auto stranger = strangers.begin(); stranger != strangers.end(); ++state) {
       const bool stays =
-          stranger->since > oldest && (state->revents == 0 || hear(*stranger, callers));
+          !is_late(*stranger, oldest) && (state->revents == 0 || hear(*stranger, callers));
       stranger = stays ? std::next(stranger) : strangers.erase(stranger);
     }
   }
   std::erase_if(strangers_, [](const auto& one) { return one.second.empty(); });
 }
 
+bool Gate::is_late(const Stranger& stranger, Clock::time_point oldest) {
+  if (stranger.since > oldest) {
+    return false;
+  }
+  if (stranger.connection.is_opening()) {
+    report(fmt::format("no TLS handshake was completed within {} s", kStrangerTime.count()));
+  }
+  return true;
+}
+
 bool Gate::hear(Stranger& stranger, std::vector<Caller>& callers) {
   try {
     const std::vector<std::string> texts = stranger.connection.receive();
     if (texts.empty()) {
-      return !stranger.connection.closed();
+      return stays_open(stranger.connection);
     }
     std::string welcome;
-    Hello hello = stranger.door.accept(texts.front(), welcome);
+    Hello hello = stranger.door.accept(texts.front(), welcome, stranger.connection.binding());
     callers.push_back({std::move(stranger.connection), std::move(hello), std::move(welcome)});
   } catch (const DataError& error) {
-    if (reported_++ < kMostReported) {
-      say(fmt::format("trireme launch: refused a connection to port {}: {}", port(), error.what()));
-    }
+    report(error.what());
   }
   return false;
+}
+
+bool Gate::stays_open(const Connection& connection) {
+  if (!connection.trouble().why.empty()) {
+    report(connection.trouble().why);
+  }
+  return !connection.closed();
+}
+
+void Gate::report(const std::string& why) {
+  if (reported_++ < kMostReported) {
+    say(fmt::format("trireme launch: refused a connection to port {}: {}", port(), why));
+  }
 }
 
 void Gate::let_in() {
@@ -103,8 +128,13 @@ void Gate::let_in() {
       drop_oldest();
     }
     Stranger stranger{std::move(*connection), Doorkeeper(secret_), Clock::now()};
+    if (tls_) {
+      stranger.connection.encrypt(*tls_, TlsSide::listener);
+    }
     stranger.connection.send(stranger.door.challenge());
-    strangers_[peer.address].push_back(std::move(stranger));
+    if (stays_open(stranger.connection)) {
+      strangers_[peer.address].push_back(std::move(stranger));
+    }
   }
   rests_until_ = Clock::now() + std::chrono::milliseconds(kRestMilliseconds);
 }

@@ -5,6 +5,7 @@
 //
 // - At most kPlaces callers are unproved at a time. A further one replaces the oldest caller of the
 //   address that has the most places.
+// - The TLS handshake, if launch.tls is on, counts as part of the proof.
 // - Callers of another user on this machine are disconnected at once (peer_user.h).
 // - A turn accepts at most kTurn callers, and then the listener rests for kRestMilliseconds.
 //
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +40,8 @@ class Gate {
     std::string welcome;
   };
 
-  Gate(const std::string& address, PortRange ports, std::string secret);
+  // Throws what TlsContext throws.
+  Gate(const std::string& address, PortRange ports, LaunchSecret secret);
 
   int port() const { return listener_.port(); }
   // Adds the descriptors to poll. They exclude the listener while it rests.
@@ -59,6 +62,10 @@ class Gate {
   };
 
   void hear(std::vector<Caller>& callers);
+  void report(const std::string& why);
+  // Reports the trouble of a connection, if it has any. Returns whether it is still open.
+  bool stays_open(const Connection& connection);
+  bool is_late(const Stranger& stranger, Clock::time_point oldest);
   // Returns whether the stranger stays.
   bool hear(Stranger& stranger, std::vector<Caller>& callers);
   void let_in();
@@ -66,7 +73,8 @@ class Gate {
   bool rests() const { return Clock::now() < rests_until_; }
 
   Listener listener_;
-  std::string secret_;
+  LaunchSecret secret_;
+  std::optional<TlsContext> tls_;
   PeerUsers users_;
   std::map<std::uint32_t, std::list<Stranger>> strangers_;  // by address, oldest first
   Clock::time_point rests_until_{};

@@ -253,7 +253,8 @@ void ConfigBinder::finish() const {
 
 namespace {
 
-// Writes the keys below `prefix`, each section at the position of its first key.
+// Writes the keys below `prefix`, each section at the position of its first key. If a section's
+// name is also that of a key, as in launch.tls and launch.tls.ca, its keys are written with dots.
 void write_section(const std::vector<ResolvedKey>& keys, const std::string& prefix, int depth,
                    std::string& out) {
   std::set<std::string> sections_done;
@@ -264,7 +265,10 @@ void write_section(const std::vector<ResolvedKey>& keys, const std::string& pref
     }
     const std::string rest = key.key.substr(prefix.size());
     const std::size_t dot = rest.find('.');
-    if (dot == std::string::npos) {
+    const std::string section = prefix + rest.substr(0, dot);
+    const bool is_key = std::any_of(keys.begin(), keys.end(),
+                                    [&](const ResolvedKey& other) { return other.key == section; });
+    if (dot == std::string::npos || is_key) {
       out +=
           fmt::format("{}{}: {}  # {}\n", indent, rest, key.value.to_yaml(), printable(key.origin));
     } else if (sections_done.insert(rest.substr(0, dot)).second) {

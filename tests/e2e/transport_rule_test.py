@@ -37,7 +37,7 @@ class OneHost(unittest.TestCase):
                 (["security.transport=isolated"], "needs security.networks"),
                 (["security.transport=isolated", "security.networks=[10.77.0.1/24]"],
                  "'10.77.0.1/24' is no network"),
-                (["security.transport=tunnel:wg0", "checkpoint.memory_every=2"],
+                (["security.transport=tunnel:wg0", "checkpoint.memory_every=2", "launch.tls=false"],
                  "go past the tunnel")]:
             result = harness.run("train", config, *words)
             self.assertEqual(result.returncode, 2, result.stderr)

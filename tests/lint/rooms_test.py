@@ -116,7 +116,7 @@ FOREIGN = {
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
-    r"openssl/.*": r"src/(base|evidence|keys)/.*|slurm/wire/.*",
+    r"openssl/.*": r"src/(base|evidence|keys)/.*|(tests/)?slurm/wire/.*",
     r"p11-kit/.*": r"(src|tests)/keys/.*",
     r"CLI/.*": r"src/app/command/command_line\.cc",
 }

@@ -43,7 +43,7 @@ TEST(SecurityConfig, TransportsAreReadWithTheirNetworks) {
 
 TEST(SecurityConfig, CopiesOfCheckpointsDoNotGoPastATunnelInPlain) {
   const std::vector<std::string> tunnel = {"security.transport=tunnel:wg0",
-                                           "checkpoint.memory_every=2"};
+                                           "checkpoint.memory_every=2", "launch.tls=false"};
   const auto with = [&](const std::string& more) {
     std::vector<std::string> arguments = tunnel;
     arguments.push_back(more);
@@ -51,6 +51,7 @@ TEST(SecurityConfig, CopiesOfCheckpointsDoNotGoPastATunnelInPlain) {
   };
   EXPECT_THAT(refusal_of(tunnel), HasSubstr("copies of checkpoints from node to node go past"));
   EXPECT_EQ(secured(with("encryption.keys=[file:a.key]")).security.transport, "tunnel:wg0");
+  EXPECT_EQ(secured(with("launch.tls=true")).security.transport, "tunnel:wg0");
   EXPECT_FALSE(secured(with("checkpoint.partner=false")).checkpoint.partner);
   EXPECT_FALSE(secured(with("checkpoint.memory_every=0")).checkpoint.uses_memory());
 }

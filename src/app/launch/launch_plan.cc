@@ -18,6 +18,7 @@
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/units.h"
+#include "src/train/run/launch_tls.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
 #include "src/train/start/run_place.h"
@@ -184,7 +185,7 @@ void check_ports(const PortRange& ports, const Ground& place, const std::string&
   }
 }
 
-RunConfig run_config_of(const std::vector<std::string>& run, char** environment) {
+LoadedConfig load_run(const std::vector<std::string>& run, char** environment) {
   if (!run.empty() && run.front() != "train") {
     throw ConfigError(fmt::format(
         "launch starts runs of 'train', not '{}': write -- train CONFIG [key=value ...]",
@@ -195,10 +196,16 @@ RunConfig run_config_of(const std::vector<std::string>& run, char** environment)
         "no run is given: write it after '--', as in trireme launch ... -- train CONFIG [key=value "
         "...]");
   }
-  return load_run_config({.file = run[1],
-                          .arguments = {run.begin() + 2, run.end()},
-                          .environment = environment})
-      .config;
+  return load_run_config(
+      {.file = run[1], .arguments = {run.begin() + 2, run.end()}, .environment = environment});
+}
+
+// The processes on other nodes have other working directories, so the paths become absolute.
+TlsSetting tls_of(const LaunchTls& tls) {
+  const auto whole = [](const std::filesystem::path& path) {
+    return path.empty() ? path : std::filesystem::absolute(path).lexically_normal();
+  };
+  return {tls.is_on, whole(tls.certificate), whole(tls.key), whole(tls.ca)};
 }
 
 CoursePlan course_of(const LaunchOptions& options, const Ground& place, const RunConfig& config,
@@ -233,7 +240,8 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
 }  // namespace
 
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
-  const RunConfig config = run_config_of(options.run, environment);
+  const LoadedConfig loaded = load_run(options.run, environment);
+  const RunConfig& config = loaded.config;
   check_place_of_run(config);  // before the launch writes its lock and journal there
   check_own_limits();
   check_user(options);
@@ -252,6 +260,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   plan.setting.ranks_per_node = ranks_per_node;
   plan.setting.cpus_per_rank = options.cpus_per_rank;
   plan.setting.ports = parse_port_range(options.ports);
+  plan.setting.tls = tls_of(launch_tls(loaded.binder));
   check_ports(plan.setting.ports, place, options.site_list);
   plan.setting.launcher_arguments = options.launcher_arguments;
   plan.setting.run = options.run;
@@ -273,7 +282,7 @@ LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
 }
 
 AuditConfig audit_config_of(const LaunchOptions& options, char** environment) {
-  return run_config_of(options.run, environment).audit;
+  return load_run(options.run, environment).config.audit;
 }
 
 }  // namespace trireme

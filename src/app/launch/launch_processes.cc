@@ -25,6 +25,12 @@ struct CallerOptions {
   std::string ports;
   std::string health;
   std::string job;
+  bool plain = false;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_ca;
+
+  TlsSetting tls() const { return {!plain, tls_certificate, tls_key, tls_ca}; }
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -60,6 +66,10 @@ CommandLine& add_caller(CommandLine& launch, const char* name, const char* what,
                   "Addresses of the supervisor, with commas between them")
       .required();
   command.add_option("--port", options.port, "Port of the supervisor").required();
+  command.add_flag("--plain", options.plain, "Use no TLS");
+  command.add_option("--tls-certificate", options.tls_certificate, "Certificate of this node");
+  command.add_option("--tls-key", options.tls_key, "Private key of the certificate");
+  command.add_option("--tls-ca", options.tls_ca, "Certificates of the authorities");
   command.footer(
       fmt::format("Example:\n  trireme launch {} --help\nStarted by trireme launch.", name));
   return command;
@@ -111,7 +121,7 @@ void add_agent_command(CommandLine& launch, int& exit_code) {
                            .addresses = split(o->addresses),
                            .port = o->port,
                            .ports = parse_port_range(o->ports),
-                           .secret = read_secret(),
+                           .secret = {read_secret(), o->tls()},
                            .health = o->health});
   });
 }
@@ -126,7 +136,7 @@ void add_deputy_command(CommandLine& launch, int& exit_code) {
                             .node = o->node,
                             .addresses = split(o->addresses),
                             .port = o->port,
-                            .secret = read_secret()});
+                            .secret = {read_secret(), o->tls()}});
   });
 }
 

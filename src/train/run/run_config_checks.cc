@@ -12,6 +12,7 @@
 #include "src/device/cuda_device.h"
 #include "src/keys/key_uri.h"
 #include "src/train/run/batch_ramp_text.h"
+#include "src/train/run/launch_tls.h"
 #include "src/train/run/run_limits.h"
 
 namespace trireme {
@@ -267,10 +268,11 @@ void check_transport(ConfigBinder& b, const RunConfig& c) {
   try {
     const TransportRule rule = parse_transport_rule(c.security.transport, c.security.networks);
     if (rule.kind == TransportKind::tunnel && c.checkpoint.uses_memory() && c.checkpoint.partner &&
-        c.encryption.keys.empty()) {
+        c.encryption.keys.empty() && !launch_tls(b).is_on) {
       b.refuse("security.transport",
-               "copies of checkpoints from node to node go past the tunnel: set encryption.keys, "
-               "checkpoint.partner to false or checkpoint.memory_every to 0");
+               "copies of checkpoints from node to node go past the tunnel: set launch.tls to "
+               "true, encryption.keys, checkpoint.partner to false or checkpoint.memory_every to "
+               "0");
     }
   } catch (const ConfigError& error) {
     b.refuse("security.transport", error.what());
@@ -279,6 +281,7 @@ void check_transport(ConfigBinder& b, const RunConfig& c) {
 
 void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
+  check_launch_tls(b);
   const TrainConfig& t = c.train;
   check_loss_scale(b, t.loss_scale);
   if (t.uses_fp8() && (t.precision != "bf16" || t.device == "cpu")) {

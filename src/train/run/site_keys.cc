@@ -1,3 +1,4 @@
+#include "src/train/run/launch_tls.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -50,6 +51,7 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
          "seconds after which such a command is killed")
       .above(0)
       .at_most(3600);
+  bind_launch_tls(b);
   b.path("audit.log", c.audit.log,
          "file to which commands append what they do, as lines that are chained by digests; empty: "
          "none (docs/evidence.md)");

@@ -179,10 +179,13 @@ TEST_F(Copies, APartnerThatFallsSilentIsLeftForAnother) {
   sender_.set_partner({"silent", silent.port(), {"127.0.0.1"}});
   std::optional<Connection> held;
   ASSERT_TRUE(becomes_true([&] { return (held = silent.accept()).has_value(); }));
+  const TlsContext context(secret_);
+  held->encrypt(context, TlsSide::listener);
   Doorkeeper door(secret_);
   held->send(door.challenge());
   std::string welcome;
-  (void)door.accept(held->receive_one(5).value_or(""), welcome);
+  const std::string hello = held->receive_one(5).value_or("");
+  (void)door.accept(hello, welcome, held->binding());
   held->trust();
   held->send(welcome);
   ASSERT_TRUE(held->receive_one(5));

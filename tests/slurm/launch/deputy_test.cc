@@ -148,7 +148,7 @@ TEST_F(DeputyProcess, AStrangerDoesNothing) {
     ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
     return info.si_pid == pid;
   });
-  EXPECT_EQ(code_of(pid), static_cast<int>(ExitCode::io));
+  EXPECT_EQ(code_of(pid), static_cast<int>(ExitCode::refused));
   EXPECT_FALSE(fs::exists(folder_.path() / "calls"));
 }
 

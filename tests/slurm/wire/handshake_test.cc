@@ -24,15 +24,17 @@ std::optional<Connection> wait_for_caller(Listener& listener) {
 // Serves one call and returns the caller's name, or why it was refused.
 std::string serve_one(Listener& listener, const std::string& secret) {
   auto connection = wait_for_caller(listener);
+  const TlsContext context(secret);
+  connection->encrypt(context, TlsSide::listener);
   Doorkeeper door(secret);
   connection->send(door.challenge());
   const auto text = connection->receive_one(5);
   if (!text) {
-    return "nothing came";
+    return connection->trouble().why;
   }
   try {
     std::string welcome;
-    const Hello hello = door.accept(*text, welcome);
+    const Hello hello = door.accept(*text, welcome, connection->binding());
     connection->send(welcome);
     connection->trust();
     return hello.role + " " + hello.node + " " + connection->receive_one(5).value_or("");
@@ -64,7 +66,7 @@ TEST(Handshake, WhoDoesNotIsSentAway) {
   EXPECT_NE(said.find("secret"), std::string::npos);
 }
 
-// A listener without the secret cannot pass for the supervisor.
+// A listener without the secret cannot pass for the supervisor, in plain either.
 TEST(Handshake, AFalseListenerIsLeft) {
   Listener listener("127.0.0.1");
   std::thread server([&] {
@@ -73,7 +75,11 @@ TEST(Handshake, AFalseListenerIsLeft) {
     (void)connection->receive_one(5);
     connection->send(to_json(Welcome{fresh_secret()}));
   });
-  EXPECT_FALSE(call({"127.0.0.1"}, listener.port(), fresh_secret(), {.role = "agent"}, 5));
+  Refusal refusal;
+  EXPECT_FALSE(call({"127.0.0.1"}, listener.port(), {fresh_secret(), {.is_on = false}},
+                    {.role = "agent"}, 5, &refusal));
+  EXPECT_EQ(refusal.code, ExitCode::refused);
+  EXPECT_NE(refusal.why.find("secret"), std::string::npos) << refusal.why;
   server.join();
 }
 
@@ -94,8 +100,8 @@ TEST(Handshake, AnotherPortIsAnotherCaller) {
     text.replace(port, 11, "\"port\":4712");
     EXPECT_THROW((void)door.accept(text, welcome), DataError);
   });
-  (void)call({"127.0.0.1"}, listener.port(), secret, {.role = "agent", .node = "n1", .port = 4711},
-             5);
+  (void)call({"127.0.0.1"}, listener.port(), {secret, {.is_on = false}},
+             {.role = "agent", .node = "n1", .port = 4711}, 5);
   server.join();
 }
 
