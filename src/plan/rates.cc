@@ -75,7 +75,8 @@ double product_seconds(const Cluster& cluster, PlanPrecision precision, const Pl
   const double computing = cluster.device.compute_units > 0 ? tile_seconds(cluster, rate, s)
                                                             : 2 * m * n * k * count / rate;
   const double element = precision == PlanPrecision::fp32 ? 4 : 2;
-  return std::max(computing, kernel_seconds(cluster, element * count * (m * k + k * n + m * n)));
+  const double moving = kernel_seconds(cluster, element * count * (m * k + k * n + m * n));
+  return std::hypot(computing, moving);
 }
 
 double kernel_seconds(const Cluster& cluster, double bytes) {

@@ -20,11 +20,11 @@ struct PlannedProduct {
 // Returns the peak rate of products in FLOP/s. A cluster without fp8 products computes in bf16.
 double peak_flops(const Cluster& cluster, PlanPrecision precision);
 
-// Returns the time of a product: that of computing or of moving its operands, whichever is longer,
-// and at least that of a launch. A device with compute units deals tiles to them in waves, and the
-// last wave takes as long as a full one; the best of several tile sizes counts. Operands that are
-// not aligned to 8 elements cannot use the units for products at all (NVIDIA, "Matrix
-// Multiplication Background", tensor core requirements).
+// Returns the time of a product: the root of the sum of the squares of the times of computing and
+// of moving its operands, which overlap except where both take about as long. A device with compute
+// units deals tiles to them in waves, and the last wave takes as long as a full one; the best of
+// several tile sizes counts. Operands that are not aligned to 8 elements cannot use the units for
+// products at all (NVIDIA, "Matrix Multiplication Background", tensor core requirements).
 double product_seconds(const Cluster& cluster, PlanPrecision precision,
                        const PlannedProduct& shape);
 

@@ -49,11 +49,11 @@ Software early_megatron() {
           .balances_stages = false};
 }
 
-// Megatron-DeepSpeed: no scattered transfers; BLOOM's runs added and reduced gradients in fp32.
+// Megatron-DeepSpeed: DeepSpeed's pipeline also scatters transfers over the tp ranks
+// (is_pipe_partitioned); BLOOM's runs added and reduced gradients in fp32.
 Software megatron_deepspeed(bool fp32_gradients) {
   Software software = early_megatron();
   software.name = "Megatron-DeepSpeed 2022";
-  software.scatters_transfers = false;
   if (fp32_gradients) {
     software.gradient_bytes = 4;
     software.accumulate_bytes = 12;

@@ -11,8 +11,13 @@
 namespace trireme {
 namespace {
 
-// Weight of the penalty by that of one run's relative error.
-constexpr double kPenalty = 0.05;
+// Weights of the penalties by that of one run's relative error: for factors that differ from their
+// mean, and for a mean that differs from 1.
+constexpr double kSpreadPenalty = 1;
+constexpr double kMeanPenalty = 0.02;
+// Runs with a larger error count less, as in Huber's estimator, found by repeated least squares.
+constexpr double kOutlier = 0.04;
+constexpr int kRounds = 20;
 
 using Matrix = std::array<std::array<double, kTermGroups>, kTermGroups>;
 
@@ -34,6 +39,30 @@ TermGroups solved(Matrix a, TermGroups b) {
     b[i] /= a[i][i];
   }
   return b;
+}
+
+void add_penalty(Matrix& a, TermGroups& b) {
+  const double mean_part = 1.0 / kTermGroups;
+  for (std::size_t i = 0; i < kTermGroups; ++i) {
+    for (std::size_t k = 0; k < kTermGroups; ++k) {
+      a[i][k] +=
+          kSpreadPenalty * ((i == k ? 1 : 0) - mean_part) + kMeanPenalty * mean_part * mean_part;
+    }
+    b[i] += kMeanPenalty * mean_part;
+  }
+}
+
+void add_run(const PredictedRun& run, double weight, Matrix& a, TermGroups& b) {
+  TermGroups x = grouped(run.time);
+  for (double& each : x) {
+    each /= run.run->seconds;
+  }
+  for (std::size_t i = 0; i < kTermGroups; ++i) {
+    for (std::size_t k = 0; k < kTermGroups; ++k) {
+      a[i][k] += weight * x[i] * x[k];
+    }
+    b[i] += weight * x[i];
+  }
 }
 
 std::vector<const PredictedRun*> of_source(const std::vector<PredictedRun>& runs,
@@ -102,27 +131,20 @@ ErrorSummary summarize(std::vector<double> errors) {
 }
 
 TermGroups fit_factors(const std::vector<const PredictedRun*>& runs) {
-  Matrix a{};
-  TermGroups b{};
-  for (std::size_t i = 0; i < kTermGroups; ++i) {
-    a[i][i] = kPenalty;
-    b[i] = kPenalty;
-  }
-  for (const PredictedRun* run : runs) {
-    TermGroups x = grouped(run->time);
-    for (double& each : x) {
-      each /= run->run->seconds;
+  TermGroups factors;
+  factors.fill(1);
+  for (int round = 0; round < kRounds; ++round) {
+    Matrix a{};
+    TermGroups b{};
+    add_penalty(a, b);
+    for (const PredictedRun* run : runs) {
+      const double error = std::abs(calibrated_error(*run, factors));
+      add_run(*run, std::min(1.0, kOutlier / std::max(error, kOutlier / 100)), a, b);
     }
-    for (std::size_t i = 0; i < kTermGroups; ++i) {
-      for (std::size_t k = 0; k < kTermGroups; ++k) {
-        a[i][k] += x[i] * x[k];
-      }
-      b[i] += x[i];
+    factors = solved(a, b);
+    for (double& factor : factors) {
+      factor = std::max(factor, 0.0);
     }
-  }
-  TermGroups factors = solved(a, b);
-  for (double& factor : factors) {
-    factor = std::max(factor, 0.0);
   }
   return factors;
 }

@@ -43,7 +43,8 @@ struct ErrorSummary {
 ErrorSummary summarize(std::vector<double> errors);
 
 // Returns the factor of each group of terms that fits the runs best: least squares of the relative
-// errors, with a penalty that keeps factors of terms that hardly matter near 1.
+// errors, where outliers count less, with penalties that keep the factors near their mean and that
+// near 1, so that a few runs suffice.
 TermGroups fit_factors(const std::vector<const PredictedRun*>& runs);
 double calibrated_error(const PredictedRun& run, const TermGroups& factors);
 

@@ -118,6 +118,8 @@ def texts():
     put("site_profile_fuzz", "cpu", (SOURCE / "configs/site/cpu.yaml").read_text())
     put("site_profile_fuzz", "gpu", (SOURCE / "configs/site/gpu.yaml").read_text())
     put("cluster_fuzz", "test", (SOURCE / "configs/cluster/test.yaml").read_text())
+    lines = (SOURCE / "benchmarks/plan/published_runs.csv").read_text().splitlines(keepends=True)
+    put("published_runs_fuzz", "runs", "".join(lines[i] for i in (0, 1, 59, 149, 279)))
     put("cluster_fuzz", "cpu", (SOURCE / "configs/cluster/cpu-genoa.yaml").read_text())
     put("slurm_texts_fuzz", "topology",
         "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"

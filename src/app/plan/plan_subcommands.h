@@ -7,5 +7,6 @@ namespace trireme {
 
 void add_plan_cluster_command(CommandLine& plan);   // shows a cluster file
 void add_plan_schedule_command(CommandLine& plan);  // simulates a pipeline schedule and draws it
+void add_plan_validate_command(CommandLine& plan);  // compares with published runs
 
 }  // namespace trireme

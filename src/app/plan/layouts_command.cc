@@ -1,0 +1,126 @@
+#include "src/app/plan/layouts_command.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "src/app/command/number_check.h"
+#include "src/app/command/standard_output.h"
+#include "src/app/plan/layouts_report.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/train/run/run_config.h"
+
+namespace trireme {
+namespace {
+
+PlanTask task_of(const RunConfig& config) {
+  PlanTask task;
+  task.model = plan_model(config.model, config.data.sequence);
+  task.precision = config.train.uses_fp8()            ? PlanPrecision::fp8
+                   : config.train.precision == "fp32" ? PlanPrecision::fp32
+                                                      : PlanPrecision::bf16;
+  task.global_batch = config.train.global_batch;
+  task.steps = static_cast<double>(config.train.steps);
+  task.powers_of_two = config.reproducibility == "elastic";
+  return task;
+}
+
+// Without --nodes: 1, 2, 4, ... and all.
+std::vector<std::int64_t> node_counts(const LayoutOptions& options, const Cluster& cluster) {
+  std::vector<std::int64_t> nodes;
+  for (const int each : options.nodes) {
+    if (each > cluster.nodes) {
+      throw ConfigError(fmt::format("--nodes {}: {} has {}", each, cluster.name, cluster.nodes));
+    }
+    nodes.push_back(each);
+  }
+  for (std::int64_t each = 1; options.nodes.empty() && each < cluster.nodes; each *= 2) {
+    nodes.push_back(each);
+  }
+  if (options.nodes.empty()) {
+    nodes.push_back(cluster.nodes);
+  }
+  return nodes;
+}
+
+// The layout that the run's configuration asks for, from which --why-not starts.
+PlanLayout configured_layout(const RunConfig& config, const PlanResult& result) {
+  PlanLayout layout = result.candidates.empty() ? PlanLayout() : result.candidates.front().layout;
+  layout.micro_batch = config.train.micro_batch;
+  return layout;
+}
+
+void report_misfit(const PlanTask& task, const Cluster& cluster, const PlanResult& result,
+                   std::int64_t most_nodes, int& exit_code) {
+  std::string text = fmt::format("no layout of {} fits; what would help:", result.tried);
+  for (const std::string& line : advice_to_fit(task, cluster, result, most_nodes)) {
+    text += "\n  " + line;
+  }
+  fmt::print(stderr, "{}\n", text);
+  exit_code = static_cast<int>(ExitCode::usage);
+}
+
+}  // namespace
+
+void plan_run(const LayoutOptions& options, int& exit_code) {
+  if (options.config.empty() || options.cluster.empty()) {
+    throw UsageError(
+        "trireme plan: give a run's YAML file and --cluster, or one of the commands "
+        "that trireme plan --help lists");
+  }
+  const Cluster cluster = load_cluster(options.cluster);
+  const RunConfig config =
+      load_run_config(
+          {.file = options.config, .arguments = options.arguments, .environment = environ})
+          .config;
+  const PlanTask task = task_of(config);
+  const std::vector<std::int64_t> nodes = node_counts(options, cluster);
+  const PlanResult result = plan_layouts(task, cluster, nodes);
+  const PlanView view{task, cluster, result, options.top};
+  const nlohmann::ordered_json json = plan_json(view);
+  if (!options.out.empty()) {
+    write_named_file(options.out, json_text(json) + "\n");
+  }
+  if (options.json) {
+    print_json(json);
+  } else {
+    print_plan(view);
+    if (options.explain && !result.candidates.empty()) {
+      print_explanation(view, result.candidates.front());
+    }
+    if (!options.why_not.empty()) {
+      print_why_not(view, parse_layout(options.why_not, configured_layout(config, result),
+                                       task.global_batch));
+    }
+  }
+  if (result.candidates.empty()) {
+    report_misfit(task, cluster, result, nodes.back(), exit_code);
+  }
+}
+
+void add_layout_options(CommandLine& command, LayoutOptions& options) {
+  command.add_option("CONFIG", options.config, "The run's YAML file");
+  command.add_option("KEY=VALUE", options.arguments,
+                     "Configuration keys to override, as in train.global_batch=256");
+  command
+      .add_option("--cluster", options.cluster,
+                  "A cluster file, or the name of one of configs/cluster/")
+      .type_name("FILE");
+  command
+      .add_option("--nodes", options.nodes,
+                  "Numbers of nodes to try, such as 8,16 (default: powers of two, and all)")
+      .delimiter(',')
+      .check(integer_within(1, 1'000'000));
+  command.add_option("--top", options.top, "Layouts to show").check(integer_within(1, 100'000));
+  command.add_flag("--explain", options.explain,
+                   "Show the formulas of the best layout with numbers put in");
+  command
+      .add_option("--why-not", options.why_not,
+                  "Say why this layout is not the best, as in dp=8,tp=4,pp=2,zero=1")
+      .type_name("LAYOUT");
+  command.add_option("-J", options.out, "Write the layouts to FILE as JSON").type_name("FILE");
+  command.add_flag("--json", options.json, "Print the same JSON");
+}
+
+}  // namespace trireme

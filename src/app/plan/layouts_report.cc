@@ -1,0 +1,231 @@
+#include "src/app/plan/layouts_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/printable.h"
+#include "src/base/units.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kGib = 0x1p30;
+
+std::string duration(double days) {
+  return days >= 1 ? fmt::format("{:.1f} days", days) : format_seconds(days * 86400);
+}
+
+// Model FLOPs per second and device by the peak; the model's FLOPs are 6 per parameter and token
+// and the half of attention that is computed.
+double utilization(const PlanView& view, const Candidate& c) {
+  const PlanModel& m = view.task.model;
+  const auto tokens = static_cast<double>(view.task.global_batch * m.sequence);
+  const double attention =
+      6.0 * static_cast<double>(m.layers * m.heads * m.head_dim) * static_cast<double>(m.sequence);
+  const double parameters = m.parameters() - (m.tied ? 0 : m.embedding_parameters());
+  return tokens * (6 * parameters + attention) / c.time.total() /
+         static_cast<double>(c.layout.ranks()) / peak_flops(view.cluster, view.task.precision);
+}
+
+void print_table(const PlanView& view) {
+  fmt::print("{:>3} {:>10} {:>9} {:>5} {:>9} {:>8} {:>6} {}\n", "", "step", "whole run", "MFU",
+             "memory", "goodput", "nodes", "layout");
+  int number = 0;
+  const auto row = [&](const Candidate& c) {
+    fmt::print("{:>3} {:>8.3f} s {:>9} {:>4.1f}% {:>5.1f} GiB {:>7.1f}% {:>6} {}{}\n", number,
+               c.time.total(), duration(c.outlook.days), 100 * utilization(view, c),
+               c.memory.total() / kGib, 100 * c.outlook.goodput, c.nodes, layout_text(c.layout),
+               c.on_front ? " *" : "");
+  };
+  for (const Candidate& candidate : view.result.candidates) {
+    ++number;
+    if (number <= view.top || candidate.on_front) {
+      row(candidate);
+    }
+  }
+  fmt::print("* no other layout is better in time, nodes and energy at once\n");
+}
+
+void print_breakdown(const PlanView& view, const Candidate& c) {
+  const double total = c.time.total();
+  fmt::print("\nbest: {}\nstep {:.3f} s +- {:g} %, of which\n", layout_text(c.layout), total,
+             view.cluster.residual_percent);
+  const auto terms = c.time.terms();
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i] > 0) {
+      fmt::print("  {:<11} {:>9.4f} s {:>5.1f} %\n", StepTime::names()[i], terms[i],
+                 100 * terms[i] / total);
+    }
+  }
+}
+
+void print_memory(const Candidate& c) {
+  const PlannedMemory& m = c.memory;
+  fmt::print(
+      "memory of a rank {:.1f} GiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
+      "activations {:.1f}, communication {:.1f}, reserved {:.1f}\n",
+      m.total() / kGib, m.parameters / kGib, m.gradients / kGib, m.optimizer / kGib,
+      m.activations / kGib, m.communication / kGib, m.reserved / kGib);
+}
+
+void print_outlook(const PlanView& view, const Candidate& c) {
+  const Outlook& o = c.outlook;
+  if (o.mtbf_seconds > 0) {
+    fmt::print(
+        "a failure every {}; save every {} (Young and Daly), a save takes {} and stops "
+        "training for {}; restart {}; goodput {:.1f} %\n",
+        format_seconds(o.mtbf_seconds), format_seconds(o.interval_seconds),
+        format_seconds(o.save_seconds), format_seconds(o.stall_seconds),
+        format_seconds(o.restart_seconds), 100 * o.goodput);
+  }
+  fmt::print("whole run of {:.0f} steps: {} +- {:g} %, {:.4g} MWh", view.task.steps,
+             duration(o.days), view.cluster.residual_percent, o.kilowatt_hours / 1000);
+  if (o.price > 0) {
+    fmt::print(", {:.4g} {}", o.price, printable(view.cluster.energy.currency));
+  }
+  if (o.co2_kilograms > 0) {
+    fmt::print(", {:.4g} t of CO2", o.co2_kilograms / 1000);
+  }
+  fmt::print("\n");
+}
+
+Json to_json(const PlanView& view, const Candidate& c) {
+  Json terms = Json::object();
+  const auto values = c.time.terms();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    terms[StepTime::names()[i]] = values[i];
+  }
+  const double residual = view.cluster.residual_percent / 100;
+  const PlannedMemory& m = c.memory;
+  const Outlook& o = c.outlook;
+  return {{"dp", c.layout.dp},
+          {"tp", c.layout.tp},
+          {"pp", c.layout.pp},
+          {"virtual_stages", c.layout.virtual_stages},
+          {"schedule", name_of(c.layout.schedule)},
+          {"micro_batch", c.layout.micro_batch},
+          {"micro_batches", c.layout.micro_batches},
+          {"zero", c.layout.zero},
+          {"recompute", name_of(c.layout.recompute)},
+          {"sequence_parallel", c.layout.sequence_parallel},
+          {"nodes", c.nodes},
+          {"on_front", c.on_front},
+          {"step_seconds", c.time.total()},
+          {"step_seconds_low", c.time.total() * (1 - residual)},
+          {"step_seconds_high", c.time.total() * (1 + residual)},
+          {"terms", terms},
+          {"mfu", utilization(view, c)},
+          {"memory_bytes", m.total()},
+          {"memory",
+           {{"parameters", m.parameters},
+            {"gradients", m.gradients},
+            {"optimizer", m.optimizer},
+            {"activations", m.activations},
+            {"communication", m.communication},
+            {"reserved", m.reserved}}},
+          {"mtbf_seconds", o.mtbf_seconds},
+          {"save_interval_seconds", o.interval_seconds},
+          {"save_seconds", o.save_seconds},
+          {"stall_seconds", o.stall_seconds},
+          {"restart_seconds", o.restart_seconds},
+          {"goodput", o.goodput},
+          {"days", o.days},
+          {"kilowatt_hours", o.kilowatt_hours},
+          {"price", o.price},
+          {"co2_kilograms", o.co2_kilograms}};
+}
+
+}  // namespace
+
+void print_plan(const PlanView& view) {
+  const auto& candidates = view.result.candidates;
+  fmt::print("{}: {} layouts, {} fit\n", printable(view.cluster.name), view.result.tried,
+             candidates.size());
+  if (candidates.empty()) {
+    return;
+  }
+  print_table(view);
+  const Candidate& best = candidates.front();
+  print_breakdown(view, best);
+  print_memory(best);
+  print_outlook(view, best);
+  for (const std::string& warning : shape_warnings(view.task, view.cluster, best.layout)) {
+    fmt::print("warning: {}\n", warning);
+  }
+}
+
+void print_explanation(const PlanView& view, const Candidate& candidate) {
+  const PlanWork work{view.task.model, view.cluster, view.task.software, view.task.precision};
+  const CheckpointStall stall{candidate.outlook.stall_seconds,
+                              candidate.outlook.interval_seconds > 0
+                                  ? candidate.outlook.interval_seconds / candidate.time.total()
+                                  : 0};
+  fmt::print("\n{}\n", layout_text(candidate.layout));
+  for (const std::string& line : explain_step(work, candidate.layout, stall)) {
+    fmt::print("{}\n", line);
+  }
+}
+
+void print_why_not(const PlanView& view, const PlanLayout& layout) {
+  const std::string fault = layout_fault(view.task, layout);
+  fmt::print("\nwhy not {}: ", layout_text(layout));
+  if (!fault.empty()) {
+    fmt::print("it is impossible: {}\n", fault);
+    return;
+  }
+  const Candidate other = candidate_of(view.task, view.cluster, layout, BubbleMethod::simulated);
+  if (other.nodes > view.cluster.nodes) {
+    fmt::print("it needs {} nodes, and the cluster has {}\n", other.nodes, view.cluster.nodes);
+    return;
+  }
+  if (!other.fits(view.cluster)) {
+    fmt::print("a rank needs {:.1f} GiB, and a device has {:.1f}\n", other.memory.total() / kGib,
+               static_cast<double>(view.cluster.device.memory) / kGib);
+    print_memory(other);
+    return;
+  }
+  if (view.result.candidates.empty()) {
+    fmt::print("it fits\n");
+    return;
+  }
+  const Candidate& best = view.result.candidates.front();
+  fmt::print("a step takes {:.3f} s, that of the best layout {:.3f} s\n", other.time.total(),
+             best.time.total());
+  const auto a = best.time.terms();
+  const auto b = other.time.terms();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) {
+      fmt::print("  {:<11} {:>9.4f} s instead of {:>9.4f} s: {:+.4f} s\n", StepTime::names()[i],
+                 b[i], a[i], b[i] - a[i]);
+    }
+  }
+}
+
+Json plan_json(const PlanView& view) {
+  Json candidates = Json::array();
+  int number = 0;
+  for (const Candidate& candidate : view.result.candidates) {
+    if (++number <= view.top || candidate.on_front) {
+      candidates.push_back(to_json(view, candidate));
+    }
+  }
+  Json warnings = Json::array();
+  if (!view.result.candidates.empty()) {
+    for (const std::string& warning :
+         shape_warnings(view.task, view.cluster, view.result.candidates.front().layout)) {
+      warnings.push_back(warning);
+    }
+  }
+  return {{"schema", 1},
+          {"cluster", view.cluster.name},
+          {"residual_percent", view.cluster.residual_percent},
+          {"currency", view.cluster.energy.currency},
+          {"tried", view.result.tried},
+          {"fit", view.result.candidates.size()},
+          {"warnings", warnings},
+          {"layouts", candidates}};
+}
+
+}  // namespace trireme

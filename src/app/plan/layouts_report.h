@@ -1,0 +1,28 @@
+// Shows what `trireme plan CONFIG` has found, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "src/plan/search.h"
+
+namespace trireme {
+
+// PlanView is a result with what it was made from.
+struct PlanView {
+  const PlanTask& task;
+  const Cluster& cluster;
+  const PlanResult& result;
+  int top = 10;  // candidates to show
+};
+
+void print_plan(const PlanView& view);
+// Prints the formulas of a candidate with numbers put in.
+void print_explanation(const PlanView& view, const Candidate& candidate);
+// Prints why a layout is not the best: it is impossible, does not fit, or is slower, and where.
+void print_why_not(const PlanView& view, const PlanLayout& layout);
+nlohmann::ordered_json plan_json(const PlanView& view);
+
+}  // namespace trireme

@@ -1,0 +1,133 @@
+#include "src/app/plan/plan_command.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::filesystem::path kTop = TRIREME_SOURCE_DIR;
+
+class PlanCommand : public ::testing::Test {
+ protected:
+  PlanCommand() : config_((folder_.path() / "run.yaml").string()) {
+    write_named_file(config_,
+                     "model: {preset: llama-1b}\n"
+                     "data: {train: data, sequence: 2048}\n"
+                     "train: {steps: 1000, global_batch: 256, micro_batch: 1}\n"
+                     "run: {dir: run}\n");
+  }
+
+  std::string plan(std::vector<std::string> arguments) {
+    CommandLine app("", "trireme");
+    add_plan_command(app, exit_code_);
+    arguments.insert(arguments.begin(), "plan");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    try {
+      app.parse(arguments);
+    } catch (...) {
+      (void)testing::internal::GetCapturedStdout();
+      (void)testing::internal::GetCapturedStderr();
+      throw;
+    }
+    errors_ = testing::internal::GetCapturedStderr();
+    return testing::internal::GetCapturedStdout();
+  }
+
+  const TempFolder folder_;
+  const std::string config_;
+  std::string errors_;
+  int exit_code_ = 0;
+};
+
+TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
+  const std::string text = plan({config_, "--cluster", "a100-selene", "--nodes", "1,2"});
+  EXPECT_THAT(text, AllOf(HasSubstr("Selene"), HasSubstr(" layouts, "), HasSubstr("best: dp "),
+                          HasSubstr("products"), HasSubstr("memory of a rank"),
+                          HasSubstr("Young and Daly"), HasSubstr("MWh"), HasSubstr(" *\n")));
+  EXPECT_EQ(exit_code_, 0);
+}
+
+TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
+  const std::string out = (folder_.path() / "plan.json").string();
+  const auto json = nlohmann::json::parse(
+      plan({config_, "--cluster", "h100-pod", "--nodes", "2", "--json", "-J", out}));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(nlohmann::json::parse(read_file(out)), json);
+  ASSERT_EQ(json["layouts"].size(), 10U);
+  for (const auto& layout : json["layouts"]) {
+    double sum = 0;
+    for (const auto& [name, seconds] : layout["terms"].items()) {
+      sum += seconds.get<double>();
+    }
+    EXPECT_NEAR(sum, layout["step_seconds"].get<double>(), 1e-9);
+    EXPECT_LT(layout["step_seconds_low"], layout["step_seconds_high"]);
+    EXPECT_EQ(layout["dp"].get<int>() * layout["tp"].get<int>() * layout["pp"].get<int>(), 16);
+  }
+}
+
+TEST_F(PlanCommand, ExplainsWithNumbersAndSaysWhyNot) {
+  const std::string text = plan(
+      {config_, "--cluster", "test", "--nodes", "1", "--explain", "--why-not", "dp=1,tp=4,pp=1"});
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("queries, keys, values: ["), HasSubstr("step = the sum of these terms"),
+                  HasSubstr("why not dp 1 tp 4 pp 1"), HasSubstr("instead of")));
+  EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--why-not", "dp=3"}),
+              HasSubstr("why not"));
+  EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--why-not", "dp=64,tp=1,pp=1"}),
+              HasSubstr("it needs 16 nodes, and the cluster has 4"));
+}
+
+TEST_F(PlanCommand, SaysWhatWouldHelpIfNothingFits) {
+  plan({config_, "model.preset=llama-405b", "--cluster", "test", "--nodes", "1"});
+  EXPECT_EQ(exit_code_, 2);
+  EXPECT_THAT(errors_, AllOf(HasSubstr("no layout of"), HasSubstr("needs least memory"),
+                             HasSubstr("devices of")));
+}
+
+TEST_F(PlanCommand, RefusesWhatItCannotPlan) {
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    return message_of<ConfigError>([&] { plan(arguments); });
+  };
+  EXPECT_THAT(refused({}), HasSubstr("give a run's YAML file and --cluster"));
+  EXPECT_THAT(refused({config_}), HasSubstr("--cluster"));
+  EXPECT_THAT(refused({config_, "--cluster", "a100-selen"}), HasSubstr("did you mean a100-selene"));
+  EXPECT_THAT(refused({config_, "--cluster", "test", "--nodes", "5"}), HasSubstr("has 4"));
+  EXPECT_THAT(refused({config_, "--cluster", "test", "--nodes", "0"}), HasSubstr("--nodes"));
+  EXPECT_THAT(refused({config_, "--cluster", "test", "train.no=1"}), HasSubstr("train.no"));
+  EXPECT_THAT(refused({config_, "--cluster", "test", "--why-not", "dp=x"}), HasSubstr("dp=x"));
+}
+
+TEST_F(PlanCommand, ShowsClustersByNameAndByFile) {
+  const std::string by_name = plan({"cluster", "test"});
+  EXPECT_THAT(by_name, HasSubstr("bf16_tflops: 100"));
+  EXPECT_THAT(plan({"cluster", (kTop / "configs/cluster/test.yaml").string()}),
+              HasSubstr("bf16_tflops: 100"));
+}
+
+TEST_F(PlanCommand, ValidatesAgainstPublishedRuns) {
+  const std::string runs = (kTop / "benchmarks/plan/published_runs.csv").string();
+  const std::string text = plan({"validate", runs});
+  EXPECT_THAT(text, AllOf(HasSubstr("sc21_t1"), HasSubstr("left out: "),
+                          HasSubstr("share of the predicted step"),
+                          HasSubstr("times as long as the best one")));
+  const auto json = nlohmann::json::parse(plan({"validate", runs, "--json", "--worst", "1"}));
+  EXPECT_LE(json["errors"]["median"], 0.08);
+  EXPECT_EQ(json["sources"][0]["worst"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace trireme

@@ -1,0 +1,90 @@
+#include "src/plan/published_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "tests/support/message_of.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kHeader =
+    "source_id,model,hidden,heads,kv_heads,ffn,layers,vocab,seq_len,tp,cp,pp,vpp,dp,ep,zero,"
+    "recompute,seq_par,gpus,gpu_type,precision,gbs,mbs,iter_time_s,mem_gb\n";
+constexpr const char* kRow =
+    "s,GPT,1024,16,,4096,24,50257,2048,2,1,4,1,8,,0,full,0,64,A100-80GB,fp16,512,4,3.5,20\n";
+
+std::vector<PublishedRun> parsed(const std::string& rows) {
+  return parse_published_runs(kHeader + rows, "runs.csv");
+}
+
+std::string refused_csv(const std::string& csv) {
+  return message_of<DataError>([&] { (void)parse_published_runs(csv, "runs.csv"); });
+}
+
+// The row with one field replaced.
+std::string with(const std::string& old, const std::string& now) {
+  std::string row = kRow;
+  row.replace(row.find(old), old.size(), now);
+  return row;
+}
+
+TEST(PublishedRuns, ReadsARow) {
+  const std::vector<PublishedRun> runs = parsed(kRow);
+  ASSERT_EQ(runs.size(), 1U);
+  const PublishedRun& run = runs.front();
+  EXPECT_EQ(run.why_not, "");
+  EXPECT_EQ(run.line, 2);
+  EXPECT_EQ(run.model.head_dim, 64);
+  EXPECT_EQ(run.model.kv_heads, 16);
+  EXPECT_EQ(run.layout.micro_batches, 16);
+  EXPECT_EQ(run.layout.recompute, PlanRecompute::full);
+  EXPECT_EQ(run.seconds, 3.5);
+  EXPECT_EQ(run.memory_gib, 20);
+  EXPECT_EQ(setting_of(run).cluster, "a100-selene");
+}
+
+TEST(PublishedRuns, QuotedFieldsHoldCommasQuotesAndLines) {
+  const auto runs = parsed(with("GPT", "\"GPT, \"\"big\"\"\nmodel\"") + std::string(kRow));
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].model_name, "GPT, \"big\"\nmodel");
+  EXPECT_EQ(runs[1].line, 4);
+}
+
+TEST(PublishedRuns, SaysWhatAConfigurationCannotExpress) {
+  const auto why = [](const std::string& old, const std::string& now) {
+    return parsed(with(old, now)).front().why_not;
+  };
+  EXPECT_THAT(why("2048,2,1,4", "2048,2,2,4"), HasSubstr("context"));
+  EXPECT_THAT(why(",3.5,", ",,"), HasSubstr("no step time"));
+  EXPECT_THAT(why("512,4,", "512,,"), HasSubstr("no micro-batch"));
+  EXPECT_THAT(why("A100-80GB", "MI250X"), HasSubstr("no cluster file"));
+  EXPECT_THAT(why("GPT", "mamba"), HasSubstr("not a transformer"));
+  EXPECT_THAT(why("1024,16", ",16"), HasSubstr("shape"));
+  EXPECT_THAT(why("fp16", "NVFP4"), HasSubstr("precision"));
+  EXPECT_THAT(why("512,4,", "4,4,"), HasSubstr("smaller"));
+}
+
+TEST(PublishedRuns, RefusesFilesThatAreNoTable) {
+  EXPECT_THAT(refused_csv(""), HasSubstr("runs.csv:1: there is no column 'source_id'"));
+  EXPECT_THAT(refused_csv("a,a\n"), HasSubstr("two columns are called 'a'"));
+  EXPECT_THAT(refused_csv(std::string(kHeader) + "x,y\n"), HasSubstr("runs.csv:2: 2 fields"));
+  EXPECT_THAT(refused_csv(std::string(kHeader) + "\"x"), HasSubstr("does not end"));
+  EXPECT_THAT(refused_csv(std::string(1000, ',')), HasSubstr("more than 200 fields"));
+  for (const char* wrong : {"-1", "nan", "inf", "1e400", "1.5", "7x", "99999999999"}) {
+    EXPECT_THAT(refused_csv(kHeader + with("1024", wrong)), HasSubstr("runs.csv:2: hidden"))
+        << wrong;
+  }
+  for (const char* wrong : {"-1", "nan", "1e99", "0x10"}) {
+    EXPECT_THAT(refused_csv(kHeader + with("3.5", wrong)), HasSubstr("iter_time_s")) << wrong;
+  }
+  EXPECT_THAT(refused_csv(kHeader + with("1024", "\033[31m")),
+              AllOf(HasSubstr("\\x1b[31m"), ::testing::Not(HasSubstr("\033"))));
+}
+
+}  // namespace
+}  // namespace trireme
