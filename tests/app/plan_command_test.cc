@@ -85,8 +85,8 @@ TEST_F(PlanCommand, ExplainsWithNumbersAndSaysWhyNot) {
   EXPECT_THAT(
       text, AllOf(HasSubstr("queries, keys, values: ["), HasSubstr("step = the sum of these terms"),
                   HasSubstr("why not dp 1 tp 4 pp 1"), HasSubstr("instead of")));
-  EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--why-not", "dp=3"}),
-              HasSubstr("why not"));
+  EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--why-not", "tp=3"}),
+              HasSubstr("it is impossible: heads 32 is not a multiple of tp 3"));
   EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--why-not", "dp=64,tp=1,pp=1"}),
               HasSubstr("it needs 16 nodes, and the cluster has 4"));
 }
