@@ -61,12 +61,12 @@ void add_variants(const PlanTask& task, PlanLayout layout, std::vector<PlanLayou
 
 // Energy grows with days on equal nodes, so that only the fastest candidate on each number of nodes
 // can be on the front. The candidates are sorted.
-void mark_front(std::vector<Candidate>& candidates) {
-  std::map<std::int64_t, Candidate*> fastest;
-  for (Candidate& candidate : candidates) {
+void mark_front(std::vector<PlanCandidate>& candidates) {
+  std::map<std::int64_t, PlanCandidate*> fastest;
+  for (PlanCandidate& candidate : candidates) {
     fastest.emplace(candidate.nodes, &candidate);
   }
-  const auto better = [](const Candidate& a, const Candidate& b) {
+  const auto better = [](const PlanCandidate& a, const PlanCandidate& b) {
     const Outlook& x = a.outlook;
     const Outlook& y = b.outlook;
     return x.days <= y.days && a.nodes <= b.nodes && x.kilowatt_hours <= y.kilowatt_hours &&
@@ -78,10 +78,11 @@ void mark_front(std::vector<Candidate>& candidates) {
   }
 }
 
-void sort_by_time(std::vector<Candidate>& candidates) {
-  std::stable_sort(
-      candidates.begin(), candidates.end(),
-      [](const Candidate& a, const Candidate& b) { return a.outlook.days < b.outlook.days; });
+void sort_by_time(std::vector<PlanCandidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const PlanCandidate& a, const PlanCandidate& b) {
+                     return a.outlook.days < b.outlook.days;
+                   });
 }
 
 }  // namespace
@@ -154,9 +155,9 @@ std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster
   return layouts;
 }
 
-Candidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
-                       BubbleMethod method) {
-  Candidate candidate;
+PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
+                           BubbleMethod method) {
+  PlanCandidate candidate;
   candidate.layout = layout;
   candidate.time = step_time(work_of(task, cluster), layout, method);
   candidate.memory = rank_memory(work_of(task, cluster), layout);
@@ -186,7 +187,7 @@ PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
   }
   sort_by_time(result.candidates);
   for (std::size_t i = 0; i < std::min(kSimulated, result.candidates.size()); ++i) {
-    Candidate& candidate = result.candidates[i];
+    PlanCandidate& candidate = result.candidates[i];
     candidate = candidate_of(task, cluster, candidate.layout, BubbleMethod::simulated);
   }
   sort_by_time(result.candidates);

@@ -21,7 +21,7 @@ struct PlanTask {
   bool powers_of_two = true;
 };
 
-struct Candidate {
+struct PlanCandidate {
   PlanLayout layout;
   StepTime time;
   PlannedMemory memory;
@@ -35,9 +35,9 @@ struct Candidate {
 };
 
 struct PlanResult {
-  std::vector<Candidate> candidates;  // that fit, the fastest first
-  std::int64_t tried = 0;             // layouts that divide the model
-  std::optional<Candidate> nearest;   // the one that needs least memory, if none fits
+  std::vector<PlanCandidate> candidates;  // that fit, the fastest first
+  std::int64_t tried = 0;                 // layouts that divide the model
+  std::optional<PlanCandidate> nearest;   // the one that needs least memory, if none fits
 };
 
 // Returns why a layout cannot divide the model or the batch, with the formula, or "".
@@ -53,8 +53,8 @@ PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
                         const std::vector<std::int64_t>& nodes);
 
 // Returns the prediction for one layout.
-Candidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
-                       BubbleMethod method);
+PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
+                           BubbleMethod method);
 
 // Returns warnings about shapes that products compute slowly.
 std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,

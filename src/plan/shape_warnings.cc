@@ -74,7 +74,7 @@ std::vector<std::string> advice_to_fit(const PlanTask& task, const Cluster& clus
         task.global_batch));
     return advice;
   }
-  const Candidate& nearest = *result.nearest;
+  const PlanCandidate& nearest = *result.nearest;
   const auto gib = [](double bytes) { return bytes / 0x1p30; };
   advice.push_back(fmt::format("the layout that needs least memory is {} with {:.1f} GiB of {:.1f}",
                                layout_text(nearest.layout), gib(nearest.memory.total()),

@@ -356,9 +356,9 @@ TEST(PlannerProperties, EnergyMoneyAndCarbonFollowTheDays) {
 TEST(PlannerProperties, NothingOnTheFrontIsBeaten) {
   const PlanResult result = plan_layouts(small_task(), round_cluster(), {1, 2, 4});
   int front = 0;
-  for (const Candidate& one : result.candidates) {
+  for (const PlanCandidate& one : result.candidates) {
     front += one.on_front ? 1 : 0;
-    for (const Candidate& other : result.candidates) {
+    for (const PlanCandidate& other : result.candidates) {
       EXPECT_FALSE(one.on_front && other.outlook.days < one.outlook.days &&
                    other.nodes <= one.nodes &&
                    other.outlook.kilowatt_hours <= one.outlook.kilowatt_hours);
@@ -372,7 +372,7 @@ TEST(PlannerProperties, CandidatesAreSortedAndFit) {
   const PlanResult result = plan_layouts(small_task(), cluster, {4});
   ASSERT_FALSE(result.candidates.empty());
   for (std::size_t i = 0; i < result.candidates.size(); ++i) {
-    const Candidate& candidate = result.candidates[i];
+    const PlanCandidate& candidate = result.candidates[i];
     EXPECT_EQ(candidate.layout.ranks(), 16);
     EXPECT_EQ(candidate.layout.global_batch(), 64);
     EXPECT_EQ(layout_fault(small_task(), candidate.layout), "");

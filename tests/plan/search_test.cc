@@ -34,7 +34,7 @@ TEST(Search, Llama405bFitsOn16384GpusOnlyWithAPipelineOrZero) {
       plan_layouts(task_of("llama-405b", 2048), load_cluster("h100-pod"), {2048});
   EXPECT_GT(result.tried, 1000);
   ASSERT_FALSE(result.candidates.empty());
-  for (const Candidate& candidate : result.candidates) {
+  for (const PlanCandidate& candidate : result.candidates) {
     EXPECT_TRUE(candidate.layout.pp > 1 || candidate.layout.zero == 3);
   }
   EXPECT_FALSE(result.nearest);

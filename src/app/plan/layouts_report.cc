@@ -19,7 +19,7 @@ std::string duration(double days) {
 
 // Model FLOPs per second and device by the peak; the model's FLOPs are 6 per parameter and token
 // and the half of attention that is computed.
-double utilization(const PlanView& view, const Candidate& c) {
+double utilization(const PlanView& view, const PlanCandidate& c) {
   const PlanModel& m = view.task.model;
   const auto tokens = static_cast<double>(view.task.global_batch * m.sequence);
   const double attention =
@@ -33,13 +33,13 @@ void print_table(const PlanView& view) {
   fmt::print("{:>3} {:>10} {:>9} {:>5} {:>9} {:>8} {:>6} {}\n", "", "step", "whole run", "MFU",
              "memory", "goodput", "nodes", "layout");
   int number = 0;
-  const auto row = [&](const Candidate& c) {
+  const auto row = [&](const PlanCandidate& c) {
     fmt::print("{:>3} {:>8.3f} s {:>9} {:>4.1f}% {:>5.1f} GiB {:>7.1f}% {:>6} {}{}\n", number,
                c.time.total(), duration(c.outlook.days), 100 * utilization(view, c),
                c.memory.total() / kGib, 100 * c.outlook.goodput, c.nodes, layout_text(c.layout),
                c.on_front ? " *" : "");
   };
-  for (const Candidate& candidate : view.result.candidates) {
+  for (const PlanCandidate& candidate : view.result.candidates) {
     ++number;
     if (number <= view.top || candidate.on_front) {
       row(candidate);
@@ -48,7 +48,7 @@ void print_table(const PlanView& view) {
   fmt::print("* no other layout is better in time, nodes and energy at once\n");
 }
 
-void print_breakdown(const PlanView& view, const Candidate& c) {
+void print_breakdown(const PlanView& view, const PlanCandidate& c) {
   const double total = c.time.total();
   fmt::print("\nbest: {}\nstep {:.3f} s +- {:g} %, of which\n", layout_text(c.layout), total,
              view.cluster.residual_percent);
@@ -61,7 +61,7 @@ void print_breakdown(const PlanView& view, const Candidate& c) {
   }
 }
 
-void print_memory(const Candidate& c) {
+void print_memory(const PlanCandidate& c) {
   const PlannedMemory& m = c.memory;
   fmt::print(
       "memory of a rank {:.1f} GiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
@@ -70,7 +70,7 @@ void print_memory(const Candidate& c) {
       m.activations / kGib, m.communication / kGib, m.reserved / kGib);
 }
 
-void print_outlook(const PlanView& view, const Candidate& c) {
+void print_outlook(const PlanView& view, const PlanCandidate& c) {
   const Outlook& o = c.outlook;
   if (o.mtbf_seconds > 0) {
     fmt::print(
@@ -91,7 +91,7 @@ void print_outlook(const PlanView& view, const Candidate& c) {
   fmt::print("\n");
 }
 
-Json to_json(const PlanView& view, const Candidate& c) {
+Json to_json(const PlanView& view, const PlanCandidate& c) {
   Json terms = Json::object();
   const auto values = c.time.terms();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -147,7 +147,7 @@ void print_plan(const PlanView& view) {
     return;
   }
   print_table(view);
-  const Candidate& best = candidates.front();
+  const PlanCandidate& best = candidates.front();
   print_breakdown(view, best);
   print_memory(best);
   print_outlook(view, best);
@@ -156,7 +156,7 @@ void print_plan(const PlanView& view) {
   }
 }
 
-void print_explanation(const PlanView& view, const Candidate& candidate) {
+void print_explanation(const PlanView& view, const PlanCandidate& candidate) {
   const PlanWork work{view.task.model, view.cluster, view.task.software, view.task.precision};
   const CheckpointStall stall{candidate.outlook.stall_seconds,
                               candidate.outlook.interval_seconds > 0
@@ -175,7 +175,8 @@ void print_why_not(const PlanView& view, const PlanLayout& layout) {
     fmt::print("it is impossible: {}\n", fault);
     return;
   }
-  const Candidate other = candidate_of(view.task, view.cluster, layout, BubbleMethod::simulated);
+  const PlanCandidate other =
+      candidate_of(view.task, view.cluster, layout, BubbleMethod::simulated);
   if (other.nodes > view.cluster.nodes) {
     fmt::print("it needs {} nodes, and the cluster has {}\n", other.nodes, view.cluster.nodes);
     return;
@@ -190,7 +191,7 @@ void print_why_not(const PlanView& view, const PlanLayout& layout) {
     fmt::print("it fits\n");
     return;
   }
-  const Candidate& best = view.result.candidates.front();
+  const PlanCandidate& best = view.result.candidates.front();
   fmt::print("a step takes {:.3f} s, that of the best layout {:.3f} s\n", other.time.total(),
              best.time.total());
   const auto a = best.time.terms();
@@ -206,7 +207,7 @@ void print_why_not(const PlanView& view, const PlanLayout& layout) {
 Json plan_json(const PlanView& view) {
   Json candidates = Json::array();
   int number = 0;
-  for (const Candidate& candidate : view.result.candidates) {
+  for (const PlanCandidate& candidate : view.result.candidates) {
     if (++number <= view.top || candidate.on_front) {
       candidates.push_back(to_json(view, candidate));
     }

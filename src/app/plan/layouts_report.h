@@ -20,7 +20,7 @@ struct PlanView {
 
 void print_plan(const PlanView& view);
 // Prints the formulas of a candidate with numbers put in.
-void print_explanation(const PlanView& view, const Candidate& candidate);
+void print_explanation(const PlanView& view, const PlanCandidate& candidate);
 // Prints why a layout is not the best: it is impossible, does not fit, or is slower, and where.
 void print_why_not(const PlanView& view, const PlanLayout& layout);
 nlohmann::ordered_json plan_json(const PlanView& view);
