@@ -38,6 +38,7 @@ class Commands(unittest.TestCase):
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
                       ["config", "show"], ["plan"], ["plan", "schedule"], ["plan", "cluster"],
+                      ["plan", "network"], ["plan", "simulate"],
                       ["trace", "summary"], ["slurm", "render"],
                       ["slurm", "submit"], ["doctor"], ["health"], ["man"],
                       ["audit", "keygen"], ["audit", "show"], ["audit", "verify"], ["verify"]]:

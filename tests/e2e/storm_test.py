@@ -6,6 +6,7 @@ TRIREME_STORM_SECONDS (300) is the approximate duration, TRIREME_STORM_SEED (1) 
 faults and their moments, and TRIREME_STORM_MEAN (30) is the mean time between them. Runs of hours
 are for a night, not for CI."""
 
+import json
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ import time
 import unittest
 
 import harness
-from launch_harness import Launch
+from launch_harness import Launch, eventually
 
 SECONDS = float(os.environ.get("TRIREME_STORM_SECONDS", 300))
 SEED = int(os.environ.get("TRIREME_STORM_SEED", 1))
@@ -103,6 +104,12 @@ class Storm:
             return  # no process to strike, for example between two attempts
         self.struck.append(action.__name__)
 
+    # An attempt may end without a step, if a fault hits it before.
+    def is_training_or_over(self):
+        kinds = ("launch", "first_step", "attempt_end")
+        events = [e["event"] for e in self.launch.events() if e["event"] in kinds]
+        return self.launch.process.poll() is not None or events[-1:] == ["first_step"]
+
     def blow(self):
         """Injects faults until the run has finished."""
         while True:
@@ -111,7 +118,7 @@ class Storm:
                 if self.launch.process.poll() is not None:
                     return self.launch.process.returncode
                 time.sleep(0.05)
-            self.launch.wait_for("first_step", len(self.launch.events("launch")))
+            eventually(self.is_training_or_over, 90, "the first step of an attempt")
             if self.launch.process.poll() is None:
                 self.strike()
 
@@ -153,6 +160,16 @@ class StormTest(unittest.TestCase):
               f"{report['seconds']}", flush=True)
         self.assertLess(abs(report["accounted_seconds"] - report["wall_seconds"]),
                         0.01 * report["wall_seconds"])
+        self.check_replay(storm.launch.run)
+
+    # A simulation of the same faults, with all recoveries as long as they were on average, must
+    # come to the goodput that was measured.
+    def check_replay(self, run):
+        out = harness.must(harness.run("plan", "simulate", "--journal", run, "--replay", "--json"))
+        replay = json.loads(out.stdout)
+        print(f"replay: goodput {replay['measured_goodput']:.4f} measured, "
+              f"{replay['simulated_goodput']:.4f} simulated", flush=True)
+        self.assertLess(abs(replay["simulated_goodput"] / replay["measured_goodput"] - 1), 0.03)
 
 
 if __name__ == "__main__":

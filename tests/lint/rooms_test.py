@@ -94,13 +94,17 @@ ROOMS = {
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
     "src/plan": RUN + ["src/train/run"],
+    "src/plan/network": ["src/base", "src/figures"],
+    "src/plan/simulate": ["src/base", "src/figures", "slurm/journal"],
     "src/app": TRAIN + SITE + ["mpi/nccl", "src/train", "src/interchange", "src/app/command",
-                               "benchmarks", "src/study", "src/plan", "src/report"],
+                               "benchmarks", "src/study", "src/plan", "src/plan/network",
+                               "src/plan/simulate", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "mpi/shm", "mpi/ucx", "mpi/hierarchy",
                                          "src/kernels/mirrored", "src/keys", "src/report",
                                          "src/train", "src/interchange", "src/app",
                                          "src/app/command", "src/app/sbom", "benchmarks",
-                                         "src/study", "src/plan"],
+                                         "src/study", "src/plan", "src/plan/network",
+                                         "src/plan/simulate"],
 }
 
 # Headers of other libraries, and the only places that may name them.

@@ -12,7 +12,9 @@ void add_plan_command(CommandLine& app, int& exit_code) {
   const auto options = std::make_shared<LayoutOptions>();
   add_layout_options(command, *options);
   add_plan_cluster_command(command);
+  add_plan_network_command(command);
   add_plan_schedule_command(command);
+  add_plan_simulate_command(command);
   add_plan_validate_command(command);
   command.footer(
       "Examples:\n"

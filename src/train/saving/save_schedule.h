@@ -1,13 +1,7 @@
 // SaveSchedule says after which steps a checkpoint is due, on disk or in memory: after a fixed
 // number of steps, or, with `auto`, after the interval at which saving costs as much as the work
-// that failures undo:
-//
-//   t = sqrt(2 d M)                                                   (Young, CACM 17(9), 1974)
-//   t = sqrt(2 d M) [1 + 1/3 sqrt(d / 2M) + 1/9 (d / 2M)] - d,  d < 2M;  else M
-//                                  (Daly, Future Generation Computer Systems 22(3), 2006, eq. 37)
-//
-// where d is the cost of a save and M the mean time between failures. Daly's formula is used; it
-// corrects Young's for expensive saves. A plain value; all ranks pass the same figures.
+// that failures undo (best_interval() in src/base/save_interval.h). A plain value; all ranks pass
+// the same figures.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +11,6 @@
 #include "src/base/config_binder.h"
 
 namespace trireme {
-
-// Returns the best time between two saves, in seconds (Daly's formula).
-double best_interval(double save_seconds, double mtbf_seconds);
 
 // Measurements in seconds; each is the maximum over all ranks.
 struct SaveFigures {

@@ -8,6 +8,7 @@
 
 #include "mpi/thread/thread_world.h"
 #include "src/base/file.h"
+#include "src/base/save_interval.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {

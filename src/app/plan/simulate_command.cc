@@ -1,0 +1,161 @@
+#include <filesystem>
+#include <memory>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "slurm/journal/account.h"
+#include "slurm/journal/journal.h"
+#include "src/app/command/number_check.h"
+#include "src/app/command/standard_output.h"
+#include "src/app/plan/plan_subcommands.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/is_locked.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/plan/simulate/goodput_report.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::int64_t kMostJournalBytes = std::int64_t{4} << 30;
+
+struct SimulateOptions {
+  std::string file;
+  std::vector<std::string> keys;
+  std::int64_t nodes = 0;
+  std::int64_t spares = 0;
+  double days = 0;
+  std::uint64_t seed = 1;
+  int draws = 100;
+  int threads = 1;
+  std::string journal, svg;
+  bool replay = false;
+  bool no_measures = false;
+  bool json = false;
+};
+
+// Reads the journal of a run, and how often the run saved, from the run's folder.
+RunJournal read_journal(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "journal.jsonl";
+  std::error_code gone;
+  if (!std::filesystem::exists(path, gone)) {
+    throw NotFound(fmt::format(
+        "--journal {}: the folder has no journal.jsonl, which 'trireme launch' writes into the "
+        "folder of a run",
+        run.string()));
+  }
+  std::int64_t bad_lines = 0;
+  const auto events = parse_journal(read_file(path, kMostJournalBytes), bad_lines);
+  if (bad_lines > 0) {
+    fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(path.string()),
+               counted(bad_lines, "damaged line"));
+  }
+  JobModel::Checkpoint settings;
+  const std::filesystem::path config = run / "config.yaml";
+  if (std::filesystem::exists(config, gone)) {
+    settings = checkpoint_settings(read_file(config, kMaxConfigBytes), config.string());
+  } else {
+    fmt::print(stderr,
+               "trireme: {} has no config.yaml: assuming that checkpoints were saved as often as "
+               "'auto' would\n",
+               printable(run.string()));
+  }
+  try {
+    return run_journal(account_of(events, is_locked(run / ".launch.lock")), settings);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void check_simulate_options(const SimulateOptions& options) {
+  if (options.replay && options.journal.empty()) {
+    throw ConfigError("--replay needs --journal RUN, the folder of the run to replay");
+  }
+  if (!options.svg.empty() && std::filesystem::path(options.svg).extension() != ".svg") {
+    throw ConfigError(fmt::format("--svg {}: the name of a figure must end in .svg", options.svg));
+  }
+}
+
+void simulate(const SimulateOptions& options) {
+  check_simulate_options(options);
+  JobModel defaults;
+  if (!options.journal.empty()) {
+    const RunJournal journal = read_journal(options.journal);
+    defaults = journal.model;
+    if (options.replay) {
+      const SimulatedRun replayed = simulate_job(journal.replay, journal.faults);
+      options.json ? print_json(to_json(journal, replayed))
+                   : fmt::print("{}", to_text(journal, replayed));
+      return;
+    }
+  }
+  std::vector<std::string> keys;
+  if (options.nodes > 0) {
+    keys.push_back(fmt::format("nodes={}", options.nodes));
+  }
+  if (options.spares >= 0) {
+    keys.push_back(fmt::format("spares={}", options.spares));
+  }
+  if (options.days > 0) {
+    keys.push_back(fmt::format("days={}", options.days));
+  }
+  keys.insert(keys.end(), options.keys.begin(), options.keys.end());
+  GoodputReport report;
+  report.model = load_job_model(options.file, keys, defaults);
+  report.seed = options.seed;
+  const std::vector<SimulatedRun> runs =
+      simulate_draws(report.model, options.seed, options.draws, options.threads);
+  report.goodput = summarize(runs);
+  if (!options.no_measures) {
+    report.measures = compare_measures(report.model, runs, options.seed, options.threads);
+  }
+  if (!options.svg.empty()) {
+    write_named_file(options.svg, to_svg(report));
+  }
+  options.json ? print_json(to_json(report)) : fmt::print("{}", to_text(report));
+}
+
+void add_job_options(CommandLine& command, SimulateOptions& options) {
+  command.add_option("KEY=VALUE", options.keys,
+                     "What differs from the defaults or the file (docs/planner-simulate.md)");
+  command.add_option("--job", options.file, "A YAML file with the same keys").type_name("FILE");
+  command.add_option("--nodes", options.nodes, "Nodes that compute (default: 2048)")
+      .check(integer_within(1, 1 << 20));
+  command.add_option("--spares", options.spares, "Nodes in reserve (default: 0)")
+      .check(integer_within(0, 1 << 20));
+  command.add_option("--days", options.days, "Time to simulate (default: 30)")
+      .check(positive_number());
+  command
+      .add_option("--journal", options.journal,
+                  "Take rates and times from the journal in this folder of a run")
+      .type_name("RUN");
+  command.add_flag("--replay", options.replay,
+                   "Replay the faults of the journal and compare the goodput");
+}
+
+}  // namespace
+
+void add_plan_simulate_command(CommandLine& plan) {
+  CommandLine& command =
+      plan.add_command("simulate", "Simulate the failures of a long job, and what helps");
+  const auto options = std::make_shared<SimulateOptions>();
+  options->spares = -1;
+  add_job_options(command, *options);
+  command.add_option("--seed", options->seed, "Determines the faults").check(any_seed());
+  command.add_option("--draws", options->draws, "Number of simulations")
+      .check(integer_within(1, 100'000));
+  command.add_option("--threads", options->threads, "Number of threads").check(thread_count());
+  command.add_option("--svg", options->svg, "Draw the distribution of goodput").type_name("FILE");
+  command.add_flag("--no-measures", options->no_measures, "Leave out what would help");
+  command.add_flag("--json", options->json, "Print JSON");
+  command.footer(
+      "Examples:\n"
+      "  trireme plan simulate --nodes 2048 --days 30 --spares 16 --seed 1\n"
+      "  trireme plan simulate --nodes 512 rates.source=opt175b checkpoint.memory_every=0\n"
+      "  trireme plan simulate --journal runs/first --replay");
+  command.callback([options] { simulate(*options); });
+}
+
+}  // namespace trireme
