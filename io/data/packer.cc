@@ -102,7 +102,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
 
 std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks) {
   check_options(options);
-  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = options.open_tokenizer(options.tokenizer);
   std::string listed;
   if (ranks.rank == 0) {
     const InputFiles found = find_input_files(options.inputs, options.exclude, options.out);

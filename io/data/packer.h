@@ -3,10 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "io/data/dataset_writing.h"
+#include "io/data/tokenizer.h"
 
 namespace trireme {
 
@@ -16,6 +19,7 @@ struct PackOptions {
   std::vector<std::string> exclude;  // shell patterns
   std::string field = "text";        // name of the jsonl field that holds the text
   std::string tokenizer = "bytes";
+  std::function<std::unique_ptr<Tokenizer>(const std::string&)> open_tokenizer = make_tokenizer;
   std::string source;  // free text that is stored in the manifest and the shards
   std::int64_t shard_bytes = std::int64_t{1} << 30;
   std::int64_t alignment_bytes = 4096;

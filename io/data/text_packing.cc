@@ -11,6 +11,8 @@
 namespace trireme {
 namespace {
 
+constexpr std::size_t kWholeBytes = std::size_t{32} << 20;
+
 // Returns the number, from 1, of the line that starts at byte `start`, for messages. Reads all that
 // precedes it.
 std::int64_t line_number(const File& file, std::int64_t start) {
@@ -64,12 +66,13 @@ class PiecePacking {
       if (input_.is_jsonl()) {
         lines(*block);
       } else {
-        encode(block->text);
+        add_text(block->text);
       }
       if (read) {
         read(static_cast<std::int64_t>(block->text.size()));
       }
     }
+    add_text("", true);
     if (!input_.is_jsonl() && end > begin) {
       // Only the file's last piece ends with an end-of-document token: the file may continue in the
       // next shard.
@@ -100,6 +103,16 @@ class PiecePacking {
     }
   }
 
+  // Tokens depend on the text around them, so that a document is encoded as a whole, or in parts of
+  // kWholeBytes that end with a line.
+  void add_text(std::string_view block, bool is_last = false) {
+    text_ += block;
+    if (text_.size() >= kWholeBytes || (is_last && !text_.empty())) {
+      encode(text_);
+      text_.clear();
+    }
+  }
+
   void encode(std::string_view text) {
     ids_.clear();
     source_.tokenizer.encode(text, ids_);
@@ -118,6 +131,7 @@ class PiecePacking {
   const InputFile& input_;
   ShardWriter& writer_;
   File file_;
+  std::string text_;  // of the document, up to here
   std::vector<std::int32_t> ids_;
   PackCounts counts_;
 };

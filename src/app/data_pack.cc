@@ -3,6 +3,7 @@
 #include "io/data/convert.h"
 #include "io/data/packer.h"
 #include "io/data/path_list.h"
+#include "io/tokens/tokenizer_files.h"
 #include "src/app/data_keys.h"
 #include "src/app/data_provenance.h"
 #include "src/app/data_subcommands.h"
@@ -67,6 +68,7 @@ struct PackArguments {
   PackOptions options;
   OutputOptions output;
   std::string files_from;
+  std::string end_token;
 };
 
 void run_pack(PackArguments& arguments, Communicator& comm) {
@@ -88,9 +90,13 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
   OutputKeys keys(arguments.output, comm);
   arguments.options.make_key = keys.maker();
   arguments.options.progress = ByteProgress("pack", ranks.rank);
+  arguments.options.open_tokenizer = [&arguments](const std::string& name) {
+    return open_tokenizer(name, arguments.end_token);
+  };
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
   if (ranks.rank == 0) {
     for (const PackReport& report : reports) {
+      store_tokenizer(arguments.options.tokenizer, arguments.end_token, report.folder);
       provenance->sign(report, reports.front().inputs);
     }
     print_pack_reports(reports, arguments.output.json);
@@ -122,8 +128,14 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
       .type_name("NAME");
   command
       .add_option("--tokenizer", options.tokenizer,
-                  "The tokenizer; bytes has 256 bytes and an end-of-document token")
-      .type_name("NAME");
+                  "The tokenizer: bytes, which has 256 bytes and an end-of-document token, or the "
+                  "files of another: tokenizer.json, or a folder with it")
+      .type_name("NAME|PATH");
+  command
+      .add_option("--end-of-document", arguments->end_token,
+                  "The token that ends a document (default: the one that the tokenizer's files "
+                  "name)")
+      .type_name("TOKEN");
   command
       .add_option("--validation-fraction", options.validation_fraction,
                   "Put this fraction of the documents into DIR/validation and the others into "
@@ -139,6 +151,7 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
       "  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1\n"
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"
       "    --out /data/c4\n"
+      "  trireme data pack corpus.jsonl --tokenizer llama/ --out data/llama\n"
       "  trireme data pack secrets/ --key file:/etc/trireme/site.key --out /data/sealed\n"
       "  git ls-files | trireme data pack --files-from - --out data/repository");
   command.callback([arguments, communicator] { run_pack(*arguments, communicator()); });

@@ -6,6 +6,8 @@
 
 #include "io/data/prompt_file.h"
 #include "io/data/tokenizer.h"
+#include "io/tokens/decode_stream.h"
+#include "io/tokens/tokenizer_files.h"
 #include "mpi/topology.h"
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/number_check.h"
@@ -25,7 +27,9 @@ namespace {
 
 struct GenerateOptions : ModelOptions {
   std::string prompt;
-  std::string prompts;  // a file of prompts
+  std::string prompts;    // a file of prompts
+  std::string tokenizer;  // its files; empty for a tokenizer that the program has
+  std::string end_token;  // the token that ends a document; empty for the one the files name
   std::int64_t samples = 1;
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
@@ -119,6 +123,7 @@ class Sampling {
     generator_.warn_beyond_training(static_cast<std::int64_t>(ids.size()) + options_.tokens - 1);
     generator_.restart();
     StopStrings stop(options_.stop);
+    DecodeStream texts(tokenizer_, ids);
     Sample sample;
     while (sample.tokens < options_.tokens && !stop.stopped()) {
       const std::vector<float> logits = generator_.append(ids);
@@ -130,7 +135,10 @@ class Sampling {
         break;
       }
       ids.assign(1, token);
-      sink(stop.add(tokenizer_.decode(ids)));
+      sink(stop.add(texts.add(token)));
+    }
+    if (!stop.stopped()) {
+      sink(stop.add(texts.rest()));
     }
     sink(stop.rest());
     sample.finish = stop.stopped() ? "stop" : sample.finish;
@@ -188,6 +196,25 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
   return read_prompts(options.prompts);
 }
 
+// Opens the files of the model's tokenizer, if they are named, or the program's own.
+std::unique_ptr<Tokenizer> tokenizer_of(const GenerateOptions& options, const LoadedModel& loaded) {
+  if (options.tokenizer.empty()) {
+    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
+  }
+  if (options.ids) {
+    throw ConfigError("--tokenizer and --ids are both given: choose one of them");
+  }
+  auto tokenizer = open_tokenizer(options.tokenizer, options.end_token);
+  const TokenizerIdentity own{tokenizer->name(), tokenizer->vocab(), tokenizer->digest()};
+  if (!same_tokenizer(loaded.tokenizer, own)) {
+    throw ConfigError(
+        fmt::format("--tokenizer {} is {}, but the model was trained on tokens of {}: give the "
+                    "files of that tokenizer, and the same --end-of-document as when packing",
+                    printable(options.tokenizer), describe(own), describe(loaded.tokenizer)));
+  }
+  return tokenizer;
+}
+
 void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
                  const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
@@ -196,7 +223,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
-  const auto tokenizer = tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
+  const auto tokenizer = tokenizer_of(options, loaded);
   std::vector<std::int32_t> ids;
   for (const std::string& prompt : prompts) {
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
@@ -278,6 +305,15 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "
       "whose tokenizer this program does not have");
+  command
+      .add_option("--tokenizer", options->tokenizer,
+                  "The files of the model's tokenizer: tokenizer.json, or a folder with it")
+      .type_name("PATH");
+  command
+      .add_option("--end-of-document", options->end_token,
+                  "The token of --tokenizer that ends a document (default: the one that its files "
+                  "name)")
+      .type_name("TOKEN");
   command
       .add_option("--threads", options->threads,
                   "Compute threads (default: one for each core of this process)")

@@ -44,6 +44,7 @@
 #include "src/app/study/compare_command.h"
 #include "src/app/study/history_command.h"
 #include "src/app/study/scale_command.h"
+#include "src/app/tokenizer_command.h"
 #include "src/app/trace_command.h"
 #include "src/app/train_command.h"
 #include "src/app/verify_command.h"
@@ -75,6 +76,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_generate_command(cli, context);
   add_data_command(
       cli, [&context]() -> Communicator& { return context.session().world(); }, context.exit_code);
+  add_tokenizer_command(cli);
   add_ckpt_command(cli, context.exit_code, context.audit);
   add_bench_command(cli, context);
   add_compare_command(cli, context.exit_code);

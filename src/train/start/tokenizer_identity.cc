@@ -118,8 +118,8 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std
     return std::make_unique<IdTokenizer>(is_known ? tokenizer.vocab : vocab);
   }
   const std::string way_out =
-      "give the prompt as token ids with --ids, and decode the ids that are printed with that "
-      "tokenizer";
+      "name its files with --tokenizer, or give the prompt as token ids with --ids, and decode the "
+      "ids that are printed with that tokenizer";
   std::unique_ptr<Tokenizer> known;
   try {
     known = make_tokenizer(tokenizer.name);

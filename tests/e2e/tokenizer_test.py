@@ -1,0 +1,70 @@
+"""Tests a tokenizer's way: packing with its files, training, and generating with them."""
+
+import json
+import pathlib
+import unittest
+
+import harness
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "io/tokens/golden"
+
+
+class Tokenizers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        for kind in ("llama3", "gpt2"):
+            definition = json.loads((GOLDEN / f"{kind}.json").read_text())["tokenizer"]
+            (cls.folder / f"{kind}.json").write_text(json.dumps(definition))
+        cls.llama3 = cls.folder / "llama3.json"
+
+    def tokenizer(self, *words):
+        return harness.must(harness.run("tokenizer", *words)).stdout
+
+    def refused(self, code, words, *arguments):
+        result = harness.run(*arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        for word in words:
+            self.assertIn(str(word), result.stderr)
+
+    def test_encodes_and_decodes(self):
+        for case in json.loads((GOLDEN / "llama3.json").read_text())["cases"][2:5]:
+            ids = self.tokenizer("encode", self.llama3, "--text", case["text"]).split()
+            self.assertEqual(list(map(int, ids)), case["ids"])
+            text = self.tokenizer("decode", self.llama3, "--ids", " ".join(ids))
+            self.assertEqual(text, case.get("decoded", case["text"]))
+        info = json.loads(self.tokenizer("info", self.llama3, "--json"))
+        self.assertEqual((info["before"], info["after"]), ([1], [2]))
+
+    def test_refuses_what_it_does_not_know(self):
+        definition = json.loads(self.llama3.read_text())
+        definition["normalizer"] = {"type": "BertNormalizer"}
+        other = self.folder / "other.json"
+        other.write_text(json.dumps(definition))
+        self.refused(65, [other, "BertNormalizer"], "tokenizer", "info", other)
+        other.write_text("{")
+        self.refused(65, [other], "tokenizer", "info", other)
+        self.refused(66, ["none.json"], "tokenizer", "info", self.folder / "none.json")
+
+    def test_travels_from_the_text_to_the_model(self):
+        text = harness.make_text(self.folder / "text", 40_000, 1) / "text0.txt"
+        lines = [json.dumps({"text": line}) for line in text.read_text().splitlines()]
+        (self.folder / "lines.jsonl").write_text("\n".join(lines))
+        data = self.folder / "data"
+        harness.must(harness.run("data", "pack", self.folder / "lines.jsonl", "--tokenizer",
+                                 self.llama3, "--validation-fraction", 0.2, "--out", data))
+        info = json.loads(self.tokenizer("info", data / "train/tokenizer", "--json"))
+        config = harness.write_config(self.folder / "run.yaml",
+                                      [data / "train", data / "validation"], train__steps=2)
+        harness.must(harness.run("train", config, f"model.vocab={info['vocab']}"))
+        generate = ["generate", "--checkpoint", self.folder / "run/checkpoints", "--tokens", 5,
+                    "--prompt", "The ship "]
+        text = harness.must(harness.run(*generate, "--tokenizer", data / "train/tokenizer")).stdout
+        self.assertTrue(text.startswith("The ship "), text)
+        self.refused(2, ["--tokenizer", info["digest"][:12]], *generate, "--tokenizer",
+                     self.folder / "gpt2.json")
+        self.refused(2, ["--tokenizer", "--ids"], *generate)
+
+
+if __name__ == "__main__":
+    unittest.main()

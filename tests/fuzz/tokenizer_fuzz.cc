@@ -1,0 +1,43 @@
+// Reads any bytes as the files that define a tokenizer: tokenizer.json, vocab.json with merges.txt,
+// and a model of SentencePiece. Each may be refused with a DataError. A tokenizer that is accepted
+// encodes the input itself to ids of its vocabulary, and decodes them.
+#include <nlohmann/json.hpp>
+
+#include "io/tokens/bpe_tokenizer.h"
+#include "io/tokens/sentencepiece.h"
+#include "io/tokens/tokenizer_files.h"
+#include "io/tokens/unicode.h"
+#include "src/base/json_fields.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace {
+
+void use(const nlohmann::json& definition, std::string_view text) {
+  const trireme::BpeTokenizer tokenizer(definition, "");
+  std::vector<std::int32_t> ids;
+  tokenizer.encode(text, ids);
+  for (const std::int32_t id : ids) {
+    trireme::require(id >= 0 && id < tokenizer.vocab());
+  }
+  trireme::require(trireme::is_utf8(tokenizer.decode(ids)));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  using namespace trireme;
+  const std::string_view text = text_of(data, bytes);
+  const std::size_t cut = text.find('\0');
+  if (!text.starts_with('{')) {
+    refuses_only_with<DataError>([&] {
+      std::string end_token;
+      use(sentencepiece_definition(text, end_token), text);
+    });
+  } else if (cut == std::string_view::npos) {
+    refuses_only_with<DataError>([&] { use(parse_json(text), text); });
+  } else {  // vocab.json, a zero byte, and merges.txt
+    refuses_only_with<DataError>(
+        [&] { use(gpt2_definition(text.substr(0, cut), text.substr(cut + 1)), text); });
+  }
+  return 0;
+}
