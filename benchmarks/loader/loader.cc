@@ -17,6 +17,7 @@
 #include "src/base/temporary_folder.h"
 #include "src/keys/key_file.h"
 #include "src/keys/key_ring.h"
+#include "src/policy/access.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -140,11 +141,12 @@ class Bench {
   double waited_ = 0;
 };
 
-// Returns the site's keys if the dataset needs one.
+// Returns the site's keys if the dataset needs one. Throws PolicyError if the policy of the site is
+// against reading it.
 KeyRing keys_for(const fs::path& folder) {
-  return Dataset::open(folder).manifest().is_encrypted()
-             ? KeyRing(site_encryption_config(environ).keys)
-             : KeyRing();
+  const DatasetManifest manifest = Dataset::open(folder).manifest();
+  Access::of_this_host().check({Deed::read, Thing::dataset, folder, manifest.label});
+  return manifest.is_encrypted() ? KeyRing(site_encryption_config(environ).keys) : KeyRing();
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # A site that keeps its keys: data and checkpoints are encrypted with a key in a token (SoftHSM
-# stands in for the hardware), everything is signed and recorded, a rank is killed, recipients
-# change, an auditor checks it all offline, and at the end nobody can read data or model any more.
-# Takes a minute. Called from the repository's root, after `./dev build`; needs the Debian package
-# softhsm2.
+# stands in for the hardware) and labelled, each deed has its role, everything is signed and
+# recorded. A rank is killed, the run goes on with another layout, recipients change, two people
+# release the model, another country is refused, an auditor checks it all offline, and at the end
+# nobody can read data or model any more. Takes a minute. Called from the repository's root, after
+# `./dev build`; needs the Debian package softhsm2. The policy is shown only to root, in a mount
+# namespace with an /etc/trireme of its own.
 set -euo pipefail
 
 readonly trireme=${TRIREME:-build/release/trireme}
@@ -13,12 +15,22 @@ readonly module=${SOFTHSM_MODULE:-/usr/lib/softhsm/libsofthsm2.so}
 readonly token="pkcs11:token=site;object=checkpoints"
 readonly token_key="$token?module-path=$module&pin-source=file:$demo/pin"
 export SOFTHSM2_CONF=$demo/softhsm2.conf
-export TRIREME_SITE_DIR=$demo/site # what a real site keeps in /etc/trireme
+readonly label=(--label classification=secret --label jurisdiction=AE --label owner=health)
+declare -rA group=([data_steward]=news [trainer]=adm [key_custodian]=mail [auditor]=lp
+  [releaser]=tty)
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 fail() {
   printf 'sovereign: %s\n' "$*" >&2
   exit 1
+}
+# as ROLE COMMAND...: runs the command as a member of the group that has the role.
+as() {
+  if [[ -n ${SOVEREIGN_POLICY:-} ]]; then
+    setpriv --regid "${group[$1]}" --clear-groups -- "${@:2}"
+  else
+    "${@:2}"
+  fi
 }
 # refused CODE COMMAND...: the command must end with this code; prints why.
 refused() {
@@ -29,7 +41,7 @@ refused() {
 }
 
 make_keys() {
-  say "1/6 Keys: one in a token, one in a safe, one for signatures"
+  say "1/8 Keys: one in a token, one in a safe, one for signatures, two for releases"
   rm -rf "$demo"
   mkdir -p "$demo/tokens" "$demo/site"
   printf 'directories.tokendir = %s\nobjectstore.backend = file\n' "$demo/tokens" >"$SOFTHSM2_CONF"
@@ -40,10 +52,18 @@ make_keys() {
   "$trireme" keys create --pkcs11 "$token_key"
   "$trireme" keys create --out "$demo/safe.key" --name 'safe, 2026'
   "$trireme" audit keygen --out "$demo/evidence.key" --name 'the site'
+  for name in sara omar; do
+    "$trireme" audit keygen --out "$demo/$name.key" --name "$name" >/dev/null
+  done
+  cat "$demo"/{sara,omar}.key.pub >"$demo/site/releasers.pem"
+  # This is what a real site keeps in /etc/trireme.
   cat >"$demo/site/site.yaml" <<TEXT
 audit: {log: $demo/audit.jsonl, key: $demo/evidence.key}
 encryption: {keys: ['$token_key', 'file:$demo/safe.key']}
 TEXT
+  sed "s#DEMO#$demo#" docs/demo/policy.yaml >"$demo/site/policy.yaml"
+  chmod 755 "$demo/site"
+  chmod 644 "$demo"/site/*
 }
 
 # Waits for a checkpoint, then kills the last rank.
@@ -58,29 +78,35 @@ kill_a_rank() {
 }
 
 train() {
-  say "2/6 Pack and train, encrypted and signed; a rank is killed, and the launch goes on"
-  "$trireme" data pack --out "$demo/data" LICENSE README.md docs/*.md
+  say "2/8 Pack and train, encrypted and signed; a rank is killed, and the launch goes on"
+  as data_steward "$trireme" data pack --out "$demo/data" "${label[@]}" LICENSE README.md docs/*.md
   cat >"$demo/run.yaml" <<TEXT
 model: {family: gpt2, layers: 2, hidden: 64, heads: 2, vocab: 259, context: 64}
 data: {train: $demo/data, sequence: 64}
 train: {steps: 300, global_batch: 16, micro_batch: 4, threads: 1}
-optimizer: {lr: 0.001, schedule: {warmup: 10}}
+optimizer: {lr: 0.001, schedule: {warmup: 10, steps: 300}}
 checkpoint: {every: 50, keep: 10}
 TEXT
-  "$trireme" launch --ranks-per-node 2 -- train "$demo/run.yaml" run.dir="$demo/run" &
+  as trainer "$trireme" policy check "$demo/run.yaml" run.dir="$demo/run"
+  as trainer "$trireme" launch --ranks-per-node 2 -- train "$demo/run.yaml" \
+    run.dir="$demo/run" train.steps=200 &
   launch=$!
   kill_a_rank
-  wait "$launch" || fail "the launch ended with code $? instead of finishing the run"
+  wait "$launch" || fail "the launch ended with code $? instead of reaching step 200"
+  say "3/8 The run goes on with another layout: two pipeline stages instead of two replicas"
+  as trainer "$trireme" launch --ranks-per-node 2 -- train "$demo/run.yaml" \
+    run.dir="$demo/run" parallel.pp=2
 }
 
 compare() {
-  say "3/6 The same bits as a plain run on one rank, and no plain text"
-  "$trireme" data pack --plain --out "$demo/plain-data" LICENSE README.md docs/*.md
-  "$trireme" train "$demo/run.yaml" run.dir="$demo/plain" data.train="$demo/plain-data" \
+  say "4/8 The same bits as a plain run on one rank, and no plain text"
+  as data_steward "$trireme" data pack --plain --out "$demo/plain-data" "${label[@]}" LICENSE \
+    README.md docs/*.md
+  as trainer "$trireme" train "$demo/run.yaml" run.dir="$demo/plain" data.train="$demo/plain-data" \
     encryption.keys=[] 2>/dev/null
-  sealed=$("$trireme" ckpt digest "$demo/run/checkpoints")
-  plain=$(TRIREME_ENCRYPTION__KEYS='[]' "$trireme" ckpt digest "$demo/plain/checkpoints")
-  printf 'encrypted, two ranks, one killed  %s\nplain, one rank                   %s\n' \
+  sealed=$(as auditor "$trireme" ckpt digest "$demo/run/checkpoints")
+  plain=$(TRIREME_ENCRYPTION__KEYS='[]' as auditor "$trireme" ckpt digest "$demo/plain/checkpoints")
+  printf 'encrypted, two layouts, a rank killed  %s\nplain, one rank                        %s\n' \
     "$sealed" "$plain"
   [[ $sealed == "$plain" ]] || fail "the digests differ: please report this"
   grep -q tokenizer "$demo"/plain-data/shards/* || fail "a plain shard has attributes"
@@ -90,43 +116,83 @@ compare() {
 }
 
 change_keys() {
-  say "4/6 Without a key nothing opens; the key in the safe is replaced"
-  refused 77 env TRIREME_ENCRYPTION__KEYS='[]' "$trireme" generate \
+  say "5/8 Without a key nothing opens; the key in the safe is replaced"
+  refused 77 as trainer env TRIREME_ENCRYPTION__KEYS='[]' "$trireme" generate \
     --checkpoint "$demo/run/checkpoints" --prompt 'The '
-  refused 77 "$trireme" train "$demo/run.yaml" run.dir="$demo/never" data.train="$demo/plain-data"
+  refused 77 as trainer "$trireme" train "$demo/run.yaml" run.dir="$demo/never" \
+    data.train="$demo/plain-data"
   "$trireme" keys create --out "$demo/next.key" --name 'safe, 2027'
   for folder in "$demo/run/checkpoints" "$demo/data"; do
-    "$trireme" keys rotate "$folder" --to "$token_key" --to "file:$demo/next.key"
+    as key_custodian "$trireme" keys rotate "$folder" --to "$token_key" --to "file:$demo/next.key"
   done
-  refused 77 "$trireme" ckpt digest "$demo/run/checkpoints" --key "file:$demo/safe.key"
-  refused 77 "$trireme" data verify "$demo/data" --key "file:$demo/safe.key"
-  "$trireme" ckpt verify "$demo/run/checkpoints" --all --key "file:$demo/next.key"
-  "$trireme" data verify "$demo/data" --key "file:$demo/next.key"
+  refused 77 as auditor "$trireme" ckpt digest "$demo/run/checkpoints" --key "file:$demo/safe.key"
+  refused 77 as auditor "$trireme" data verify "$demo/data" --key "file:$demo/safe.key"
+  as auditor "$trireme" ckpt verify "$demo/run/checkpoints" --all --key "file:$demo/next.key"
+  as auditor "$trireme" data verify "$demo/data" --key "file:$demo/next.key"
+}
+
+release() {
+  say "6/8 The model leaves the site only if two people have signed"
+  local export=("$trireme" ckpt export "$demo/run/checkpoints" --out "$demo/model.safetensors"
+    --release "$demo/release.json" --key "file:$demo/next.key")
+  "$trireme" release request "$demo/run/checkpoints" --out "$demo/release.json" \
+    --recipient 'University X' --reason 'joint paper'
+  "$trireme" release sign "$demo/release.json" --key "$demo/sara.key" >/dev/null
+  if [[ -n ${SOVEREIGN_POLICY:-} ]]; then
+    refused 77 as releaser "${export[@]}"
+    refused 77 as trainer "${export[@]}"
+  fi
+  "$trireme" release sign "$demo/release.json" --key "$demo/omar.key" >/dev/null
+  as releaser "${export[@]}"
+}
+
+leave_the_country() {
+  [[ -n ${SOVEREIGN_POLICY:-} ]] || return 0
+  say "7/8 The same files on a site in another country"
+  sed -i 's/jurisdiction: AE/jurisdiction: SA/' /etc/trireme/policy.yaml
+  refused 77 as trainer "$trireme" policy check "$demo/run.yaml" run.dir="$demo/run"
+  refused 77 as trainer "$trireme" train "$demo/run.yaml" run.dir="$demo/abroad"
+  refused 77 as trainer "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
+  sed -i 's/jurisdiction: SA/jurisdiction: AE/' /etc/trireme/policy.yaml
 }
 
 audit() {
-  say "5/6 What an auditor sees, with public keys alone"
-  "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub"
+  say "8/8 What an auditor sees, with public keys alone"
+  as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub"
   "$trireme" audit verify "$demo/audit.jsonl" --trust "$demo/evidence.key.pub"
   "$trireme" audit show "$demo/audit.jsonl" --event keys
+  "$trireme" audit show "$demo/audit.jsonl" --event policy.refused
 }
 
 destroy() {
-  say "6/6 The keys are destroyed"
-  "$trireme" keys destroy "$demo/run/checkpoints" --confirm checkpoints --confirm checkpoints
-  "$trireme" keys destroy "$demo/data" --confirm data --confirm data
-  refused 65 "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
-  refused 65 "$trireme" data verify "$demo/data"
-  printf '\nSee docs/encryption.md and docs/evidence.md. The files are in %s.\n' "$demo"
+  say "At the end, the keys are destroyed"
+  for folder in "$demo/run/checkpoints" "$demo/data"; do
+    as key_custodian "$trireme" keys destroy "$folder" --confirm "${folder##*/}" \
+      --confirm "${folder##*/}"
+  done
+  refused 65 as trainer "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
+  refused 65 as auditor "$trireme" data verify "$demo/data"
+  printf '\nSee docs/encryption.md, docs/access.md and docs/evidence.md.\n'
+  printf 'The files are in %s.\n' "$demo"
 }
 
 main() {
   [[ -x $trireme ]] || fail "$trireme does not exist: build it with ./dev build"
   [[ -e $module ]] || fail "$module does not exist: install the package softhsm2"
-  make_keys
+  if [[ -z ${SOVEREIGN_POLICY:-} ]]; then
+    make_keys
+    if ((EUID == 0)) && unshare --mount true 2>/dev/null; then
+      mkdir "$demo/etc"
+      exec env -u TRIREME_SITE_DIR SOVEREIGN_POLICY=1 unshare --mount --propagation private \
+        tests/e2e/with_policy.sh "$demo/etc" "$demo/site" "$0"
+    fi
+    export TRIREME_SITE_DIR=$demo/site
+  fi
   train
   compare
   change_keys
+  release
+  leave_the_country
   audit
   destroy
 }

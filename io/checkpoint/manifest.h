@@ -1,11 +1,13 @@
 // The manifest lists what a checkpoint holds and where; everything else is read through it.
 //
-//   {"format": "trireme-checkpoint", "version": 1,                     2 if it is encrypted
+//   {"format": "trireme-checkpoint", "version": 1,                     2 if it is encrypted,
+//                                                                     3 if it has a label
 //    "software": "trireme 0.1.0", "created": "2025-01-31T12:00:00Z",
 //    "generation": 3,                          the run that wrote it; later runs have larger ones
 //    "read_back": true,                        every byte was read and compared before the commit
 //    "step": 100, "samples": 3200,
 //    "config": {...}, "numerics": {...}, "extra": {...},
+//    "label": {"classification": "secret", ...},          src/policy/label.h, if it has one
 //    "encryption": {"cipher": "AES-256-GCM", "data_key": "<32 digits>"},     if it is encrypted
 //    "shards": [{"file": "shard-00000.safetensors", "bytes": N,
 //                "xxh3": "<16 digits, the file's XXH3-64>",
@@ -38,7 +40,9 @@
 namespace trireme {
 
 inline constexpr std::string_view kManifestFormat = "trireme-checkpoint";
-inline constexpr std::int64_t kManifestVersion = 2;
+// With a label, encrypted or not, so that older programs refuse what they would use without it.
+inline constexpr std::int64_t kManifestVersion = 3;
+inline constexpr std::int64_t kEncryptedManifestVersion = 2;
 inline constexpr std::int64_t kPlainManifestVersion = 1;
 
 struct StoredBlock {

@@ -190,10 +190,19 @@ Manifest parse_fields(const json& object) {
   manifest.created = text_field(object, "created");
   manifest.generation = count_field(object, "generation", 0, kMostGeneration);
   manifest.read_back = flag_field(object, "read_back");
-  manifest.meta = {count_field(object, "step"), count_field(object, "samples"),
+  manifest.meta = {count_field(object, "step"),
+                   count_field(object, "samples"),
                    JsonValue(object_field(object, "config")),
                    JsonValue(object_field(object, "numerics")),
-                   JsonValue(object_field(object, "extra"))};
+                   JsonValue(object_field(object, "extra")),
+                   label_of(object)};
+  // Otherwise, older programs would use what they should refuse.
+  const bool is_labelled = count_field(object, "version") == kManifestVersion;
+  if (manifest.meta.label.has_value() != is_labelled) {
+    throw DataError(fmt::format("{}, but 'version' is {}: the manifest was edited",
+                                is_labelled ? "it has no label" : "it has a label",
+                                count_field(object, "version")));
+  }
   manifest.seal = text_field(object, "seal");
   parse_tables(object, manifest.shards, manifest.tensors);
   parse_data_key(object, manifest);

@@ -42,6 +42,12 @@ json to_json(const StoredTensor& tensor) {
           {"blocks", blocks}};
 }
 
+std::int64_t version_of(const Manifest& manifest) {
+  return manifest.meta.label         ? kManifestVersion
+         : manifest.data_key.empty() ? kPlainManifestVersion
+                                     : kEncryptedManifestVersion;
+}
+
 // Returns "key": [...] with one element per line.
 template <class T>
 std::string lines(const char* key, const std::vector<T>& items) {
@@ -68,16 +74,17 @@ std::string to_text(const Manifest& manifest) {
           ? ""
           : fmt::format("\"encryption\": {},\n",
                         json({{"cipher", kCipherName}, {"data_key", manifest.data_key}}).dump());
-  return seal_body(
-      fmt::format("{{\"format\": \"{}\", \"version\": {},\n"
-                  "\"software\": {}, \"created\": {}, \"generation\": {}, \"read_back\": {},\n"
-                  "\"step\": {}, \"samples\": {},\n"
-                  "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{}{},\n{}",
-                  kManifestFormat, is_plain ? kPlainManifestVersion : kManifestVersion,
-                  json(manifest.software).dump(), json(manifest.created).dump(),
-                  manifest.generation, manifest.read_back, meta.step, meta.samples,
-                  meta.config->dump(), meta.numerics->dump(), meta.extra->dump(), encryption,
-                  lines("shards", manifest.shards), lines("tensors", manifest.tensors)));
+  const std::string label =
+      meta.label ? fmt::format("\"label\": {},\n", to_json(*meta.label).dump()) : "";
+  return seal_body(fmt::format(
+      "{{\"format\": \"{}\", \"version\": {},\n"
+      "\"software\": {}, \"created\": {}, \"generation\": {}, \"read_back\": {},\n"
+      "\"step\": {}, \"samples\": {},\n"
+      "\"config\": {},\n\"numerics\": {},\n\"extra\": {},\n{}{}{},\n{}",
+      kManifestFormat, version_of(manifest), json(manifest.software).dump(),
+      json(manifest.created).dump(), manifest.generation, manifest.read_back, meta.step,
+      meta.samples, meta.config->dump(), meta.numerics->dump(), meta.extra->dump(), label,
+      encryption, lines("shards", manifest.shards), lines("tensors", manifest.tensors)));
 }
 
 const StoredTensor* Manifest::find(std::string_view name) const {

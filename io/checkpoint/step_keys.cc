@@ -21,6 +21,9 @@ StepKeys::StepKeys(Communicator& comm, KeyOptions options)
     : comm_(comm), options_(std::move(options)), shared_(comm, options_.uris) {}
 
 std::string StepKeys::unlock(Manifest& manifest, const fs::path& folder, int root) {
+  if (options_.admit) {
+    options_.admit(manifest, folder);
+  }
   if (manifest.data_key.empty()) {
     if (encrypts() && !options_.accept_plain) {
       throw PolicyError(fmt::format(

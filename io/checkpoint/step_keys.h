@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct KeyOptions {
   // Also read checkpoints, or datasets, that are not encrypted, although keys are given.
   bool accept_plain = false;
   bool accept_plain_data = false;
+  // Called with the manifest of each checkpoint before it is opened, on all ranks; throws what
+  // keeps it from being read. May be empty.
+  std::function<void(const Manifest&, const std::filesystem::path&)> admit = {};
 };
 
 class StepKeys {

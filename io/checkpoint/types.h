@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/base/check.h"
 #include "src/base/json_value.h"
 #include "src/device/device.h"
+#include "src/policy/label.h"
 #include "src/tensor/extent.h"
 
 namespace trireme {
@@ -54,6 +56,8 @@ struct CheckpointMeta {
   JsonValue config;
   JsonValue numerics;
   JsonValue extra;
+  // The join of the labels of everything that the checkpoint was made from (src/policy/label.h).
+  std::optional<Label> label = {};
 };
 
 }  // namespace trireme

@@ -168,6 +168,7 @@ DatasetJob empty_job(const ConvertOptions& options) {
   job.format.tokenizer = options.tokenizer;
   job.format.tokenizer_digest = foreign_tokenizer_digest(options.tokenizer, options.vocab);
   job.format.source = options.source;
+  job.label = options.label;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
   job.make_key = options.make_key;

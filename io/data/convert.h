@@ -22,6 +22,7 @@ struct ConvertOptions {
   std::string tokenizer = "foreign";
   std::string source;
   std::int64_t shard_bytes = std::int64_t{1} << 30;
+  std::optional<Label> label = {};
   std::int64_t alignment_bytes = 4096;
   PackProgress progress;
   DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted

@@ -128,7 +128,18 @@ void parse_data_key(const nlohmann::json& object, DatasetManifest& manifest) {
                                   shard.tags.empty() ? "not" : "encrypted"));
     }
   }
-  expect_sum(object, "version", manifest.version());
+}
+
+void check_version(const nlohmann::json& object, const DatasetManifest& manifest) {
+  const std::int64_t claimed = count_field(object, "version");
+  if (claimed != manifest.version()) {
+    throw DataError(
+        fmt::format("'version' is {}, but a dataset {} a label that is {}encrypted has version {}: "
+                    "the manifest "
+                    "was edited",
+                    claimed, manifest.label ? "with" : "without",
+                    manifest.is_encrypted() ? "" : "not ", manifest.version()));
+  }
 }
 
 DatasetManifest parse_fields(const nlohmann::json& object) {
@@ -148,6 +159,8 @@ DatasetManifest parse_fields(const nlohmann::json& object) {
   expect_sum(object, "n_docs", manifest.n_docs());
   manifest.seal = text_field(object, "seal");
   parse_data_key(object, manifest);
+  manifest.label = label_of(object);
+  check_version(object, manifest);
   if (!manifest.is_encrypted()) {
     expect_text(object, "digest", manifest.digest().c_str());
   }
@@ -207,6 +220,9 @@ std::string manifest_text(const DatasetManifest& manifest) {
   }
   object["source"] = manifest.source;
   object["fingerprint"] = manifest.fingerprint;
+  if (manifest.label) {
+    object["label"] = to_json(*manifest.label);
+  }
   if (manifest.is_encrypted()) {
     object["encryption"] = {{"cipher", kCipherName}, {"data_key", manifest.data_key}};
   }
@@ -219,7 +235,7 @@ std::string manifest_text(const DatasetManifest& manifest) {
 
 DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name) {
   try {
-    return parse_fields(unseal_json(text, kEncryptedDatasetVersion));
+    return parse_fields(unseal_json(text, kLabelledDatasetVersion));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", name, error.what()));
   }

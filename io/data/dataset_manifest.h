@@ -5,12 +5,14 @@
 //   DIR/manifest.json                  sealed JSON (src/base/sealed_json.h)
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written
 //
-//   {"format": "trireme-dataset", "version": 1, "kind": "tokens",          2 if it is encrypted
+//   {"format": "trireme-dataset", "version": 1, "kind": "tokens",          2 if it is encrypted,
+//                                                                          3 if it has a label
 //    "dtype": "U16" | "U32", "vocab": 257,
 //    "tokenizer": {"name": "bytes", "digest": SHA-256},
 //    "n_tokens": sum, "n_docs": sum, "block_bytes": 1048576,
 //    "digest": "sha256:..."            over tokenizer, dtype and the shards' digests, in order
 //    "source": text, "fingerprint": SHA-256 of names, sizes, times of the inputs and the options,
+//    "label": {"classification": "secret", ...},     src/policy/label.h, if it has one
 //    "encryption": {"cipher": "AES-256-GCM", "data_key": "<32 digits>"},    if it is encrypted
 //    "shards": [{"path": "shards/00000.h5", "bytes", "n_tokens", "n_docs",
 //                "data_offset", "data_bytes"     where /tokens lies (H5Dget_offset)
@@ -33,16 +35,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/keys/block_cipher.h"
+#include "src/policy/label.h"
 
 namespace trireme {
 
 constexpr std::int64_t kDatasetVersion = 1;
 constexpr std::int64_t kEncryptedDatasetVersion = 2;
+// With a label, encrypted or not, so that older programs refuse what they would use without it.
+constexpr std::int64_t kLabelledDatasetVersion = 3;
 constexpr const char* kDatasetManifestName = "manifest.json";
 
 struct ShardEntry {
@@ -76,6 +82,7 @@ struct DatasetManifest {
   std::string tokenizer_digest;
   std::string source;
   std::string fingerprint;
+  std::optional<Label> label = {};
   std::vector<ShardEntry> shards;
   std::string data_key = {};  // identity of the key that encrypts the shards; empty if none does
   std::string seal = {};      // set by parse_dataset_manifest(), which found it intact
@@ -87,7 +94,9 @@ struct DatasetManifest {
   // Returns whether the shards can be read, and digest() be called.
   bool is_open() const { return data_key.empty() || key != nullptr; }
   std::int64_t version() const {
-    return is_encrypted() ? kEncryptedDatasetVersion : kDatasetVersion;
+    return label            ? kLabelledDatasetVersion
+           : is_encrypted() ? kEncryptedDatasetVersion
+                            : kDatasetVersion;
   }
   std::int64_t n_tokens() const;
   std::int64_t n_docs() const;

@@ -130,6 +130,7 @@ DatasetManifest manifest_of(const DatasetJob& job, const std::vector<ShardNote>&
   manifest.tokenizer_digest = job.format.tokenizer_digest;
   manifest.source = job.format.source;
   manifest.fingerprint = fingerprint_of(job);
+  manifest.label = job.label;
   for (const ShardNote& note : notes) {
     if (note.shard) {
       manifest.shards.push_back(*note.shard);
@@ -151,6 +152,7 @@ PackReport report_of(const DatasetJob& job, const DatasetManifest& manifest) {
   report.bytes = manifest.bytes();
   report.digest = manifest.digest();
   report.is_encrypted = manifest.is_encrypted();
+  report.label = manifest.label;
   return report;
 }
 

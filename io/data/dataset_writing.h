@@ -51,6 +51,7 @@ using PackProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 struct DatasetJob {
   std::filesystem::path folder;
   ShardFormat format;
+  std::optional<Label> label = {};
   std::vector<ShardJob> shards;
   std::string empty_because = "the inputs contain no text";  // the error if nothing is packed
   PackProgress progress;                                     // may be empty
@@ -70,6 +71,7 @@ struct PackReport {
   std::string digest;
   std::string manifest_sha256;  // of the manifest's file, on rank 0
   bool is_encrypted = false;
+  std::optional<Label> label = {};
   PackCounts counts;
   // Symbolic links and special files; filled in by pack() and convert().
   std::int64_t skipped_inputs = 0;

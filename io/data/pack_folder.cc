@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/keys_name.h"
@@ -56,6 +58,9 @@ std::string fingerprint_of(const DatasetJob& job) {
   Sha256 digest;
   for (const ShardJob& shard : job.shards) {
     digest.update(shard.fingerprint + "\n");
+  }
+  if (job.label) {
+    digest.update(fmt::format("label {}\n", to_json(*job.label).dump()));
   }
   return digest.finish_hex();
 }

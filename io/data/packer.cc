@@ -72,6 +72,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   job.format.tokenizer = tokenizer.name();
   job.format.tokenizer_digest = tokenizer.digest();
   job.format.source = options.source;
+  job.label = options.label;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
   job.make_key = options.make_key;

@@ -22,6 +22,7 @@ struct PackOptions {
   std::function<std::unique_ptr<Tokenizer>(const std::string&)> open_tokenizer = make_tokenizer;
   std::string source;  // free text that is stored in the manifest and the shards
   std::int64_t shard_bytes = std::int64_t{1} << 30;
+  std::optional<Label> label = {};
   std::int64_t alignment_bytes = 4096;
   // If above 0, makes two datasets, OUT/train and OUT/validation, split by document.
   double validation_fraction = 0;

@@ -20,7 +20,7 @@ constexpr double kLookSeconds = 0.2;
 constexpr double kSendPatienceSeconds =
     20;  // seconds for the partner to read a chunk, or to answer
 constexpr std::int64_t kMostManifestBytes = std::int64_t{256} << 20;
-constexpr std::int64_t kManifestVersion = 2;
+constexpr std::int64_t kManifestVersion = 3;
 constexpr std::string_view kWantsCopy = "WANTS_COPY";
 constexpr std::string_view kCopied = "COPIED";
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 20;

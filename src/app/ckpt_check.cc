@@ -11,6 +11,7 @@
 #include "mpi/self_communicator.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/folder_access.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/engine/training_state.h"
@@ -91,11 +92,16 @@ ordered_json to_json(const StepFolder& step, const std::vector<std::string>& fau
   return object;
 }
 
-void verify(const CkptOptions& options, int& exit_code) {
+void verify(const CkptOptions& options, const Access& access, int& exit_code) {
   std::vector<StepFolder> steps =
       options.all ? all_steps(options) : std::vector{chosen_step(options)};
   if (!options.all) {
     check_readable(steps.front());
+  }
+  for (const StepFolder& step : steps) {
+    if (step.manifest) {
+      check_access(access, Deed::read, step);
+    }
   }
   SelfCommunicator self;
   const KeyOptions given = options.keys.options();
@@ -121,10 +127,10 @@ void verify(const CkptOptions& options, int& exit_code) {
   }
 }
 
-void digest(const CkptOptions& options) {
+void digest(const CkptOptions& options, const Access& access) {
   StepFolder step = chosen_step(options);
   try {
-    unlock(*step.manifest, step.path, options.keys.options());
+    unlock(*step.manifest, step.path, with_access(options.keys.options(), access));
     const std::string text = logical_digest(step.path, *step.manifest,
                                             options.model ? DigestScope::model : DigestScope::all);
     if (options.json) {
@@ -143,8 +149,8 @@ void digest(const CkptOptions& options) {
 
 }  // namespace
 
-void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
-                     int& exit_code) {
+void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options, int& exit_code,
+                     const AccessSource& access) {
   CommandLine& command =
       add_ckpt_subcommand(ckpt, "verify",
                           "Check every byte of a checkpoint; exit with 65 and name the file and "
@@ -154,10 +160,11 @@ void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
   command.add_flag("--all", options->all,
                    "Check every checkpoint in the folder, not only the newest");
   command.add_flag("--json", options->json, "Print JSON");
-  command.callback([options, &exit_code] { verify(*options, exit_code); });
+  command.callback([options, access, &exit_code] { verify(*options, access(), exit_code); });
 }
 
-void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options) {
+void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                     const AccessSource& access) {
   CommandLine& command = add_ckpt_subcommand(
       ckpt, "digest",
       "Print the SHA-256 of a checkpoint's contents, which does not depend on the layout or the "
@@ -166,7 +173,7 @@ void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
   options->keys.add_to(command);
   command.add_flag("--model", options->model, "Only the parameters, without the optimizer's state");
   command.add_flag("--json", options->json, "Print JSON");
-  command.callback([options] { digest(*options); });
+  command.callback([options, access] { digest(*options, access()); });
 }
 
 }  // namespace trireme

@@ -131,6 +131,7 @@ ordered_json details(const StepFolder& step) {
   object["config"] = *manifest.meta.config;
   object["numerics"] = *manifest.meta.numerics;
   object["extra"] = *manifest.meta.extra;
+  object["label"] = label_json(manifest.meta.label);
   object["tensors"] = ordered_json::array();
   for (const StoredTensor& tensor : manifest.tensors) {
     object["tensors"].push_back({{"name", tensor.name},
@@ -168,6 +169,7 @@ void show(const CkptOptions& options) {
     // The history has two numbers per step and is printed with --json only.
     counters->erase("history");
   }
+  fmt::print("  label: {}\n", m.meta.label ? m.meta.label->to_string() : "(none)");
   print_fields("config", readable_numbers(*m.meta.config));
   print_fields("numerics", *m.meta.numerics);
   print_fields("extra", extra);
@@ -212,7 +214,8 @@ CommandLine& add_ckpt_subcommand(CommandLine& ckpt, const char* name, const char
   return command;
 }
 
-void add_ckpt_command(CommandLine& app, int& exit_code, AuditTrail& audit) {
+void add_ckpt_command(CommandLine& app, int& exit_code, AuditTrail& audit,
+                      const AccessSource& access) {
   CommandLine& ckpt = app.add_command("ckpt", "List, check, compare and delete checkpoints");
   ckpt.require_command();
   ckpt.footer("Example:\n  trireme ckpt ls runs/demo/run/checkpoints");
@@ -235,9 +238,10 @@ void add_ckpt_command(CommandLine& app, int& exit_code, AuditTrail& audit) {
   shown.add_flag("--json", options->json, "Print JSON");
   shown.callback([options] { show(*options); });
 
-  add_ckpt_verify(ckpt, options, exit_code);
-  add_ckpt_digest(ckpt, options);
-  add_ckpt_prune(ckpt, options, audit);
+  add_ckpt_verify(ckpt, options, exit_code, access);
+  add_ckpt_digest(ckpt, options, access);
+  add_ckpt_export(ckpt, audit, access);
+  add_ckpt_prune(ckpt, options, audit, access);
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 #include "io/checkpoint/run_lock.h"
 #include "src/app/ckpt_subcommands.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/folder_access.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 
@@ -93,13 +94,16 @@ void print_plan(const PrunePlan& plan) {
   }
 }
 
-void prune(const CkptOptions& options, AuditTrail& audit) {
+void prune(const CkptOptions& options, AuditTrail& audit, const Access& access) {
   const PrunePlan plan(options);
   if (is_step_folder(clean_path(options))) {
     throw ConfigError(fmt::format(
         "{} is a single checkpoint: name the folder that holds the checkpoints (to delete a "
         "single checkpoint, remove its folder)",
         options.folder));
+  }
+  if (!options.dry_run) {
+    check_folder_access(access, Deed::write, options.folder);
   }
   if (options.dry_run) {
     options.json ? print_json(to_json(plan, plan.doomed, true)) : print_plan(plan);
@@ -125,7 +129,7 @@ void prune(const CkptOptions& options, AuditTrail& audit) {
 }  // namespace
 
 void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
-                    AuditTrail& audit) {
+                    AuditTrail& audit, const AccessSource& access) {
   CommandLine& command = add_ckpt_subcommand(
       ckpt, "prune",
       "Delete old checkpoints, except pinned and damaged ones. Exits with 77 and deletes nothing "
@@ -138,7 +142,7 @@ void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& optio
                      "Also keep the steps divisible by N; 0 = none");
   command.add_flag("--dry-run", options->dry_run, "Only print what would be deleted");
   command.add_flag("--json", options->json, "Print JSON");
-  command.callback([options, &audit] { prune(*options, audit); });
+  command.callback([options, access, &audit] { prune(*options, audit, access()); });
 }
 
 }  // namespace trireme

@@ -28,11 +28,13 @@ CommandLine& add_ckpt_subcommand(
     CommandLine& ckpt, const char* name, const char* what, const char* example,
     const std::shared_ptr<CkptOptions>& options,
     const char* folder = "A checkpoint, or a folder of checkpoints: then its newest valid one");
-void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
-                     int& exit_code);
-void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options);
+void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options, int& exit_code,
+                     const AccessSource& access);
+void add_ckpt_digest(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
+                     const AccessSource& access);
+void add_ckpt_export(CommandLine& ckpt, AuditTrail& audit, const AccessSource& access);
 void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& options,
-                    AuditTrail& audit);
+                    AuditTrail& audit, const AccessSource& access);
 
 // Finds the checkpoint that DIR names: DIR itself, or the newest valid checkpoint in it. Prints to
 // stderr why newer ones were skipped.

@@ -11,12 +11,14 @@
 #include "mpi/agreement.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/data_subcommands.h"
+#include "src/app/folder_access.h"
 #include "src/app/key_choice.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/keys/manifest_fields.h"
+#include "src/train/run/access_check.h"
 #include "src/train/start/open_dataset.h"
 
 namespace trireme {
@@ -59,6 +61,7 @@ void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& e
   fmt::print("shards           {}, {}\n", m.shards.size(), format_bytes(m.bytes()));
   fmt::print("tokenizer        {}, vocabulary {}, {}\n", printable(m.tokenizer), m.vocab,
              printable(m.tokenizer_digest));
+  fmt::print("label            {}\n", m.label ? m.label->to_string() : "(none)");
   fmt::print("source           {}\n", m.source.empty() ? "(not given)" : printable(m.source));
   if (m.is_encrypted()) {
     fmt::print("encryption       {}, data key {}\n", kCipherName, printable(m.data_key));
@@ -78,6 +81,7 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
                                  {"folder", folder},
                                  {"version", m.version()},
                                  {"encrypted", m.is_encrypted()},
+                                 {"label", label_json(m.label)},
                                  {"tokens", m.n_tokens()},
                                  {"token_bytes", m.token_bytes},
                                  {"documents", m.n_docs()},
@@ -100,8 +104,9 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
   return json;
 }
 
-void run_info(const InfoArguments& arguments) {
+void run_info(const InfoArguments& arguments, const Access& access) {
   Dataset dataset = Dataset::open(arguments.folder);
+  check_access(access, Deed::read, arguments.folder, dataset.manifest());
   check_named_keys(dataset.manifest(), arguments.keys, arguments.folder);
   const std::vector<std::string> uris = arguments.keys.options().uris;
   if (dataset.manifest().is_encrypted() && !uris.empty()) {
@@ -194,12 +199,14 @@ void open_or_check_keys(DatasetManifest& manifest, const VerifyArguments& argume
   });
 }
 
-void run_verify(const VerifyArguments& arguments, Communicator& comm, int& exit_code) {
+void run_verify(const VerifyArguments& arguments, Communicator& comm, const Access& access,
+                int& exit_code) {
   const RankGroup ranks = rank_group(comm);
   const std::string text =
       ranks.broadcast(ranks.rank == 0 ? read_manifest_text(arguments.folder) : std::string());
   DatasetManifest manifest = parse_dataset_manifest(
       text, (std::filesystem::path(arguments.folder) / kDatasetManifestName).string());
+  check_on_all_ranks(access, {Deed::read, Thing::dataset, arguments.folder, manifest.label}, comm);
   check_named_keys(manifest, arguments.keys, arguments.folder);
   if (manifest.is_encrypted()) {
     open_or_check_keys(manifest, arguments, comm);
@@ -220,11 +227,25 @@ struct StageArguments {
   std::string to;
 };
 
-void run_stage(const StageArguments& arguments, Communicator& comm) {
+// Throws PolicyError if the data may not be read, or not lie in the other place.
+void check_stage(const Access& access, const StageArguments& arguments) {
+  if (!access.has_policy()) {
+    return;
+  }
+  const std::filesystem::path from = arguments.from;
+  const std::optional<Label> label =
+      parse_dataset_manifest(read_manifest_text(from), (from / kDatasetManifestName).string())
+          .label;
+  access.check({Deed::read, Thing::dataset, from, label});
+  access.check({Deed::read, Thing::dataset, arguments.to, label});
+}
+
+void run_stage(const StageArguments& arguments, Communicator& comm, const Access& access) {
   if (arguments.to.empty()) {
     throw ConfigError("TO is empty: name the folder to create on the node");
   }
   const RankGroup ranks = rank_group(comm);
+  check_stage(access, arguments);
   // One rank per node copies, while the others wait for its lock.
   const StageReport report = stage(arguments.from, arguments.to, ByteProgress("stage", ranks.rank));
   if (!report.warning.empty()) {
@@ -239,7 +260,7 @@ void run_stage(const StageArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_info(CommandLine& data) {
+void add_data_info(CommandLine& data, const AccessSource& access) {
   CommandLine& command = data.add_command("info", "Show what a dataset holds");
   const auto arguments = std::make_shared<InfoArguments>();
   command.add_option("DIR", arguments->folder, "The dataset's folder").required();
@@ -248,10 +269,11 @@ void add_data_info(CommandLine& data) {
                    "Skip the unigram entropy, for which all tokens are read");
   arguments->keys.add_to(command);
   command.footer("Example:\n  trireme data info data/text/train --json");
-  command.callback([arguments] { run_info(*arguments); });
+  command.callback([arguments, access] { run_info(*arguments, access()); });
 }
 
-void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code) {
+void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator,
+                     const AccessSource& access, int& exit_code) {
   CommandLine& command =
       data.add_command("verify", "Check every byte of a dataset; exit with 65 if it is damaged");
   const auto arguments = std::make_shared<VerifyArguments>();
@@ -259,18 +281,21 @@ void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, 
   arguments->keys.add_to(command);
   command.add_flag("--json", arguments->json, "Print JSON");
   command.footer("Example:\n  mpirun -n 8 trireme data verify /data/c4");
-  command.callback(
-      [arguments, communicator, &exit_code] { run_verify(*arguments, communicator(), exit_code); });
+  command.callback([arguments, communicator, access, &exit_code] {
+    run_verify(*arguments, communicator(), access(), exit_code);
+  });
 }
 
-void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator) {
+void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator,
+                    const AccessSource& access) {
   CommandLine& command =
       data.add_command("stage", "Copy a dataset to each node's own disk and check the copy");
   const auto arguments = std::make_shared<StageArguments>();
   command.add_option("DIR", arguments->from, "The dataset's folder").required();
   command.add_option("TO", arguments->to, "The folder to create on the node").required();
   command.footer("Example:\n  srun --ntasks-per-node=1 trireme data stage /lustre/c4 /nvme/c4");
-  command.callback([arguments, communicator] { run_stage(*arguments, communicator()); });
+  command.callback(
+      [arguments, communicator, access] { run_stage(*arguments, communicator(), access()); });
 }
 
 }  // namespace trireme

@@ -91,18 +91,19 @@ void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
   }
 }
 
-void add_data_command(CommandLine& app, const CommunicatorAccess& communicator, int& exit_code) {
+void add_data_command(CommandLine& app, const CommunicatorAccess& communicator,
+                      const AccessSource& access, int& exit_code) {
   CommandLine& data = app.add_command("data", "Create, inspect and check datasets");
   data.require_command();
   data.footer("Example:\n  trireme data pack docs/ src/ --out data/text --validation-fraction 0.1");
-  add_data_pack(data, communicator);
+  add_data_pack(data, communicator, access);
   add_data_list(data);
-  add_data_info(data);
-  add_data_verify(data, communicator, exit_code);
-  add_data_stage(data, communicator);
-  add_data_convert(data, communicator);
-  add_data_encrypt(data, communicator);
-  add_data_decrypt(data, communicator);
+  add_data_info(data, access);
+  add_data_verify(data, communicator, access, exit_code);
+  add_data_stage(data, communicator, access);
+  add_data_convert(data, communicator, access);
+  add_data_encrypt(data, communicator, access);
+  add_data_decrypt(data, communicator, access);
 }
 
 }  // namespace trireme

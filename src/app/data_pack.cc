@@ -9,6 +9,7 @@
 #include "src/app/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
+#include "src/train/run/access_check.h"
 #include "src/train/start/run_place.h"
 
 namespace trireme {
@@ -20,6 +21,7 @@ struct OutputOptions {
   std::string shard_size = "1G";
   std::string alignment = "4K";
   RecipientChoice recipients;
+  std::vector<std::string> label;
   bool json = false;
 
   void add_to(CommandLine& command) {
@@ -33,6 +35,13 @@ struct OutputOptions {
                     "Alignment of the token data in a shard: 4K, or 1M on Lustre")
         .type_name("SIZE");
     recipients.add_to(command);
+    command
+        .add_option("--label", label,
+                    "Label the dataset: classification=WORD, jurisdiction=WORD[,WORD], "
+                    "owner=WORD[,WORD] or retention=YYYY-MM-DD; can be repeated. Checkpoints "
+                    "inherit it")
+        .one_value_per_use()
+        .type_name("KEY=VALUE");
     command.add_flag("--json", json, "Print JSON");
   }
 
@@ -43,6 +52,7 @@ struct OutputOptions {
     }
     check_place_of_dataset(out);
     options.out = out;
+    options.label = parse_label(label);
     options.shard_bytes = parse_bytes(shard_size);
     options.alignment_bytes = parse_bytes(alignment);
   }
@@ -64,6 +74,12 @@ class OutputKeys {
   std::optional<SharedKeys> keys_;
 };
 
+// Collective. Throws PolicyError if the site's policy is against such a dataset there.
+void check_output(const Access& access, const std::filesystem::path& out,
+                  const std::optional<Label>& label, Communicator& comm) {
+  check_on_all_ranks(access, {Deed::write, Thing::dataset, out, label}, comm);
+}
+
 struct PackArguments {
   PackOptions options;
   OutputOptions output;
@@ -71,9 +87,10 @@ struct PackArguments {
   std::string end_token;
 };
 
-void run_pack(PackArguments& arguments, Communicator& comm) {
+void run_pack(PackArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
+  check_output(access, arguments.options.out, arguments.options.label, comm);
   if (!arguments.files_from.empty() && ranks.rank == 0) {
     std::vector<std::string>& inputs = arguments.options.inputs;
     const std::vector<std::string> listed = read_path_list(arguments.files_from);
@@ -105,7 +122,8 @@ void run_pack(PackArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
+void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
+                   const AccessSource& access) {
   CommandLine& command = data.add_command(
       "pack", "Pack text files (.txt, .md, source code, any text; .jsonl) into a dataset");
   const auto arguments = std::make_shared<PackArguments>();
@@ -152,9 +170,12 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator) {
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"
       "    --out /data/c4\n"
       "  trireme data pack corpus.jsonl --tokenizer llama/ --out data/llama\n"
-      "  trireme data pack secrets/ --key file:/etc/trireme/site.key --out /data/sealed\n"
+      "  trireme data pack secrets/ --key file:/etc/trireme/site.key \\\n"
+      "    --out /data/sealed \\\n"
+      "    --label classification=secret --label jurisdiction=AE --label owner=health\n"
       "  git ls-files | trireme data pack --files-from - --out data/repository");
-  command.callback([arguments, communicator] { run_pack(*arguments, communicator()); });
+  command.callback(
+      [arguments, communicator, access] { run_pack(*arguments, communicator(), access()); });
 }
 
 namespace {
@@ -164,9 +185,10 @@ struct ConvertArguments {
   OutputOptions output;
 };
 
-void run_convert(ConvertArguments& arguments, Communicator& comm) {
+void run_convert(ConvertArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
+  check_output(access, arguments.options.out, arguments.options.label, comm);
   OutputKeys keys(arguments.output, comm);
   arguments.options.make_key = keys.maker();
   arguments.options.progress = ByteProgress("convert", ranks.rank);
@@ -178,7 +200,8 @@ void run_convert(ConvertArguments& arguments, Communicator& comm) {
 
 }  // namespace
 
-void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator) {
+void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access) {
   CommandLine& command = data.add_command(
       "convert", "Convert HDF5 files with tokens, as other programs write them, into a dataset");
   const auto arguments = std::make_shared<ConvertArguments>();
@@ -207,7 +230,8 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator)
       "Example:\n"
       "  trireme data convert tokens.h5 --tokens /train/ids --vocab 50257 \\\n"
       "    --out data/converted");
-  command.callback([arguments, communicator] { run_convert(*arguments, communicator()); });
+  command.callback(
+      [arguments, communicator, access] { run_convert(*arguments, communicator(), access()); });
 }
 
 }  // namespace trireme

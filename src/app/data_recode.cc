@@ -7,6 +7,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/data_keys.h"
 #include "src/app/data_subcommands.h"
+#include "src/app/folder_access.h"
 #include "src/app/key_choice.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -21,7 +22,8 @@ struct RecodeArguments {
   bool json = false;
 };
 
-void run_recode(const RecodeArguments& arguments, bool encrypts, Communicator& comm) {
+void run_recode(const RecodeArguments& arguments, bool encrypts, Communicator& comm,
+                const Access& access) {
   const RankGroup ranks = rank_group(comm);
   const std::vector<std::string> uris = arguments.keys.options().uris;
   if (encrypts && uris.empty()) {
@@ -29,6 +31,8 @@ void run_recode(const RecodeArguments& arguments, bool encrypts, Communicator& c
         "no key was given: name one with --key, such as file:/etc/trireme/site.key, or in "
         "encryption.keys of the site");
   }
+  // Whoever writes data in plain takes it out of the reach of its keys.
+  check_dataset_access(access, encrypts ? Deed::write : Deed::export_plain, arguments.folder);
   SharedKeys keys(comm, uris);
   const RecodeReport report = recode({arguments.folder, encrypts, dataset_key_maker(keys, comm),
                                       ByteProgress(encrypts ? "encrypt" : "decrypt", ranks.rank)},
@@ -51,7 +55,8 @@ void run_recode(const RecodeArguments& arguments, bool encrypts, Communicator& c
              counted(report.shards, "shard"), format_bytes(report.bytes), report.digest);
 }
 
-void add_recode(CommandLine& data, const CommunicatorAccess& communicator, bool encrypts) {
+void add_recode(CommandLine& data, const CommunicatorAccess& communicator,
+                const AccessSource& access, bool encrypts) {
   CommandLine& command =
       encrypts ? data.add_command("encrypt", "Encrypt a dataset in place")
                : data.add_command("decrypt", "Write an encrypted dataset in plain, in place");
@@ -75,18 +80,21 @@ void add_recode(CommandLine& data, const CommunicatorAccess& communicator, bool 
                  "the dataset meanwhile. Disks may keep blocks of the plain files that were "
                  "removed: what must never lie there in plain has to be packed encrypted."
                : "Example:\n  trireme data decrypt /data/c4 --key file:/etc/trireme/site.key");
-  command.callback(
-      [arguments, communicator, encrypts] { run_recode(*arguments, encrypts, communicator()); });
+  command.callback([arguments, communicator, access, encrypts] {
+    run_recode(*arguments, encrypts, communicator(), access());
+  });
 }
 
 }  // namespace
 
-void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator) {
-  add_recode(data, communicator, true);
+void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access) {
+  add_recode(data, communicator, access, true);
 }
 
-void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator) {
-  add_recode(data, communicator, false);
+void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access) {
+  add_recode(data, communicator, access, false);
 }
 
 }  // namespace trireme

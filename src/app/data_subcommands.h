@@ -10,14 +10,20 @@
 
 namespace trireme {
 
-void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
+                   const AccessSource& access);
 void add_data_list(CommandLine& data);
-void add_data_info(CommandLine& data);
-void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator, int& exit_code);
-void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator);
-void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator);
-void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator);
-void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator);
+void add_data_info(CommandLine& data, const AccessSource& access);
+void add_data_verify(CommandLine& data, const CommunicatorAccess& communicator,
+                     const AccessSource& access, int& exit_code);
+void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator,
+                    const AccessSource& access);
+void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access);
+void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access);
+void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator,
+                      const AccessSource& access);
 
 // Wraps a communicator for io/data. Its deadline is a month, since packing may take long.
 RankGroup rank_group(Communicator& comm);

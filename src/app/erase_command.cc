@@ -15,6 +15,7 @@
 #include "src/app/command/version.h"
 #include "src/app/confirmation.h"
 #include "src/app/erase_plan.h"
+#include "src/app/folder_access.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
@@ -136,9 +137,10 @@ Erasure erasure_of(const ErasePlan& plan, const EraseOptions& options) {
   return erasure;
 }
 
-void erase_and_certify(const EraseOptions& options, AuditTrail& audit) {
+void erase_and_certify(const EraseOptions& options, AuditTrail& audit, const Access& access) {
   const SigningKey key = load_key(options);
   const ErasePlan plan = plan_erasure(fs::path(options.folder));
+  check_folder_access(access, Deed::write, plan.folder);
   if (plan.files.empty()) {
     throw ConfigError(fmt::format("{} holds no file", plan.folder.string()));
   }
@@ -171,7 +173,7 @@ void erase_and_certify(const EraseOptions& options, AuditTrail& audit) {
 
 }  // namespace
 
-void add_erase_command(CommandLine& app, AuditTrail& audit) {
+void add_erase_command(CommandLine& app, AuditTrail& audit, const AccessSource& access) {
   CommandLine& command =
       app.add_command("erase", "Erase a checkpoint or a dataset, and certify that");
   const auto options = std::make_shared<EraseOptions>();
@@ -203,7 +205,7 @@ void add_erase_command(CommandLine& app, AuditTrail& audit) {
       "Wrapped keys go first, so that encrypted data is unreadable whatever happens next. "
       "Overwriting reaches no backup and no snapshot, and on SSDs and copy-on-write file systems "
       "the old bytes may remain: encrypt what must be erasable.");
-  command.callback([options, &audit] { erase_and_certify(*options, audit); });
+  command.callback([options, access, &audit] { erase_and_certify(*options, audit, access()); });
 }
 
 }  // namespace trireme

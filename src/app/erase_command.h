@@ -3,9 +3,11 @@
 
 #include "src/app/command/audit_trail.h"
 #include "src/app/command/command_line.h"
+#include "src/policy/access.h"
 
 namespace trireme {
 
-void add_erase_command(CommandLine& app, AuditTrail& audit);
+// access: says what the policy of the site allows.
+void add_erase_command(CommandLine& app, AuditTrail& audit, const AccessSource& access);
 
 }  // namespace trireme

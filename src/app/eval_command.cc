@@ -11,6 +11,7 @@
 #include "mpi/agreement.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/folder_access.h"
 #include "src/app/model_options.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
@@ -90,7 +91,7 @@ void print_result(const EvalOptions& options, std::int64_t step, const Evaluatio
 
 void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& context) {
   MpiSession& session = context.session();
-  StepKeys keys(session.world(), options.keys.options());
+  StepKeys keys(session.world(), with_access(options.keys.options(), context.access()));
   const LoadedModel loaded =
       load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest, keys);
@@ -100,8 +101,9 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   if (session.world().rank() == 0) {
     say_device(device.device());
   }
-  const Dataset dataset = open_dataset(options.data, loaded.config.vocab, session.world(),
-                                       {&keys.shared(), keys.options().accept_plain_data});
+  const Dataset dataset =
+      open_dataset(options.data, loaded.config.vocab, session.world(),
+                   {&keys.shared(), keys.options().accept_plain_data, &context.access()});
   check_tokenizer(options, loaded, dataset);
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   context.status.phase = "evaluate";

@@ -4,6 +4,7 @@
 
 #include "src/app/command/standard_output.h"
 #include "src/app/model_exchange.h"
+#include "src/app/release_check.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/interchange/export_gguf.h"
@@ -65,6 +66,10 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
   arguments.keys.add_to(command);
   command.add_flag("--plain", arguments.plain,
                    "Write an encrypted checkpoint's weights without encryption");
+  command
+      .add_option("--release", arguments.release,
+                  "A release of this checkpoint, if the policy of the site asks for one")
+      .type_name("FILE");
   command.add_flag("--json", arguments.json, "Print JSON");
 }
 
@@ -79,7 +84,7 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   }
   context.status.phase = "export";
   Communicator& world = context.session().world();
-  StepKeys keys(world, arguments.keys.options());
+  StepKeys keys(world, with_export(arguments.keys.options(), context.access(), arguments.release));
   ExportOptions options;
   options.checkpoint = arguments.checkpoint;
   options.out = arguments.out;

@@ -15,6 +15,7 @@ struct ExportArguments {
   std::string format;
   std::string out;
   std::string dtype;
+  std::string release;
   bool ema = false;
   bool plain = false;
   bool json = false;

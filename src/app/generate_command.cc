@@ -12,6 +12,7 @@
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/folder_access.h"
 #include "src/app/model_options.h"
 #include "src/app/stop_strings.h"
 #include "src/base/philox.h"
@@ -219,7 +220,8 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
                  const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
       load_model(options.checkpoint, device, asked_precision(options.precision),
-                 options.ema ? Weights::average : Weights::latest, options.keys.options());
+                 options.ema ? Weights::average : Weights::latest,
+                 with_access(options.keys.options(), context.access()));
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }

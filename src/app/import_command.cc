@@ -11,6 +11,7 @@
 #include "src/base/units.h"
 #include "src/interchange/hf_config.h"
 #include "src/interchange/import_model.h"
+#include "src/train/run/access_check.h"
 
 namespace trireme {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 struct ImportArguments {
   ImportOptions import;
   KeyChoice keys;
+  std::vector<std::string> label;
   bool plain = false;
   bool json = false;
 };
@@ -50,9 +52,13 @@ void print_result(const ImportArguments& arguments, const ImportResult& result) 
   print_logits(result.difference);
 }
 
-void import_with(const ImportArguments& arguments, AppContext& context) {
+void import_with(ImportArguments& arguments, AppContext& context) {
   context.status.phase = "import";
+  arguments.import.label = parse_label(arguments.label);
   Communicator& world = context.session().world();
+  check_on_all_ranks(context.access(),
+                     {Deed::write, Thing::checkpoint, arguments.import.out, arguments.import.label},
+                     world);
   KeyOptions keys = arguments.keys.options();
   if (arguments.plain) {
     keys = {};
@@ -82,6 +88,12 @@ void add_import_command(CommandLine& app, AppContext& context) {
   arguments->keys.add_to(command);
   command.add_flag("--plain", arguments->plain,
                    "Do not encrypt the checkpoint, whatever the site's keys are");
+  command
+      .add_option("--label", arguments->label,
+                  "Label the checkpoint: classification=WORD, jurisdiction=WORD[,WORD], "
+                  "owner=WORD[,WORD] or retention=YYYY-MM-DD; can be repeated")
+      .one_value_per_use()
+      .type_name("KEY=VALUE");
   command.add_flag("--json", arguments->json, "Print JSON");
   command.footer(
       "Example:\n"

@@ -13,6 +13,7 @@
 #include "io/checkpoint/store.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/confirmation.h"
+#include "src/app/folder_access.h"
 #include "src/app/key_choice.h"
 #include "src/app/keys_changes.h"
 #include "src/base/error.h"
@@ -219,7 +220,7 @@ void add_to_option(CommandLine& command, const std::shared_ptr<KeysOptions>& opt
   command.add_option("--to", options->to, what).required().one_value_per_use().type_name("URI");
 }
 
-void add_changes(CommandLine& keys) {
+void add_changes(CommandLine& keys, const AccessSource& access) {
   const auto adding = std::make_shared<KeysOptions>();
   CommandLine& add_one =
       add_subcommand(keys, "add", "Let another key open checkpoints or datasets", adding);
@@ -227,7 +228,10 @@ void add_changes(CommandLine& keys) {
   add_one.footer(
       "Example:\n"
       "  trireme keys add runs/first/checkpoints --key file:a.key --to file:b.key");
-  add_one.callback([adding] { add(*adding); });
+  add_one.callback([adding, access] {
+    check_folder_access(access(), Deed::keys, adding->folder);
+    add(*adding);
+  });
 
   const auto removing = std::make_shared<KeysOptions>();
   CommandLine& remove_one =
@@ -244,7 +248,10 @@ void add_changes(CommandLine& keys) {
       "  trireme keys remove runs/first/checkpoints --key file:a.key \\\n"
       "    --recipient 9b23c1a602ba17944091e8a0c0536d77\n"
       "Whoever has an older copy of keys.json and the removed key can still read this data.");
-  remove_one.callback([removing] { remove(*removing); });
+  remove_one.callback([removing, access] {
+    check_folder_access(access(), Deed::keys, removing->folder);
+    remove(*removing);
+  });
 
   const auto rotating = std::make_shared<KeysOptions>();
   CommandLine& rotate_all =
@@ -255,10 +262,13 @@ void add_changes(CommandLine& keys) {
       "  trireme keys rotate runs/first/checkpoints --key file:old.key \\\n"
       "    --to file:new.key\n"
       "Only keys.json is rewritten, not the data.");
-  rotate_all.callback([rotating] { rotate(*rotating); });
+  rotate_all.callback([rotating, access] {
+    check_folder_access(access(), Deed::keys, rotating->folder);
+    rotate(*rotating);
+  });
 }
 
-void add_destroy(CommandLine& keys) {
+void add_destroy(CommandLine& keys, const AccessSource& access) {
   const auto options = std::make_shared<KeysOptions>();
   CommandLine& command = add_subcommand(
       keys, "destroy", "Make checkpoints or datasets unreadable for everyone", options);
@@ -272,12 +282,15 @@ void add_destroy(CommandLine& keys) {
       "  trireme keys destroy runs/first/checkpoints\n"
       "Copies of keys.json elsewhere, in backups and snapshots, are not found: to be sure, "
       "destroy the keys of all recipients as well.");
-  command.callback([options] { destroy(*options); });
+  command.callback([options, access] {
+    check_folder_access(access(), Deed::keys, options->folder);
+    destroy(*options);
+  });
 }
 
 }  // namespace
 
-void add_keys_command(CommandLine& app) {
+void add_keys_command(CommandLine& app, const AccessSource& access) {
   CommandLine& keys =
       app.add_command("keys", "Make keys, and say who can open encrypted checkpoints and datasets");
   keys.require_command();
@@ -288,8 +301,8 @@ void add_keys_command(CommandLine& app) {
       "  trireme keys rotate /data/c4 --key file:old.key --to file:new.key");
   add_create(keys);
   add_list(keys);
-  add_changes(keys);
-  add_destroy(keys);
+  add_changes(keys, access);
+  add_destroy(keys, access);
 }
 
 }  // namespace trireme

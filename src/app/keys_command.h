@@ -2,9 +2,11 @@
 #pragma once
 
 #include "src/app/command/command_line.h"
+#include "src/policy/access.h"
 
 namespace trireme {
 
-void add_keys_command(CommandLine& app);
+// access: says what the policy of the site allows.
+void add_keys_command(CommandLine& app, const AccessSource& access);
 
 }  // namespace trireme

@@ -33,6 +33,8 @@
 #include "src/app/launch/status_command.h"
 #include "src/app/plan/plan_command.h"
 #include "src/app/plot_command.h"
+#include "src/app/policy_command.h"
+#include "src/app/release_command.h"
 #include "src/app/report_page_command.h"
 #include "src/app/site/completion_command.h"
 #include "src/app/site/doctor_command.h"
@@ -74,10 +76,12 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_train_command(cli, context);
   add_eval_command(cli, context);
   add_generate_command(cli, context);
+  const AccessSource access = [&context]() -> const Access& { return context.access(); };
   add_data_command(
-      cli, [&context]() -> Communicator& { return context.session().world(); }, context.exit_code);
+      cli, [&context]() -> Communicator& { return context.session().world(); }, access,
+      context.exit_code);
   add_tokenizer_command(cli);
-  add_ckpt_command(cli, context.exit_code, context.audit);
+  add_ckpt_command(cli, context.exit_code, context.audit, access);
   add_bench_command(cli, context);
   add_compare_command(cli, context.exit_code);
   add_history_command(cli, context.exit_code);
@@ -92,9 +96,11 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_export_command(cli, context);
   add_trace_command(cli);
   add_audit_command(cli, context.exit_code);
-  add_verify_command(cli, context.exit_code);
-  add_keys_command(cli);
-  add_erase_command(cli, context.audit);
+  add_verify_command(cli, access, context.exit_code);
+  add_keys_command(cli, access);
+  add_erase_command(cli, context.audit, access);
+  add_policy_command(cli, access, context.exit_code);
+  add_release_command(cli);
   add_launch_command(cli, context);
   add_status_command(cli);
   add_slurm_command(cli);

@@ -25,6 +25,7 @@
 #include "src/base/units.h"
 #include "src/train/ending/job_end.h"
 #include "src/train/recovery/logged_replay.h"
+#include "src/train/run/access_check.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/run_place.h"
 #include "src/train/start/space_forecast.h"
@@ -309,6 +310,8 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.check_transport = [&transport](std::int64_t step, bool saves) {
     transport.at_step(step, saves);
   };
+  check_same_policy(context_.access(), *ranks.control);
+  host.access = &context_.access();
   const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
   host.keys = keys.get();
   host.progress = context_.progress.get();

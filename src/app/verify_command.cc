@@ -8,6 +8,7 @@
 #include "io/checkpoint/workers.h"
 #include "src/app/certificate_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/folder_access.h"
 #include "src/app/lineage.h"
 #include "src/base/units.h"
 
@@ -123,7 +124,8 @@ ordered_json to_json(const Lineage& lineage, ExitCode code) {
           {"notes", lineage.notes}};
 }
 
-void verify(const VerifyOptions& options, int& exit_code) {
+void verify(const VerifyOptions& options, const Access& access, int& exit_code) {
+  check_folder_access(access, Deed::read, options.what);
   LineageOptions walk{load_trusted_keys(options.trust), available_processors(), {}};
   for (const std::string& each : options.moved) {
     walk.moved.push_back(parse_moved(each));
@@ -148,7 +150,7 @@ void verify(const VerifyOptions& options, int& exit_code) {
 
 }  // namespace
 
-void add_verify_command(CommandLine& app, int& exit_code) {
+void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_code) {
   CommandLine& command =
       app.add_command("verify",
                       "Check a checkpoint, a run or a dataset, and what it was made from, a "
@@ -182,7 +184,7 @@ void add_verify_command(CommandLine& app, int& exit_code) {
       "added or removed, with 77 if something is not signed by a trusted key or may not be read, "
       "with 66 if something that a statement names is gone, and with 0 only if everything was "
       "checked.");
-  command.callback([options, &exit_code] { verify(*options, exit_code); });
+  command.callback([options, access, &exit_code] { verify(*options, access(), exit_code); });
 }
 
 }  // namespace trireme

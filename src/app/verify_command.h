@@ -4,9 +4,11 @@
 #pragma once
 
 #include "src/app/command/command_line.h"
+#include "src/policy/access.h"
 
 namespace trireme {
 
-void add_verify_command(CommandLine& app, int& exit_code);
+// access: says what the policy of the site allows.
+void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_code);
 
 }  // namespace trireme

@@ -12,6 +12,7 @@
 namespace trireme {
 namespace {
 
+constexpr const char* kPolicyName = "policy.yaml";  // is no configuration (docs/access.md)
 constexpr std::string_view kVariablePrefix = "TRIREME_";
 constexpr std::size_t kMaxProblemsTold = 10;
 constexpr std::size_t kMaxValueTold = 80;
@@ -104,7 +105,7 @@ void ConfigBinder::add_site_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code absent;
   for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
-    if (entry.path().extension() == ".yaml") {
+    if (entry.path().extension() == ".yaml" && entry.path().filename() != kPolicyName) {
       files.push_back(entry.path());
     }
   }

@@ -42,7 +42,7 @@ Shards divide(const HfModel& model, std::int64_t shard_bytes) {
   return shards;
 }
 
-CheckpointMeta meta_of(const HfModel& model) {
+CheckpointMeta meta_of(const HfModel& model, const std::optional<Label>& label) {
   nlohmann::json config = model_fingerprint(model.config().model);
   const std::string_view word = model.dtype() == DType::bf16  ? "bf16"
                                 : model.dtype() == DType::f16 ? "fp16"
@@ -59,6 +59,7 @@ CheckpointMeta meta_of(const HfModel& model) {
   CheckpointMeta meta;
   meta.config = JsonValue(std::move(config));
   meta.extra = JsonValue(std::move(extra));
+  meta.label = label;
   return meta;
 }
 
@@ -145,8 +146,8 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
                       .dtype = model.dtype()};
   run_on_root(world, [&]() -> std::string {
     copy_carried_files(model.folder(), draft.path());
-    result.bytes = write_manifest(draft.path(), std::move(tables), meta_of(model), key.get(),
-                                  options.io.read_back);
+    result.bytes = write_manifest(draft.path(), std::move(tables), meta_of(model, options.label),
+                                  key.get(), options.io.read_back);
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_with_source(model, draft.path(), keys.options());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "io/checkpoint/shard_file.h"
 #include "io/checkpoint/step_keys.h"
@@ -15,6 +16,7 @@ struct ImportOptions {
   std::filesystem::path source;
   std::filesystem::path out;
   std::int64_t shard_bytes = std::int64_t{1} << 30;  // weights in one shard, if they are several
+  std::optional<Label> label = {};                   // of the checkpoint
   bool compare = true;                               // whether logits are compared at the end
   ShardIo io = {};
 };

@@ -10,6 +10,7 @@
 #include "io/checkpoint/run_lock.h"
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/unprivileged.h"
+#include "tests/support/without_policy.h"
 #include "tests/support/words_of.h"
 
 namespace trireme {
@@ -31,7 +32,7 @@ Result run(const std::string& arguments) {
   Result result;
   CommandLine app("", "trireme");
   AuditTrail audit;
-  add_ckpt_command(app, result.code, audit);
+  add_ckpt_command(app, result.code, audit, without_policy());
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {

@@ -16,6 +16,7 @@
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unprivileged.h"
+#include "tests/support/without_policy.h"
 #include "tests/support/words_of.h"
 
 namespace trireme {
@@ -42,7 +43,7 @@ class DataCommandTest : public testing::Test {
     int exit_code = 0;
     SelfCommunicator self;
     add_data_command(
-        app, [&]() -> Communicator& { return self; }, exit_code);
+        app, [&]() -> Communicator& { return self; }, without_policy(), exit_code);
     testing::internal::CaptureStdout();
     try {
       app.parse(words);

@@ -17,6 +17,7 @@
 #include "tests/app/command_run.h"
 #include "tests/support/environment_variables.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/without_policy.h"
 
 namespace trireme {
 namespace {
@@ -36,7 +37,7 @@ CommandRun run_command(const std::vector<std::string>& words) {
         add_eval_command(app, context);
         add_generate_command(app, context);
         add_data_command(
-            app, [&]() -> Communicator& { return self; }, exit_code);
+            app, [&]() -> Communicator& { return self; }, without_policy(), exit_code);
       },
       words);
   run.code = run.code == 0 ? context.exit_code : run.code;

@@ -5,6 +5,7 @@ import subprocess
 import unittest
 
 import harness
+import policy_harness
 
 MODULE = "/usr/lib/softhsm/libsofthsm2.so"
 
@@ -17,11 +18,17 @@ class Sovereign(unittest.TestCase):
                        "TRIREME": str(pathlib.Path(harness.PROGRAM).resolve())}
         told = subprocess.run([harness.SOURCE / "docs/demo/sovereign.sh"], cwd=harness.SOURCE,
                               env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", timeout=280, check=False)
+                              text=True, errors="replace", timeout=800, check=False)
         harness.must(told)
         for words in ("rank 1", "every block opens", "Everything that was signed was checked",
-                      "keys.rotate.end", "was destroyed, and nothing opens it any more"):
+                      "keys.rotate.end", "was destroyed, and nothing opens it any more",
+                      "another layout", "tensors, "):
             self.assertIn(words, told.stdout)
+        if policy_harness.can_mount():
+            for words in ("1 of the releasers has signed it", "released by sara",
+                          "jurisdiction AE only, and this site is in SA", "policy.refused",
+                          "the role trainer cannot export a checkpoint"):
+                self.assertIn(words, told.stdout)
         pin = (folder / "pin").read_text().strip().encode()
         secrets = [pin] + [(folder / key).read_text().split("TRIREME-KEY-1 ")[1].strip().encode()
                            for key in ("safe.key", "next.key")]

@@ -256,6 +256,35 @@ def reports():
          "nodes_with_bad_links": [], "drain_commands": ["scontrol update NodeName=n1"]}))
 
 
+def policies():
+    """Writes a policy, a label, a list of mounts and answers of Slurm as tests have them."""
+    put("policy_fuzz", "policy", """version: 1
+site: {name: north, jurisdiction: AE, hosts: ["n*"], mounts: [/data]}
+classifications: [public, secret]
+unlabelled: allow
+roles:
+  trainer:
+    groups: [ml]
+    accounts: [a]
+    read: {highest: secret, folders: [/data], owners: [x]}
+    write: {highest: secret, folders: [/data/out]}
+  releaser: {groups: [r], export: {highest: public, folders: [/data]}}
+release: {keys: /etc/trireme/r.pem, signers: 2, above: public}
+slurm: /opt/slurm/bin
+""")
+    put("policy_fuzz", "label", json.dumps({"label": {
+        "classification": "secret", "jurisdictions": ["AE", "SA"], "owners": ["x"],
+        "retention": "2030-12-31"}}))
+    put("policy_fuzz", "release", json.dumps({
+        "version": 1, "manifest_sha256": "a" * 64, "uri": "file:///runs/a",
+        "label": {"classification": "secret"}, "recipient": "X", "reason": "paper",
+        "user": "sara", "host": "n1", "time": "2026-11-26T12:00:00Z"}))
+    put("policy_fuzz", "mounts", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "30 22 0:25 / /data\\040one rw,nosuid shared:1 - nfs4 host:/x rw\n")
+    put("policy_fuzz", "pidinfo", "Slurm job id 42 ends at Thu Nov 26 23:00:00 2026\n")
+    put("policy_fuzz", "squeue", "0 project1\n0 project1\n")
+
+
 def evidence(program, folder):
     """Makes an audit log and statements that are signed by the key which the target trusts."""
     der = bytes.fromhex("302e020100300506032b657004220420") + bytes([1, 2, 3]) + bytes(29)
@@ -310,6 +339,7 @@ def main():
     messages()
     studies()
     reports()
+    policies()
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
-DATA = DEVICE + ["src/keys", "src/tensor", "io/h5"]
-CHECKPOINT = DEVICE + ["src/keys", "src/tensor", "mpi", "io/keys"]
-RUN = PARALLEL + ["src/keys", "io/keys", "mpi/session", "mpi/links", "mpi/network", "mpi/nccl",
-                  "src/parallel", "src/parallel/pipeline", "io/data"]
+DATA = DEVICE + ["src/keys", "src/policy", "src/tensor", "io/h5"]
+CHECKPOINT = DEVICE + ["src/keys", "src/policy", "src/tensor", "mpi", "io/keys"]
+RUN = PARALLEL + ["src/keys", "src/policy", "io/keys", "mpi/session", "mpi/links", "mpi/network",
+                  "mpi/nccl", "src/parallel", "src/parallel/pipeline", "io/data"]
 ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["src/evidence", "io/checkpoint/load", "src/train/memory"]
@@ -33,6 +33,7 @@ SITE = ["slurm/render", "slurm/doctor", "slurm/health", "slurm/launch"] + LAUNCH
 ROOMS = {
     "src/base": [],
     "src/keys": ["src/base"],
+    "src/policy": ["src/base"],
     "src/evidence": ["src/base"],
     "src/figures": ["src/base"],
     "src/trace": DEVICE,
@@ -102,7 +103,8 @@ ROOMS = {
                                "src/plan/network", "src/plan/simulate", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/tokens", "mpi/shm", "mpi/ucx",
                                          "mpi/hierarchy",
-                                         "src/kernels/mirrored", "src/keys", "src/report",
+                                         "src/kernels/mirrored", "src/keys", "src/policy",
+                                         "src/report",
                                          "src/train", "src/interchange", "src/app",
                                          "src/app/command", "src/app/sbom", "benchmarks",
                                          "src/study", "src/plan", "src/plan/network",

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "src/app/command/last_act.h"
 #include "src/app/command/launcher_rank.h"
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/shortened.h"
 #include "src/compute/compute_threads.h"
 #include "src/device/cuda_device.h"
@@ -91,8 +94,35 @@ void name_device(const AppContext& context, const RankPlace& blamed, Failure& fa
 
 }  // namespace
 
+const Access& AppContext::access() {
+  if (!access_) {
+    access_ = Access::of_this_host();
+    access_->record_in([this](std::string_view event, const nlohmann::ordered_json& details) {
+      record_decision(event, details);
+    });
+  }
+  return *access_;
+}
+
+// A refusal is recorded even if the command is not.
+void AppContext::record_decision(std::string_view event, const nlohmann::ordered_json& details) {
+  if (event == kRefusedEvent) {
+    try {
+      audit.begin_for_refusal(arguments, environ);
+    } catch (const Error& error) {
+      say(fmt::format("warning: the refusal is missing from the audit log: {}", error.what()));
+    }
+  }
+  audit.note(event, details);
+}
+
 MpiSession& AppContext::session() {
   if (session_ == nullptr) {
+    try {
+      (void)access();  // may start Slurm's commands, which is too late once MPI runs
+    } catch (const Error&) {
+      // Commands that touch no data work without a policy; the others read it again and report it.
+    }
     arm_planned_faults();
     fault("start.init");
     session_ = std::make_unique<MpiSession>();

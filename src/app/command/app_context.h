@@ -11,6 +11,7 @@
 #include "src/app/command/audit_trail.h"
 #include "src/base/progress_page.h"
 #include "src/device/nvml/gpu_monitor.h"
+#include "src/policy/access.h"
 #include "src/train/run/rank_device.h"
 #include "src/train/run/run_directory.h"
 
@@ -20,6 +21,9 @@ class AppContext {
  public:
   // Starts MPI in the first call, with the faults that TRIREME_FAULTS plans.
   MpiSession& session();
+  // Returns what this process may do by the policy of the site, which the first call reads, and
+  // records its decisions. Throws what Access::of_this_host() throws.
+  const Access& access();
   bool has_session() const { return session_ != nullptr; }
 
   int exit_code = 0;
@@ -36,7 +40,10 @@ class AppContext {
   AuditTrail audit;  // of this process; records nothing unless a site has a log
 
  private:
+  void record_decision(std::string_view event, const nlohmann::ordered_json& details);
+
   std::unique_ptr<MpiSession> session_;
+  std::optional<Access> access_;
 };
 
 // Measures how many threads kernels of this process will use. Prints warnings to stderr.

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 15> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 18> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"import", ""},
                                                                        {"export", ""},
@@ -30,6 +30,9 @@ constexpr std::array<std::array<std::string_view, 2>, 15> kAudited = {{{"eval", 
                                                                        {"data", "convert"},
                                                                        {"data", "encrypt"},
                                                                        {"data", "decrypt"},
+                                                                       {"ckpt", "export"},
+                                                                       {"release", "request"},
+                                                                       {"release", "sign"},
                                                                        {"ckpt", "prune"},
                                                                        {"keys", "create"},
                                                                        {"keys", "add"},
@@ -63,6 +66,12 @@ constexpr std::array<std::string_view, 11> kShownOptions = {
 
 bool is_among(std::span<const std::string_view> options, const std::string& option) {
   return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+// Returns whether the word can be the name of a command.
+bool is_plain_word(const std::string& word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(),
+                                      [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
 std::string event_name(std::string command, std::string_view what) {
@@ -143,6 +152,20 @@ void AuditTrail::begin_if_audited(const std::vector<std::string>& arguments,
     begin(site_audit_config(environment), command, {{"arguments", recorded.words}});
     hidden_ = std::move(recorded.hidden);
   }
+}
+
+void AuditTrail::begin_for_refusal(const std::vector<std::string>& arguments,
+                                   const char* const* environment) {
+  if (is_active() || arguments.empty()) {
+    return;
+  }
+  const bool has_subcommand =
+      arguments.size() > 1 && is_plain_word(arguments[0]) && is_plain_word(arguments[1]);
+  RecordedArguments recorded = recorded_arguments(arguments);
+  begin(site_audit_config(environment),
+        has_subcommand ? fmt::format("{} {}", arguments[0], arguments[1]) : arguments[0],
+        {{"arguments", recorded.words}});
+  hidden_ = std::move(recorded.hidden);
 }
 
 void AuditTrail::note(std::string_view event, const ordered_json& details) {

@@ -25,6 +25,8 @@ class AuditTrail {
   // Does this for the commands without a run's configuration that are recorded, with what the
   // site's files and the environment say. The text of a prompt is not recorded, only its digest.
   void begin_if_audited(const std::vector<std::string>& arguments, const char* const* environment);
+  // Begins for a command that is about to be refused, unless it is recorded already.
+  void begin_for_refusal(const std::vector<std::string>& arguments, const char* const* environment);
   // Records an event, such as checkpoint.saved, between start and end. If that fails, prints a
   // warning.
   void note(std::string_view event, const nlohmann::ordered_json& details);

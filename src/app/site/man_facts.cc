@@ -59,6 +59,8 @@ const std::vector<Fact>& files() {
   static const std::vector<Fact> all = {
       {{"/etc/trireme/*.yaml", "The site's configuration, read before the run's file."},
        {"", "train", "launch", "slurm", "doctor", "config"}},
+      {{"/etc/trireme/policy.yaml", "Who may do what with which data; only root can write it."},
+       {"", "policy", "train", "data", "ckpt", "eval", "generate", "keys", "erase", "verify"}},
       {{"RUN/config.yaml", "The resolved configuration and where each value came from."},
        {"train"}},
       {{"RUN/metrics.jsonl", "The metrics of each logged step, one JSON object per line."},

@@ -22,6 +22,7 @@
 
 namespace trireme {
 
+class Access;
 class StepKeys;
 struct RunOrigin;
 struct StepMetrics;
@@ -50,6 +51,8 @@ struct TrainingHost {
   const RunOrigin* origin = nullptr;
   // Encrypts and opens checkpoints; null on all ranks if no keys are configured.
   StepKeys* keys = nullptr;
+  // Says what the run may do by the policies of the hosts; null on all ranks if that is not asked.
+  const Access* access = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.
   std::function<void(const StepMetrics& metrics)> observe = {};
 };

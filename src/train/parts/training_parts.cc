@@ -76,7 +76,7 @@ const Kernels& kernels_of(const RunConfig& config, Device device) {
 
 DatasetKeys dataset_keys(const RunConfig& config, const TrainingHost& host) {
   return {host.keys == nullptr ? nullptr : &host.keys->shared(),
-          config.encryption.accept_plain_data};
+          config.encryption.accept_plain_data, host.access};
 }
 
 }  // namespace
@@ -130,6 +130,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
   }
   if (!start || !start->is_replay()) {
     open_validation_set();
+    checkpoints->check_writing();
   }
   choices.prepare(RunningCeiling::products(config.compute_dtype()));
   memory.note_device_use();  // with what choosing has taken
@@ -241,7 +242,7 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin) {
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit, origin,
-      host.keys, dataset.manifest_sha256()});
+      host.keys, dataset.manifest_sha256(), dataset.manifest().label, host.access});
 }
 
 void TrainingParts::resume() {
@@ -257,7 +258,9 @@ void TrainingParts::resume() {
 void TrainingParts::begin() {
   engine.initialize(config.train.seed);
   if (!config.checkpoint.init_from.empty()) {
-    const std::string loaded = load_initial_weights(config, engine, world, host.keys);
+    const std::string loaded =
+        load_initial_weights(config, engine, world, host.keys,
+                             [&](const Manifest& manifest) { checkpoints->begin_from(manifest); });
     if (world.rank() == 0) {
       host.log.info(loaded);
     }
@@ -296,7 +299,7 @@ void TrainingParts::open_validation_set() {
                                 counted(samples, "sample"), config.train.eval_samples));
     }
     choices.prepare_evaluations(std::min(samples, config.train.eval_samples));
-    checkpoints->opened_validation(validation->manifest_sha256());
+    checkpoints->opened_validation(validation->manifest_sha256(), validation->manifest().label);
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {
@@ -305,7 +308,7 @@ void TrainingParts::open_validation_set() {
          error.exit_code() != ExitCode::io)) {
       throw;
     }
-    checkpoints->opened_validation("");
+    checkpoints->opened_validation("", kUnlabelled);
     if (world.rank() == 0) {
       host.log.warning(
           fmt::format("cannot use data.validation; the run continues without evaluations, and "

@@ -44,13 +44,17 @@ void check_same_model(const StepFolder& step, const ModelConfig& own) {
   }
 }
 
-StepFolder open_step(const std::filesystem::path& from, Communicator& world, StepKeys* keys) {
+StepFolder open_step(const std::filesystem::path& from, Communicator& world, StepKeys* keys,
+                     const std::function<void(const Manifest&)>& admit) {
   const std::string path = run_on_root(world, [&] {
     std::vector<std::string> skipped;
     return find_step(from, skipped).path.string();
   });
   std::vector<std::string> none;
   StepFolder step = find_step(path, none);
+  if (admit) {
+    admit(*step.manifest);
+  }
   if (keys == nullptr && !step.manifest->data_key.empty()) {
     throw PolicyError(fmt::format(
         "checkpoint.init_from: {} is encrypted: name a key that opens it in encryption.keys",
@@ -94,8 +98,9 @@ std::string fault_of_load(const StepFolder& step, Engine& engine,
 }  // namespace
 
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys) {
-  const StepFolder step = open_step(config.checkpoint.init_from, world, keys);
+                                 StepKeys* keys,
+                                 const std::function<void(const Manifest&)>& admit) {
+  const StepFolder step = open_step(config.checkpoint.init_from, world, keys, admit);
   check_same_model(step, config.model);
   const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
   if (!faults.empty()) {

@@ -3,6 +3,7 @@
 // history, and the run at step 0.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "io/checkpoint/step_keys.h"
@@ -14,8 +15,10 @@ namespace trireme {
 // of any layout. keys: null if none are configured. Returns a line for the log that says what was
 // loaded. All ranks throw NotFound if there is no checkpoint, ConfigError that lists the fields of
 // the model that differ, DataError for damage and for weights that are not finite, and PolicyError
-// if the checkpoint can't be opened.
+// if the checkpoint can't be opened. admit: called with the manifest on all ranks before anything
+// else is read; throws what keeps it from being used.
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys);
+                                 StepKeys* keys,
+                                 const std::function<void(const Manifest&)>& admit = {});
 
 }  // namespace trireme

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include <fmt/ranges.h>
-#include <linux/magic.h>
 #include <nlohmann/json.hpp>
-#include <sys/vfs.h>
 
 #include "io/checkpoint/names.h"
 #include "mpi/agreement.h"
 #include "src/train/saving/finite_check.h"
+#include "src/train/saving/tmpfs.h"
 
 namespace trireme {
 namespace {
@@ -27,15 +26,11 @@ std::unique_ptr<CheckpointProvenance> provenance_of(const TrainingCheckpoints::P
   return provenance;
 }
 
-bool is_tmpfs(const std::filesystem::path& folder) {
-  struct statfs status {};
-  return ::statfs(folder.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
-}
-
 }  // namespace
 
 TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
     : parts_(parts),
+      label_(parts.access, parts.world, parts.config.checkpoint_dir(), parts.train_label),
       report_(parts.log, parts.world.rank(), parts.config.train.steps),
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
@@ -79,7 +74,11 @@ ResumeOptions TrainingCheckpoints::resume_options(std::optional<std::int64_t> on
   options.nodes = &nodes_;
   options.identity = {run_, disk_.generation()};
   options.step = only;
-  options.accept = [this](const Manifest& manifest) { check_.accept(manifest); };
+  options.accept = [this](const Manifest& manifest) {
+    label_.check_reading(manifest,
+                         parts_.config.checkpoint_dir() / step_folder_name(manifest.meta.step));
+    check_.accept(manifest);
+  };
   options.is_same_model = [this](const Manifest& manifest) {
     return check_.is_same_model(manifest);
   };
@@ -121,6 +120,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   }
   disk_.distrust(resumed->damaged);
   parts_.engine.masters_changed();
+  label_.join(resumed->manifest.meta.label);
   const CheckpointMeta& meta = resumed->manifest.meta;
   const bool on_disk = !resumed->folder.empty();
   durable_step_ = on_disk ? meta.step : durable_step_;
@@ -141,7 +141,9 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   return check_.counters(meta);
 }
 
-void TrainingCheckpoints::opened_validation(const std::string& manifest_sha256) {
+void TrainingCheckpoints::opened_validation(const std::string& manifest_sha256,
+                                            const std::optional<Label>& label) {
+  label_.join(label);
   if (provenance_ != nullptr) {
     provenance_->opened_validation(parts_.config.data.validation, manifest_sha256);
   }
@@ -168,12 +170,9 @@ HostMirror::Copy TrainingCheckpoints::copy_to_host() {
 }
 
 CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) const {
-  CheckpointMeta meta;
-  meta.step = counters.step;
-  meta.samples = parts_.config.batches().before(counters.batches());
-  meta.config = parts_.fingerprints.config;
-  meta.numerics = parts_.fingerprints.numerics;
-  meta.extra = parts_.fingerprints.extra;
+  const RunFingerprints& own = parts_.fingerprints;
+  const std::int64_t samples = parts_.config.batches().before(counters.batches());
+  CheckpointMeta meta{counters.step, samples, own.config, own.numerics, own.extra, label_.value()};
   put_counters(counters, *meta.extra);
   return meta;
 }

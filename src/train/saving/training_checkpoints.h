@@ -20,6 +20,7 @@
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/saving/checkpoint_label.h"
 #include "src/train/saving/checkpoint_provenance.h"
 #include "src/train/saving/deleted_steps.h"
 #include "src/train/saving/host_mirror.h"
@@ -44,6 +45,8 @@ class TrainingCheckpoints {
     StepKeys* keys;           // null on all ranks if nothing is encrypted
     // The SHA-256 of the manifest with which data.train was opened; empty without a dataset.
     std::string train_manifest = {};
+    std::optional<Label> train_label = {};  // of data.train
+    const Access* access = nullptr;         // null on all ranks if no policy is asked
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -52,9 +55,19 @@ class TrainingCheckpoints {
   // from step `only` if given, and logs which steps it skipped. Returns nothing if the run starts
   // anew.
   std::optional<TrainingCounters> resume(std::optional<std::int64_t> only = std::nullopt);
+  // Checks whether the policy lets weights be taken from another run's checkpoint, whose label
+  // those of this run then join.
+  void begin_from(const Manifest& manifest) {
+    label_.check_reading(manifest, parts_.config.checkpoint.init_from);
+    label_.join(manifest.meta.label);
+  }
   // Notes for the provenance that data.validation was opened, with a manifest of this SHA-256, or
   // that the run goes on without it (""). Not collective.
-  void opened_validation(const std::string& manifest_sha256);
+  // Joins the label of the set with that of the checkpoints.
+  void opened_validation(const std::string& manifest_sha256, const std::optional<Label>& label);
+  // Throws PolicyError on all ranks if the site's policy is against saving checkpoints with the
+  // label that they will get: the join of the data's and that of the checkpoint that was resumed.
+  void check_writing() const { label_.check_writing(); }
   // Allocates the memory of snapshots, so that the first save stalls no longer than later ones.
   // Call it after resume().
   void reserve();
@@ -111,6 +124,7 @@ class TrainingCheckpoints {
   void note_memory(const std::optional<SaveOutcome>& outcome);
 
   Parts parts_;
+  CheckpointLabel label_;
   SaveReport report_;
   SavingPolicy policy_;
   ResumeCheck check_;

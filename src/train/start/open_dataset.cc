@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/log.h"
+#include "src/train/run/access_check.h"
 #include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
@@ -114,6 +115,9 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   });
   fault("data.open");
   DatasetManifest manifest = parse_dataset_manifest(text, (folder / kDatasetManifestName).string());
+  if (keys.access != nullptr) {
+    check_on_all_ranks(*keys.access, {Deed::read, Thing::dataset, folder, manifest.label}, comm);
+  }
   if (manifest.is_encrypted()) {
     std::optional<SharedKeys> none;
     unlock_dataset(

@@ -13,16 +13,20 @@
 
 namespace trireme {
 
+class Access;
+
 // Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 
 // Throws ConfigError if two different tokenizers made the datasets.
 void check_same_tokenizer(const Dataset& validation, const Dataset& train);
 
-// Says with which keys encrypted datasets are opened.
+// Says how datasets are opened: with which keys, if they are encrypted, and by whose leave.
 struct DatasetKeys {
   SharedKeys* keys = nullptr;  // null on all ranks if there are none
   bool accept_plain = false;   // also open datasets that are not encrypted, although there are keys
+  // Says what may be read, by the policy of the site; null on all ranks if nothing is checked.
+  const Access* access = nullptr;
 };
 
 // Collective, with the same manifest on all ranks. Gives an encrypted manifest its key. Every rank
@@ -31,7 +35,8 @@ void unlock_dataset(DatasetManifest& manifest, const std::filesystem::path& fold
                     SharedKeys& keys);
 
 // Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary() or
-// unlock_dataset(). Throws PolicyError if the dataset is not encrypted, but has to be, and
+// unlock_dataset(). Throws PolicyError if the site's policy is against it, before anything but the
+// manifest is read, or if the dataset is not encrypted, but has to be, and
 // ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,
                      const DatasetKeys& keys = {}, std::size_t other_shards = 0);

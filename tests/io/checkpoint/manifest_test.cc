@@ -85,6 +85,25 @@ TEST(Manifest, KeepsTheSha256OfShards) {
   }
 }
 
+TEST(Manifest, KeepsItsLabel) {
+  Manifest manifest = sample();
+  manifest.meta.label = parse_label({"classification=secret", "owner=health"});
+  const std::string text = to_text(manifest);
+  EXPECT_THAT(text, HasSubstr("\"version\": 3"));
+  EXPECT_EQ(parse_manifest(text, "X").meta.label, manifest.meta.label);
+  EXPECT_FALSE(parse_manifest(to_text(sample()), "X").meta.label);
+}
+
+TEST(Manifest, RefusesALabelInAnOlderVersion) {
+  EXPECT_THAT(fault_of(changed_manifest("\"step\"", "\"label\": {}, \"step\"")),
+              HasSubstr("classification"));
+  EXPECT_THAT(
+      fault_of(changed_manifest("\"step\"", "\"label\": {\"classification\": \"a\"}, \"step\"")),
+      HasSubstr("it has a label, but 'version' is 1: the manifest was edited"));
+  EXPECT_THAT(fault_of(changed_manifest("\"version\": 1", "\"version\": 3")),
+              HasSubstr("it has no label, but 'version' is 3"));
+}
+
 TEST(Manifest, SkipsUnknownFields) {
   EXPECT_EQ(fault_of(changed_manifest("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
 }
@@ -95,7 +114,7 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"step\": 100", "\"step\": 1.5", "'step'"},
       {"\"step\": 100", "\"step\": 18446744073709551615", "'step'"},
       {"\"step\": 100", "\"stop\": 100", "'step' is missing"},
-      {"\"version\": 1", "\"version\": 3", "version 3 is newer than 2"},
+      {"\"version\": 1", "\"version\": 4", "version 4 is newer than 3"},
       {"\"version\": 1", "\"version\": \"1\"", "'version'"},
       {"\"version\": 1", "\"version\": 0", "'version'"},
       {"trireme-checkpoint", "something else", "not the manifest of"},

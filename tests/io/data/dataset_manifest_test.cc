@@ -64,6 +64,31 @@ TEST(DatasetManifestTest, ComesBackAsItWas) {
   EXPECT_EQ(again.n_tokens(), 2 * 524288);
 }
 
+TEST(DatasetManifestTest, KeepsItsLabel) {
+  DatasetManifest manifest = sample_manifest();
+  EXPECT_EQ(manifest.version(), 1);
+  manifest.label = parse_label({"classification=secret", "jurisdiction=AE"});
+  const std::string text = manifest_text(manifest);
+  const DatasetManifest again = parse_dataset_manifest(text, "m.json");
+  EXPECT_EQ(again.label, manifest.label);
+  EXPECT_EQ(again.version(), kLabelledDatasetVersion);
+  EXPECT_EQ(again.digest(), sample_manifest().digest());
+}
+
+TEST(DatasetManifestTest, RefusesALabelInAnOlderVersion) {
+  EXPECT_THAT(refusal(altered([](ordered_json& o) {
+                o["label"] = {{"classification", "a"}};
+              })),
+              HasSubstr("has version 3: the manifest was edited"));
+  EXPECT_THAT(refusal(altered([](ordered_json& o) { o["version"] = 3; })),
+              HasSubstr("without a label"));
+  EXPECT_THAT(refusal(altered([](ordered_json& o) {
+                o["version"] = 3;
+                o["label"] = {{"classification", "a"}, {"readers", "b"}};
+              })),
+              HasSubstr("unknown field 'readers'"));
+}
+
 TEST(DatasetManifestTest, EveryFlippedBitIsFound) {
   const std::string text = manifest_text(sample_manifest());
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -85,10 +110,10 @@ TEST(DatasetManifestTest, EveryTruncationIsFound) {
 
 TEST(DatasetManifestTest, ANewerVersionIsRefusedByNumber) {
   const std::string sealed = altered([](ordered_json& o) { o["version"] = 7; });
-  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 2"));
+  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 3"));
   // The version is checked before the seal, because a newer program may seal in another way.
-  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 3, "new": true})"),
-              HasSubstr("version 3 is newer than 2"));
+  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 4, "new": true})"),
+              HasSubstr("version 4 is newer than 3"));
 }
 
 TEST(DatasetManifestTest, UnknownFieldsAreTolerated) {

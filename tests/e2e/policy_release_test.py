@@ -1,0 +1,133 @@
+"""Tests that a model leaves a site in plain only if several people have signed its release."""
+import base64
+import hashlib
+import json
+import shutil
+import unittest
+
+import harness
+import policy_harness
+
+FOLDER = harness.workspace()
+AUDIT = FOLDER / "audit.jsonl"
+
+
+@unittest.skipUnless(policy_harness.can_mount(), "file systems cannot be mounted here")
+class Releases(unittest.TestCase):
+    """An export of a checkpoint needs two of three releasers."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.run_folder = FOLDER / "released"
+        data = policy_harness.pack(FOLDER, "internal", *policy_harness.INTERNAL)
+        run = policy_harness.config(FOLDER, "run.yaml", data, "released")
+        harness.must(harness.run("train", run, ranks=2))
+        cls.steps = cls.run_folder / "checkpoints"
+        for name in ("sara", "omar", "layla", "stranger"):
+            harness.must(harness.run("audit", "keygen", "--out", FOLDER / f"{name}.key", "--name",
+                                     name))
+        cls.trust = FOLDER / "releasers.pem"
+        cls.trust.write_text("".join((FOLDER / f"{name}.key.pub").read_text()
+                                     for name in ("sara", "omar", "layla")))
+
+        def add_keys(files):
+            shutil.copy(cls.trust, files / "releasers.pem")
+
+        cls.site = policy_harness.Site(FOLDER, policy_harness.POLICY + (
+            "release: {keys: /etc/trireme/releasers.pem, signers: 2, above: public}\n"), add_keys)
+
+    def setUp(self):
+        AUDIT.unlink(missing_ok=True)
+        self.out = FOLDER / "model.safetensors"
+        self.out.unlink(missing_ok=True)
+        self.release = FOLDER / "release.json"
+        self.release.unlink(missing_ok=True)
+
+    def request(self, checkpoint=None):
+        harness.must(harness.run("release", "request", checkpoint or self.steps, "--out",
+                                 self.release, "--recipient", "University X", "--reason", "paper"))
+
+    def sign(self, name):
+        return harness.run("release", "sign", self.release, "--key", FOLDER / f"{name}.key")
+
+    def export(self, role="releaser", release=True):
+        more = ["--release", self.release] if release else []
+        return self.site.run(role, "ckpt", "export", self.steps, "--out", self.out, *more,
+                             env={"TRIREME_AUDIT__LOG": str(AUDIT)})
+
+    def refused(self, told, words, code=77):
+        self.assertEqual(told.returncode, code, told.stdout + told.stderr)
+        self.assertIn(words, told.stderr)
+        self.assertFalse(self.out.exists())
+
+    def test_two_people_release(self):
+        self.request()
+        self.refused(self.export(release=False), "the signatures of 2 releasers")
+        self.refused(self.export(), "0 of the releasers have signed")
+        harness.must(self.sign("sara"))
+        self.refused(self.export(), "1 of the releasers has signed it")
+        self.assertIn("has signed already", self.sign("sara").stderr)
+        harness.must(self.sign("stranger"))
+        self.refused(self.export(), "1 of the releasers has signed it")
+        harness.must(self.sign("omar"))
+        self.refused(self.export("trainer"), "the role trainer cannot export a checkpoint")
+        told = harness.must(self.export())
+        self.assertIn("released by sara", told.stdout)
+        exported = [event["details"] for event in policy_harness.events(FOLDER)
+                    if event["event"] == "checkpoint.exported"]
+        self.assertEqual(len(exported), 1)
+        self.assertIn("omar", exported[0]["released_by"])
+        shown = harness.run("release", "show", self.release, "--trust", self.trust)
+        self.assertIn("University X", harness.must(shown).stdout)
+
+    def test_exported_model(self):
+        harness.must(harness.run("ckpt", "export", self.steps, "--out", self.out))
+        data = self.out.read_bytes()
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + length])
+        label = json.loads(header.pop("__metadata__")["trireme_label"])
+        self.assertEqual(label["classification"], "internal")
+        digest = hashlib.sha256()
+        for name, entry in sorted(header.items()):
+            shape = ", ".join(map(str, entry["shape"]))
+            digest.update(f"{name}\0{entry['dtype']}\0[{shape}]\0".encode())
+            begin, end = entry["data_offsets"]
+            digest.update(data[8 + length + begin:8 + length + end])
+        told = harness.must(harness.run("ckpt", "digest", self.steps, "--model"))
+        self.assertEqual(told.stdout.strip(), "sha256:" + digest.hexdigest())
+        again = harness.run("ckpt", "export", self.steps, "--out", self.out)
+        self.assertEqual(again.returncode, 77, again.stderr)
+
+    def test_release_of_another_checkpoint(self):
+        self.request(self.steps / "step-00000002")
+        for name in ("sara", "omar"):
+            harness.must(self.sign(name))
+        self.refused(self.export(), "it releases another checkpoint")
+
+    def test_edited_release(self):
+        self.request()
+        for name in ("sara", "omar"):
+            harness.must(self.sign(name))
+        envelope = json.loads(self.release.read_text())
+        payload = json.loads(base64.b64decode(envelope["payload"]))
+        payload["recipient"] = "somebody else"
+        envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
+        self.release.write_text(json.dumps(envelope))
+        self.refused(self.export(), "is not of that key")
+        envelope["payloadType"] = "application/vnd.in-toto+json"
+        self.release.write_text(json.dumps(envelope))
+        self.refused(self.export(), "not a release", 65)
+
+    def test_too_few_keys(self):
+        def one_key(files):
+            shutil.copy(FOLDER / "sara.key.pub", files / "releasers.pem")
+
+        self.request()
+        site = policy_harness.Site(FOLDER, self.site.policy.read_text(), one_key)
+        told = site.run("releaser", "ckpt", "export", self.steps, "--out", self.out, "--release",
+                        self.release)
+        self.refused(told, "holds 1 keys, but the policy asks for 2 signers")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
