@@ -51,8 +51,8 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
                      "A checkpoint, or a folder of checkpoints: then its newest valid one");
   command
       .add_option("--format", arguments.format,
-                  "hf: a folder for from_pretrained() of Hugging Face's transformers; gguf: a file "
-                  "for llama.cpp")
+                  "As hf, a folder for from_pretrained() of Hugging Face's transformers; as gguf, "
+                  "a file for llama.cpp")
       .check(one_of({"hf", "gguf"}));
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");

@@ -117,7 +117,8 @@ void add_plan_network_command(CommandLine& plan) {
   command.footer(
       "Examples:\n"
       "  trireme plan network --nodes 2048 --bytes 1GiB\n"
-      "  trireme plan network --fabric fat_tree --leaf-taper 0.25 --scattered --stride 8");
+      "  trireme plan network --fabric fat_tree --leaf-taper 0.25 \\\n"
+      "    --scattered --stride 8");
   command.callback([options] { plan_network(*options); });
 }
 

@@ -168,8 +168,8 @@ void add_plan_schedule_command(CommandLine& plan) {
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Example:\n"
-      "  trireme plan schedule --schedule interleaved --stages 4 --chunks 2 --micro-batches 8 \\\n"
-      "    --schedule-svg interleaved.svg");
+      "  trireme plan schedule --schedule interleaved --stages 4 --chunks 2 \\\n"
+      "    --micro-batches 8 --schedule-svg interleaved.svg");
   command.callback([options] { plan_schedule(*options); });
 }
 

@@ -153,7 +153,8 @@ void add_plan_simulate_command(CommandLine& plan) {
   command.footer(
       "Examples:\n"
       "  trireme plan simulate --nodes 2048 --days 30 --spares 16 --seed 1\n"
-      "  trireme plan simulate --nodes 512 rates.source=opt175b checkpoint.memory_every=0\n"
+      "  trireme plan simulate --nodes 512 rates.source=opt175b \\\n"
+      "    checkpoint.memory_every=0\n"
       "  trireme plan simulate --journal runs/first --replay");
   command.callback([options] { simulate(*options); });
 }
