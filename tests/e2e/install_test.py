@@ -50,7 +50,8 @@ class Install(unittest.TestCase):
                      "share/doc/trireme/README.md", "share/doc/trireme/LICENSE",
                      "share/doc/trireme/copyright", "share/doc/trireme/docs/getting-started.md",
                      "share/trireme/model/gpt2-124m.yaml", "share/trireme/run/demo.yaml",
-                     "share/trireme/cluster/cpu.yaml", "share/trireme/node-health.sh",
+                     "share/trireme/site/cpu.yaml", "share/trireme/cluster/h100-pod.yaml",
+                     "share/trireme/node-health.sh",
                      "share/trireme/prolog.sh", "share/trireme/epilog.sh",
                      "share/trireme/trireme.nhc"]:
             self.assertIn(name, found)
