@@ -76,7 +76,8 @@ double product_seconds(const Cluster& cluster, PlanPrecision precision, const Pl
                                                             : 2 * m * n * k * count / rate;
   const double element = precision == PlanPrecision::fp32 ? 4 : 2;
   const double moving = kernel_seconds(cluster, element * count * (m * k + k * n + m * n));
-  return std::hypot(computing, moving);
+  // Not std::hypot, which would need glibc 2.35.
+  return std::sqrt(computing * computing + moving * moving);
 }
 
 double kernel_seconds(const Cluster& cluster, double bytes) {
