@@ -95,6 +95,12 @@ RopeScaling llama3_scaling(ConfigFields& fields) {
   scaling.low_freq_factor = fields.real("low_freq_factor");
   scaling.high_freq_factor = fields.real("high_freq_factor");
   scaling.original_context = fields.count("original_max_position_embeddings");
+  if (!(scaling.factor >= 1)) {
+    throw DataError(
+        fmt::format("its option 'factor' of the rotary positions is {}: expected at "
+                    "least 1",
+                    scaling.factor));
+  }
   return scaling;
 }
 
