@@ -19,10 +19,10 @@ void check_access(const Access& access, Deed deed, const std::filesystem::path& 
 // A step that is not whole has no label, so that it may only be written: erased.
 void check_access(const Access& access, Deed deed, const StepFolder& step);
 
-// Checks the dataset, the step, or every dataset and step directly in a folder, and the steps of a
-// run's folder. Manifests that cannot be read count as those of data with an unknown label, if the
-// deed needs none of the contents (Deed::write, to erase; Deed::keys). Does nothing for other
-// folders, which the command itself refuses.
+// Checks the access to a folder's data: the folder may be a dataset or a step, hold some of them
+// directly, or be a run's folder, whose steps are checked. Manifests that cannot be read count as
+// those of data with an unknown label, if the deed needs none of the contents (Deed::write, to
+// erase; Deed::keys). Does nothing for other folders, which the command itself refuses.
 void check_folder_access(const Access& access, Deed deed, const std::filesystem::path& folder);
 // Does the same for a dataset, whose manifest it reads.
 void check_dataset_access(const Access& access, Deed deed, const std::filesystem::path& folder);

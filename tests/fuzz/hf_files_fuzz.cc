@@ -1,5 +1,5 @@
 // Takes any bytes as a list of safetensors files, or as one such file, in a folder with a good one.
-// The tensors that are found can be read, or a DataError names what is wrong.
+// Every tensor that is listed must be readable; anything else must end with a DataError.
 #include <filesystem>
 
 #include "io/checkpoint/safetensors.h"

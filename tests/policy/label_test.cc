@@ -51,7 +51,7 @@ TEST(Label, JoinRestrictsAsMuchAsBoth) {
   EXPECT_EQ(both.to_string(), "secret; jurisdiction SA; owner x, y; until 2030-01-01");
 }
 
-// The laws of a semilattice, for labels that cover all fields.
+// Joining labels must be associative, commutative and idempotent (a semilattice), in every field.
 TEST(Label, JoinIsALattice) {
   std::vector<std::optional<Label>> all = {kUnlabelled};
   for (const char* const classification : {"public", "secret"}) {

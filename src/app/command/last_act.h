@@ -6,9 +6,10 @@
 
 namespace trireme {
 
-// Replaces the act of before. Call it and end_with() on the main thread.
+// Sets what the process does last before it ends, instead of what was set before. Call this and
+// end_with() on the main thread.
 void set_last_act(std::function<void()> act);
-// Does nothing if none was set. Called by end_with().
+// Does what set_last_act() has set, if anything. Only end_with() calls this.
 void do_last_act();
 
 }  // namespace trireme
