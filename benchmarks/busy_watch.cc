@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// What threads that have ended took; the kernel forgets it with the thread.
+// Times of threads that have ended, which the kernel no longer reports.
 std::atomic<double> ended_ran = 0;
 std::atomic<double> ended_waited = 0;
 

@@ -26,8 +26,9 @@ struct BenchContext {
   std::string command;            // of `trireme bench`
   std::vector<RankPlace> places;  // of all ranks; empty for one process without MPI
   std::string mpi;                // version of the MPI library that connects them; "" without MPI
-  double waited_fraction = 0;     // of the time, for a core: of the rank that waited longest
-  double time = 0;                // seconds since the epoch
+  // The fraction of its time that the rank which waited longest spent waiting for a core.
+  double waited_fraction = 0;
+  double time = 0;  // seconds since the epoch
 };
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results,

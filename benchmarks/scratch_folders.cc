@@ -24,8 +24,8 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr std::chrono::milliseconds kAfterglow{100};
 constexpr int kMostTries = 20;
 
-// The object that exists in this process, for remove_before_exit(), and the folder that one has
-// left to remove_abandoned().
+// The process's only ScratchFolders, for remove_before_exit(); and another rank's folder, which a
+// destroyed object left to remove_abandoned().
 std::mutex present_mutex;
 ScratchFolders* present = nullptr;
 fs::path abandoned;
@@ -151,7 +151,7 @@ void ScratchFolders::wait_for_signal() {
 }
 
 void ScratchFolders::remove_before_exit(std::chrono::duration<double> patience) {
-  present_mutex.lock();  // for ever, so that the object outlives the thread
+  present_mutex.lock();  // never unlocked: keeps the object alive while the thread runs
   if (present != nullptr) {
     remove_within(patience, [folders = present] { (void)folders->remove_all(); });
   }

@@ -31,12 +31,12 @@ class ScratchFolders {
   // Names a folder that another rank removes. A signal ends this process after that, because mpirun
   // kills all ranks as soon as it has sent a signal and one of them has ended.
   void await(const std::filesystem::path& folder);
-  // Removes the folders of this process, or gives up after so many seconds, as a file system may
+  // Removes the folders of this process, or gives up after `patience`, as a file system may
   // hang. Can be called once, on any thread, which has to end the process then.
   static void remove_before_exit(std::chrono::duration<double> patience);
   // Removes the folder of another rank, if an error has destroyed the object of this one: srun
   // kills the other rank before it can do so. Call this after the error has been reported, because
-  // ranks that go on fail without their folder. Gives up after so many seconds.
+  // ranks that go on fail without their folder. Gives up after `patience`.
   static void remove_abandoned(std::chrono::duration<double> patience);
 
  private:

@@ -93,7 +93,7 @@ std::string label(const std::string& name, const Json& value) {
   return fmt::format("{}=\"{}\"", name, text);
 }
 
-// As labels, these parameters would begin a new time series with each run.
+// If these parameters were labels, every run would start a new time series.
 constexpr std::array<std::string_view, 9> kFound = {"aggregated",
                                                     "array_to_cache_ratio",
                                                     "data_to_memory_ratio",

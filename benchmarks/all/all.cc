@@ -23,12 +23,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of its share, a question measures for this part; the rest is for preparations.
+// The fraction of its share in which a question measures; the rest is for preparations.
 constexpr double kMeasuredPart = 0.6;
-// Of all the time, the questions get this part; the rest is for what takes longer than planned.
+// The fraction of all time that questions get; the rest is for what takes longer than planned.
 constexpr double kPlannedPart = 0.9;
 constexpr double kReportSeconds = 2;  // before the deadline, for writing what there is
-constexpr std::chrono::seconds kRemovalPatience{1};  // of them, for removing scratch folders
+constexpr std::chrono::seconds kRemovalPatience{
+    1};  // part of kReportSeconds: removing scratch folders
 
 // MutedOutput keeps the process from writing to standard output while it exists.
 class MutedOutput {

@@ -18,7 +18,7 @@ struct Question {
   double weight = 1;
   // With less time than this it is left out.
   double least_seconds = 1;
-  // Measures for about so many seconds, preparations excluded, and returns the results. Collective.
+  // Measures for about `seconds`, preparations excluded, and returns the results. Collective.
   std::function<nlohmann::ordered_json(double seconds)> ask;
 };
 

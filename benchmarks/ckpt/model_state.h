@@ -30,7 +30,7 @@ struct ModelState {
   // Returns the bytes of the whole state: per parameter 2 for the weights, and 12 for the
   // optimizer, which has the weights and two moments in fp32.
   std::int64_t bytes() const { return 14 * parameters; }
-  // Returns the number of replicas that so many ranks play: all of them with ZeRO 3, and with ZeRO
+  // Returns the number of replicas that `ranks` ranks play: all of them with ZeRO 3, and with ZeRO
   // 1 as many as in MLPerf Storage's job if that divides the ranks, otherwise 1.
   int replicas_of(int ranks) const;
   // Returns the parts that a rank saves of a state of about `bytes`. All ranks together save every

@@ -45,7 +45,7 @@ std::optional<Measures> load_node_baseline(const std::string& named) {
   }
 }
 
-// A demand that nothing is compared with would always be met.
+// Without a baseline, --at-least would always be met.
 void check_demand(double at_least, const BenchGemmOptions& options) {
   if (at_least > 0 && !options.baseline) {
     throw ConfigError(

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kDirectAlignment = 4096;
-constexpr double kCachedPart = 2;  // files of less than so many memories may be cached
+constexpr double kCachedPart = 2;  // files below this multiple of the memory may be cached
 
 const char* name_of(IoCache cache) {
   return cache == IoCache::evict ? "evict" : cache == IoCache::keep ? "keep" : "bypass";
@@ -80,7 +80,7 @@ class IoBench {
 };
 
 void IoBench::forget(int rank) {
-  // One rank per shared file and node is enough, but only all of them reach every node.
+  // One rank per node would do for a shared file; letting all ranks evict it reaches every node.
   if (options_.cache == IoCache::evict) {
     evict_from_cache(file_of(rank));
   }

@@ -16,9 +16,9 @@ class IoPattern {
 
   // Fills data [transfer_bytes] with what every transfer has in common.
   void fill(char* data) const;
-  // Writes the place into data, which fill() has filled.
+  // Stamps offset and writer into data, which fill() has filled.
   void stamp(char* data, std::int64_t offset, int writer) const;
-  // Returns whether the first page of data has the place. Costs almost nothing.
+  // Returns whether the first page of data has this stamp. Costs almost nothing.
   bool has_place(const char* data, std::int64_t offset, int writer) const;
   // Returns how many bytes of data differ from what `writer` wrote there.
   std::int64_t count_wrong(const char* data, std::int64_t offset, int writer) const;

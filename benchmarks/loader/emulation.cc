@@ -29,7 +29,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kTokenBytes = 4;
-constexpr double kMemories = 5;  // MLPerf Storage demands data of so many memories
+constexpr double kMemories = 5;  // MLPerf Storage demands data of this multiple of the memory
 
 // Reads sequences through the loader of training.
 class TokenSource : public BatchSource {

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no setenv here
+  const char* value = std::getenv(name);  // no setenv here
   return value == nullptr ? "" : value;
 }
 

@@ -24,7 +24,7 @@ struct BatchRamp {
 class BatchSchedule {
  public:
   // Every batch has `full` sequences, at least 1.
-  BatchSchedule(std::int64_t full) : full_(full) {}  // NOLINT(google-explicit-constructor)
+  BatchSchedule(std::int64_t full) : full_(full) {}
   // Preconditions if the ramp is on: ramp.from <= full, ramp.by > 0, ramp.every > 0.
   BatchSchedule(std::int64_t full, const BatchRamp& ramp);
 

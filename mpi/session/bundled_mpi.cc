@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 namespace {
 
 void set(const char* name, const std::string& value) {
-  ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): before any thread
+  ::setenv(name, value.c_str(), 1);  // before any thread
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void use_bundled_mpi() {
   set("PMIX_LIBDIR", libraries / "pmix2/lib");
   set("PMIX_DATAROOTDIR", libraries / "pmix2/share");
   set("UCX_MODULE_DIR", libraries / "ucx");
-  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): before any thread
+  const char* const path = std::getenv("PATH");  // before any thread
   set("PATH", (root / "bin").string() + (path == nullptr ? "" : std::string(":") + path));
 }
 

@@ -9,10 +9,10 @@ namespace trireme {
 
 void take_hang_up_from_ucx() {
   constexpr const char* kVariable = "UCX_DEBUG_SIGNO";
-  if (std::getenv(kVariable) != nullptr) {  // NOLINT(concurrency-mt-unsafe): before any thread
+  if (std::getenv(kVariable) != nullptr) {  // before any thread
     return;
   }
-  ::setenv(kVariable, "0", 1);  // NOLINT(concurrency-mt-unsafe): before any thread
+  ::setenv(kVariable, "0", 1);  // before any thread
   // UCX may be a part of the program, or be loaded by MPI later.
   using DisableSignal = void (*)(int);
   if (void* const loaded = ::dlsym(RTLD_DEFAULT, "ucs_debug_disable_signal"); loaded != nullptr) {

@@ -83,7 +83,7 @@ std::string event_line(const Json& event, const EventCommandPlan& plan, double t
     const std::size_t size = dumped(line).size() + 1;
     if (size > kMostInput) {
       const auto text = line[key].get<std::string>();
-      // A byte takes six at most, as in "\u001b".
+      // JSON writes at most six bytes for one, as in "\u001b".
       line[key] = text.substr(0, text.size() - std::min(text.size(), size - kMostInput + 6));
     }
   }

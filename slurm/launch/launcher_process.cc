@@ -13,8 +13,8 @@ namespace {
 
 // Removes the session folder that a killed mpirun leaves behind.
 void remove_session(pid_t launcher) {
-  const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");  // NOLINT(concurrency-mt-unsafe)
-  const char* temporary = std::getenv("TMPDIR");                // NOLINT(concurrency-mt-unsafe)
+  const char* base = std::getenv("OMPI_MCA_orte_tmpdir_base");
+  const char* temporary = std::getenv("TMPDIR");
   const std::filesystem::path top = base != nullptr        ? base
                                     : temporary != nullptr ? temporary
                                                            : "/tmp";

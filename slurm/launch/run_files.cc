@@ -54,7 +54,7 @@ struct JobStart {
   // Throws ConfigError if Slurm cannot have set the variables that it reads.
   static JobStart of_this_process() {
     const std::optional<SlurmJob> job = slurm_job([](const std::string& name) {
-      const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): none is set
+      const char* value = std::getenv(name.c_str());  // none is set
       return value == nullptr ? std::nullopt : std::optional<std::string>(value);
     });
     return job ? JobStart{std::to_string(job->id), job->restart_count} : JobStart();

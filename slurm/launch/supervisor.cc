@@ -334,7 +334,7 @@ void Supervisor::launch(const LaunchRanks& order) {
   LaunchSetting setting = setting_;
   // Earlier starts show how long a start may take, so a hanging one should not cost ten minutes. A
   // value set by the user has precedence.
-  const char* const asked = std::getenv("TRIREME_START_DEADLINE");  // NOLINT(concurrency-mt-unsafe)
+  const char* const asked = std::getenv("TRIREME_START_DEADLINE");
   if (order.start_deadline > 0 && asked == nullptr) {
     setting.extra.emplace_back("TRIREME_START_DEADLINE",
                                fmt::format("{:.0f}", order.start_deadline));

@@ -24,7 +24,7 @@ struct TlsSetting {
 
 struct LaunchSecret {
   // Implicit: a secret alone means the default setting.
-  LaunchSecret(std::string secret = {}, TlsSetting setting = {})  // NOLINT
+  LaunchSecret(std::string secret = {}, TlsSetting setting = {})
       : text(std::move(secret)), tls(std::move(setting)) {}
 
   std::string text;

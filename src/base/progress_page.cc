@@ -111,7 +111,7 @@ std::optional<Progress> decode(const Raw& raw) {
 }
 
 std::optional<std::int64_t> number_in_environment(const char* name) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread
+  const char* text = std::getenv(name);  // before any thread
   if (text == nullptr || *text < '0' || *text > '9') {
     return std::nullopt;
   }
@@ -249,8 +249,7 @@ fs::path progress_file(const fs::path& node_folder, int rank) {
 }
 
 std::unique_ptr<ProgressPage> progress_page_of_environment() {
-  const char* folder =
-      std::getenv("TRIREME_NODE_DIR");  // NOLINT(concurrency-mt-unsafe): before any thread
+  const char* folder = std::getenv("TRIREME_NODE_DIR");  // before any thread
   if (folder == nullptr || *folder == '\0') {
     return nullptr;
   }

@@ -14,7 +14,7 @@ constexpr int kUsualColumns = 80;
 constexpr int kMostColumns = 10'000;
 
 int columns_in_environment() {
-  const char* const text = std::getenv(kTerminalColumns);  // NOLINT(concurrency-mt-unsafe)
+  const char* const text = std::getenv(kTerminalColumns);
   const std::string_view word = text == nullptr ? "" : text;
   int columns = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), columns);

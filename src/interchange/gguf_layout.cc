@@ -18,7 +18,7 @@ struct Renaming {
   Layout layout = Layout::same;
 };
 
-// Of the tensors of a block, without the part that numbers it.
+// Names of a block's tensors, without the block's number.
 constexpr std::array<Renaming, 6> kGpt2 = {{{"ln_1", "attn_norm"},
                                             {"attn.c_attn", "attn_qkv", Layout::transposed},
                                             {"attn.c_proj", "attn_output", Layout::transposed},
@@ -34,7 +34,7 @@ constexpr std::array<Renaming, 9> kLlama = {{{"input_layernorm", "attn_norm"},
                                              {"mlp.gate_proj", "ffn_gate"},
                                              {"mlp.up_proj", "ffn_up"},
                                              {"mlp.down_proj", "ffn_down"}}};
-// Of the tensors outside the blocks.
+// Names of the other tensors.
 constexpr std::array<Renaming, 6> kOutside = {{{"transformer.wte", "token_embd"},
                                                {"transformer.wpe", "position_embd"},
                                                {"transformer.ln_f", "output_norm"},

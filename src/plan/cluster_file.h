@@ -23,7 +23,7 @@ struct Cluster {
     std::int64_t memory = 0;           // bytes
     std::int64_t reserved_memory = 0;  // bytes that context and libraries take of it
     double memory_gb_per_s = 0;        // peak
-    int compute_units = 0;             // that tiles of products are dealt to; 0 if that is hidden
+    int compute_units = 0;             // which share out the tiles of products; 0 if unknown
     double launch_us = 5;              // from one kernel to the next, with nothing else to do
     double watts = 0;                  // while training
     double idle_watts = 0;
@@ -45,7 +45,7 @@ struct Cluster {
   struct Network {        // between nodes
     double gb_per_s = 0;  // of one node
     double latency_us = 10;
-    double taper = 1;  // bandwidth of the upper levels by that of the nodes: 1 without any
+    double taper = 1;  // upper levels' bandwidth divided by the nodes'; 1 without any
   };
   struct Storage {  // of the whole job; local and shared file systems differ only in these rates
     double write_gb_per_s = 0;

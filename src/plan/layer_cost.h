@@ -21,7 +21,7 @@ struct PassCost {
   double products = 0;   // of the linear layers
   double attention = 0;  // scores, softmax and weighted sums
   double kernels = 0;    // norms, activations, residuals: what only moves data
-  double tensor = 0;     // operations of tp, as far as nothing hides them
+  double tensor = 0;     // operations of tp, the part that computing does not hide
   double total() const { return products + attention + kernels + tensor; }
 };
 
@@ -52,7 +52,7 @@ HeadCost head_cost(const PlanWork& work, const PlanLayout& layout);
 
 // Returns the group of tp ranks, which are neighbours.
 RingGroup tensor_group(const Cluster& cluster, const PlanLayout& layout);
-// Returns the group of dp ranks: those of a node are what tp leaves of it.
+// Returns the group of dp ranks, of which a node holds as many as tp leaves room for.
 RingGroup replica_group(const Cluster& cluster, const PlanLayout& layout);
 
 }  // namespace trireme

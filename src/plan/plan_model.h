@@ -41,8 +41,8 @@ enum class PlanPrecision : std::uint8_t { bf16, fp8, fp32 };
 struct Software {
   std::string name = "trireme";
   bool materializes_attention = false;  // stores the S x S matrix, as programs did before 2022
-  double attention_share = 1;           // rate of fused attention by that of the best kernel
-  double kernel_traffic = 1;            // bytes of element-wise kernels by those of fused ones
+  double attention_share = 1;           // rate of fused attention divided by the best kernel's
+  double kernel_traffic = 1;            // bytes of element-wise kernels divided by fused ones'
   double gradient_bytes = 4;            // per parameter, as reduced among replicas
   double accumulate_bytes = 12;         // moved per parameter and micro-batch to add up gradients
   bool overlaps_gradients = true;       // reduces while backward goes on

@@ -28,7 +28,7 @@ double peak_flops(const Cluster& cluster, PlanPrecision precision);
 double product_seconds(const Cluster& cluster, PlanPrecision precision,
                        const PlannedProduct& shape);
 
-// Returns the time of a kernel that moves so many bytes.
+// Returns the time of a kernel that moves `bytes` bytes.
 double kernel_seconds(const Cluster& cluster, double bytes);
 
 // RingGroup is `ranks` ranks of which `per_node` share a node.

@@ -43,7 +43,7 @@ struct PlanResult {
 // Returns why a layout cannot divide the model or the batch, with the formula, or "".
 std::string layout_fault(const PlanTask& task, const PlanLayout& layout);
 
-// Returns the layouts of so many ranks.
+// Returns the layouts of `ranks` ranks.
 std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster,
                                     std::int64_t ranks);
 
@@ -60,7 +60,7 @@ PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const P
 std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,
                                         const PlanLayout& layout);
 
-// Returns what would make a run fit that fits in no layout: sentences for people.
+// Returns suggestions, as sentences, for a run that no layout fits into memory.
 std::vector<std::string> advice_to_fit(const PlanTask& task, const Cluster& cluster,
                                        const PlanResult& result, std::int64_t most_nodes);
 

@@ -30,7 +30,7 @@ bool is_listed_host(const SiteDescriptor& site, const std::string& host) {
          });
 }
 
-// Returns what the site itself is against, whatever the role, or "".
+// Returns what the site itself forbids, whatever the role, or "".
 std::string against_site(const Policy& policy, const HostFacts& facts, const FilePlace& place) {
   const SiteDescriptor& site = policy.site;
   if (!is_listed_host(site, facts.host)) {
@@ -44,7 +44,7 @@ std::string against_site(const Policy& policy, const HostFacts& facts, const Fil
   return "";
 }
 
-// Returns what the label is against, or "".
+// Returns what the label forbids, or "".
 std::string against_label(const Policy& policy, const HostFacts& facts, const Request& request) {
   if (!request.label) {
     return policy.refuses_unlabelled

@@ -61,7 +61,7 @@ class Access {
   // Records an event in the audit log.
   using Audit = std::function<void(std::string_view event, const nlohmann::ordered_json& details)>;
 
-  // Without a policy.
+  // Makes an Access without a policy, which permits everything.
   Access() = default;
   // Reads the policy and asks who this is. Throws PolicyError if the policy is not one that only
   // root can change, or names groups that do not exist, and ConfigError if it is no policy.

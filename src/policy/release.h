@@ -6,7 +6,8 @@
 //    "label": {...} or null, "recipient": "the university", "reason": "paper", "user": "sara",
 //    "host": "n1", "time": "2026-11-26T12:00:00Z"}
 //
-// The digest is that of the checkpoint's manifest, which fixes every byte of it. Pure functions.
+// The digest is that of the checkpoint's manifest, which in turn fixes every byte of the
+// checkpoint. Pure functions.
 #pragma once
 
 #include <optional>

@@ -11,14 +11,14 @@ namespace trireme {
 using NodePair = std::pair<std::string, std::string>;
 using NodePairRounds = std::vector<std::vector<NodePair>>;
 
-// On so many nodes, every pair is measured.
+// On up to this many nodes, every pair is measured.
 inline constexpr int kMostNodesOfAllPairs = 32;
 
-// Returns in how many rounds the links of so many nodes are measured. All pairs take as many rounds
+// Returns in how many rounds the links of `nodes` nodes are measured. All pairs take as many rounds
 // as there are nodes; on more than kMostNodesOfAllPairs, 2 log2(nodes) rounds, rounded up.
 int default_link_rounds(int nodes);
 
-// Returns so many rounds of the tournament of all nodes, evenly spread, or all if there are fewer.
+// Returns `rounds` rounds of the tournament of all nodes, evenly spread, or all if there are fewer.
 // In each round, every node has one partner (one node rests if their number is odd), and no pair
 // occurs twice. rounds: 0 for default_link_rounds().
 NodePairRounds link_rounds(const std::vector<std::string>& nodes, int rounds);

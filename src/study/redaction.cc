@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// Whoever knows the path behind these can post.
+// The path after these is itself a secret: whoever knows it can post messages.
 constexpr std::array<std::string_view, 3> kSecretPaths = {
     "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/"};
 

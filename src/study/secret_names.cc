@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 5> kSecretWords = {"secret", "password", 
 constexpr std::array<std::string_view, 4> kSecretVariables = {"_KEY", "_PASS", "_PAT", "_PW"};
 constexpr std::array<std::string_view, 4> kHarmlessNames = {"PWD", "OLDPWD", "PUBLIC_KEY",
                                                             "SSH_PUBLIC_KEY"};
-// What stands before "token" in names of tokens of text, and of rates per token.
+// Words before "token" in names that mean tokens of text, or rates per token.
 constexpr std::array<std::string_view, 17> kHarmlessTokens = {
     "bos",  "eos", "unk",  "pad",   "cls",     "sep",   "mask",  "per",  "next",
     "last", "end", "stop", "first", "special", "added", "image", "start"};

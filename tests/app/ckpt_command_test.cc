@@ -1,5 +1,5 @@
 // Runs `trireme ckpt` in this process and checks its output and exit codes.
-#include "src/app/ckpt_command.h"
+#include "src/app/checkpoint/ckpt_command.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "src/app/config_command.h"
+#include "src/app/run/config_command.h"
 
 #include <fstream>
 #include <map>

@@ -1,4 +1,4 @@
-#include "src/app/data_command.h"
+#include "src/app/data/data_command.h"
 
 #include <array>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "src/app/lineage.h"
+#include "src/app/evidence/lineage.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/lineage_walk.h"
+#include "src/app/evidence/lineage_walk.h"
 #include "src/base/digest.h"
 #include "tests/support/temp_folder.h"
 

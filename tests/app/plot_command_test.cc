@@ -1,4 +1,4 @@
-#include "src/app/plot_command.h"
+#include "src/app/run/plot_command.h"
 
 #include <fstream>
 

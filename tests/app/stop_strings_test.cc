@@ -1,4 +1,4 @@
-#include "src/app/stop_strings.h"
+#include "src/app/model/stop_strings.h"
 
 #include <gtest/gtest.h>
 

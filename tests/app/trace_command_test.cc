@@ -1,6 +1,6 @@
 // Tests `trireme trace` with the traces of tests/trace/example.h, whose times were added up by
 // hand.
-#include "src/app/trace_command.h"
+#include "src/app/run/trace_command.h"
 
 #include <array>
 #include <fstream>

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import harness
-from launch_harness import eventually, processes
+from launch_harness import deputies, eventually
 
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, reason_to_skip  # noqa: E402
@@ -27,15 +27,6 @@ SCRIPT = """#!/bin/bash
 export PATH='{path}' {variables}
 exec {program} launch {options} -- train {config}
 """
-
-
-def is_deputy(pid):
-    """Whether the process is a deputy that has begun to ignore the signals of the job's end."""
-    folder = pathlib.Path(f"/proc/{pid}")
-    ignored = next(line for line in (folder / "status").read_text().splitlines()
-                   if line.startswith("SigIgn:"))
-    return (b"deputy" in (folder / "cmdline").read_bytes()
-            and int(ignored.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class LaunchClusterTest(unittest.TestCase):
@@ -99,8 +90,7 @@ class LaunchClusterTest(unittest.TestCase):
         job, log = self.submit(config, faults="step.forward:*:*:sleep=0.05")
         run = harness.run_dir(config)
         eventually(lambda: list(run.glob("checkpoints/step-*")), 90, "a checkpoint")
-        eventually(lambda: [p for p in processes(SLURM_JOB_ID=str(job)) if is_deputy(p)], 30,
-                   "a deputy")
+        eventually(lambda: deputies(job), 30, "a deputy")
         supervisor = self.events(config, "begin")[0]["pid"]
         for pid in [supervisor, *descendants(supervisor)]:
             os.kill(pid, signal.SIGKILL)

@@ -28,6 +28,20 @@ def processes(**variables):
     return sorted(found)
 
 
+def deputies(job):
+    """Returns the deputies of a Slurm job that have begun to ignore the signals of its end."""
+    def is_deputy(pid):
+        folder = pathlib.Path(f"/proc/{pid}")
+        try:
+            ignored = next(line for line in (folder / "status").read_text().splitlines()
+                           if line.startswith("SigIgn:"))
+            return (b"deputy" in (folder / "cmdline").read_bytes()
+                    and int(ignored.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+        except OSError:
+            return False  # it has ended
+    return [pid for pid in processes(SLURM_JOB_ID=str(job)) if is_deputy(pid)]
+
+
 def command_line(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")

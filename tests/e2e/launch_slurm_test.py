@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from launch_harness import SHM, Launch, eventually, processes
+from launch_harness import SHM, Launch, deputies, eventually, processes
 
 sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 from slurm_cluster import SlurmCluster, reason_to_skip  # noqa: E402
@@ -162,9 +162,7 @@ class LaunchSlurmTest(unittest.TestCase):
         with self.start(config) as job:
             self.at_work(job)
             host = self.cluster.show("job", job.job)["BatchHost"]
-            eventually(lambda: [p for p in processes(SLURM_JOB_ID=str(job.job))
-                                if b"deputy" in pathlib.Path(f"/proc/{p}/cmdline").read_bytes()],
-                       30, "a deputy")
+            eventually(lambda: deputies(job.job), 30, "a deputy")
             self.cluster.kill_node(host)
             killed = time.time()
             eventually(lambda: len(job.launches()) > 1, 120, "another start")
@@ -178,7 +176,7 @@ class LaunchSlurmTest(unittest.TestCase):
         config = self.make_config("supervisor")
         with self.start(config) as job:
             self.at_work(job)
-            time.sleep(2)
+            eventually(lambda: deputies(job.job), 30, "a deputy")
             os.kill(job.events("begin")[0]["pid"], signal.SIGKILL)
             eventually(lambda: len(job.launches()) > 1, 120, "another start")
             self.assert_good_end(job, config, ["finished"], 240)
@@ -195,7 +193,7 @@ class LaunchSlurmTest(unittest.TestCase):
         config = self.make_config("cancelled")
         with self.start(config) as job:
             self.at_work(job)
-            time.sleep(2)
+            eventually(lambda: deputies(job.job), 30, "a deputy")
             self.cluster.cancel(job.job)
             self.assertEqual(self.cluster.wait_job(job.job, 60)[0], "CANCELLED")
             eventually(lambda: not processes(TRIREME_LAUNCH_ID=job.number()), 20, "no process")

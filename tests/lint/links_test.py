@@ -10,10 +10,8 @@ import sources
 
 CALL = re.compile(r"(trireme_library|target_link_libraries)\((?:trireme_)?(\w+)([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)/[^"/]+"', re.MULTILINE)
-# These libraries have several folders, or another folder than that of their CMakeLists.txt.
-FOLDERS = {"app": ["src/app", "src/app/site", "src/app/launch", "src/app/study",
-                   "src/app/plan"],
-           "kernels": ["src/kernels", "src/kernels/cpu", "src/kernels/reference"]}
+# These libraries have several folders.
+FOLDERS = {"kernels": ["src/kernels", "src/kernels/cpu", "src/kernels/reference"]}
 # These libraries replace another one, whose headers they implement, or parts of CUDA.
 STAND_INS = {"ucx_absent", "cuda_device_absent", "cuda_kernels_absent", "nccl_absent", "sim"}
 # The back end of CUDA implements these headers. A library that includes one links the library that

@@ -161,7 +161,7 @@ class OpenMetricsTest : public testing::Test {
 };
 
 TEST_F(OpenMetricsTest, PromtoolAcceptsTheText) {
-  const char* const named = std::getenv("TRIREME_PROMTOOL");  // NOLINT(concurrency-mt-unsafe)
+  const char* const named = std::getenv("TRIREME_PROMTOOL");
   const std::string promtool = named == nullptr ? "promtool" : named;
   if (!run_command({promtool, "--version"}, std::chrono::seconds(10)).good()) {
     GTEST_SKIP() << "there is no promtool (Debian: package prometheus; TRIREME_PROMTOOL names one)";

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no setenv here
+  const char* value = std::getenv(name);  // no setenv here
   return value == nullptr ? "" : value;
 }
 

@@ -157,7 +157,7 @@ void add_end(const fs::path& run, RunState& state) {
       state.step = std::max(state.step, *done);
       return;
     }
-  } catch (const Error& error) {  // a start would end with it
+  } catch (const Error& error) {  // `trireme train` would fail with the same error
     state.state = "failed";
     state.code = static_cast<int>(error.exit_code());
     state.reason = error.what();

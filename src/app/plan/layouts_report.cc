@@ -17,8 +17,8 @@ std::string duration(double days) {
   return days >= 1 ? fmt::format("{:.1f} days", days) : format_seconds(days * 86400);
 }
 
-// Model FLOPs per second and device by the peak; the model's FLOPs are 6 per parameter and token
-// and the half of attention that is computed.
+// Returns the model's FLOP/s per device divided by the peak (MFU). The model's FLOPs are 6 per
+// parameter and token, and causal attention counts as half.
 double utilization(const PlanView& view, const PlanCandidate& c) {
   const PlanModel& m = view.task.model;
   const auto tokens = static_cast<double>(view.task.global_batch * m.sequence);

@@ -80,7 +80,8 @@ void BlockScheduler::become(KernelThread& thread) {
   threadIdx = thread.index;
 }
 
-// Returns the thread whose turn is next: one of the same warp unless none is ready, or leave_warp.
+// Returns the thread whose turn is next: one of the same warp, unless none of it is ready or
+// leave_warp is set.
 KernelThread& BlockScheduler::choose_next(bool leave_warp) {
   Warp* warp = &warps_[static_cast<std::size_t>(warp_)];
   if (warp->ready == 0 || leave_warp) {
@@ -254,7 +255,7 @@ void BlockScheduler::finish_gathering(Warp& warp, Gathering& gathering) {
   make_ready(warp, lanes);
 }
 
-// Performs operations whose last missing lane has ended.
+// Performs operations that were waiting only for lanes that have ended.
 void BlockScheduler::check_gatherings(Warp& warp) {
   for (Gathering& gathering : warp.gatherings) {
     if (gathering.arrived != 0 && gathering.arrived == (gathering.mask & warp.alive)) {

@@ -181,7 +181,7 @@ AlgorithmVerdict check_algorithm(TrialMemory& memory, const ProductKind& kind,
   ProductKind small = kind;
   small.m = std::min(kind.m, kCheckedSide);
   small.n = std::min(kind.n, kCheckedSide);
-  // With gaps where the whole product has them.
+  // Pads rows wherever the whole product's rows are padded.
   small.pitch_a = small.pitch_b = small.pitch_c = 0;
   small.pitch_a = kind.pitch_a > 0 ? aligned_row(small.row_of_a() + 1) : 0;
   small.pitch_b = kind.pitch_b > 0 ? aligned_row(small.row_of_b() + 1) : 0;

@@ -75,7 +75,7 @@ struct ProductOperands {
   void* c = nullptr;
   const void* bias = nullptr;
   void* aux = nullptr;
-  // With formats of 8 bits: by which the product multiplies A and B, in device memory.
+  // For 8-bit formats: the scales of A and B, in device memory.
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
 };

@@ -39,9 +39,9 @@ struct Fabric {
   std::int64_t nodes_per_leaf = 32;
   std::int64_t leaves_per_pod = 0;     // of a rail; 0: the leaves are connected by the core alone
   std::int64_t nodes_per_group = 256;  // dragonfly
-  // The rate of the links upwards by that of the links downwards: 1 without oversubscription.
+  // Rate of the links upwards divided by that of the links downwards: 1 without oversubscription.
   double leaf_taper = 1, pod_taper = 1;
-  double global_taper = 1;  // dragonfly: links of a group to others by the NICs of its nodes
+  double global_taper = 1;  // dragonfly: a group's links to others divided by its nodes' NICs
   // The part of the rate of parallel links that routing reaches: 1 with adaptive routing, less if
   // flows are hashed onto links.
   double spread = 1;

@@ -17,8 +17,8 @@ struct JobFault {
   std::uint64_t mark = 0;  // determines how far its times are from their means
   // Seconds until the next job after a fault of kind site or stop; negative: as the model says.
   double pause = -1;
-  // Of faults per attempt: hits when the attempt has done this step, instead of at a time;
-  // negative: at its time.
+  // For faults per attempt: the step after which the fault strikes; negative: it strikes at its
+  // time.
   double after_step = -1;
 };
 

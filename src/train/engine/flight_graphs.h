@@ -70,8 +70,8 @@ class FlightGraphs {
   void drop_recordings();
 
   Parts parts_;
-  // Its pool of state has what stays at one place. That must not come from the other pools: a
-  // recording would then lack memory that the first micro-batch had.
+  // Its state pool holds what must keep its address. If the other pools held it, a recording would
+  // find less free memory there than the first micro-batch did.
   DeviceContext own_;
   GraphRecorder recorder_;
   RecordedGroup group_;

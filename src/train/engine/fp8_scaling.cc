@@ -18,7 +18,7 @@ std::vector<std::string> all_names(const ModelChunks& chunks, Communicator& worl
     }
   }
   std::vector<std::string> texts = all_gather_text(world, own);
-  texts.push_back(own);  // which a prediction of memory, that has no other ranks, does not gather
+  texts.push_back(own);  // predicting memory gathers nothing: it has no other ranks
   std::vector<std::string> names;
   for (const std::string& text : texts) {
     std::istringstream lines(text);

@@ -150,8 +150,8 @@ MemoryPlan plan_device(const RunConfig& config, const Layout& layout, int rank) 
   const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
   MemoryPlan plan = plan_of_step(step);
   plan.communication += nccl_bytes(layout.grid);
-  // Algorithms are chosen and rates measured before anything is trained, which then takes this
-  // memory.
+  // Algorithms are chosen and rates measured before anything is trained. Training later reuses the
+  // memory that they took.
   const std::int64_t element_bytes = size_of(config.compute_dtype());
   const bool is_simulated = cuda::back_end() == cuda::BackEnd::simulated;
   const std::int64_t side = is_simulated ? kSimulatedCeilingSide : kCeilingSide;

@@ -176,7 +176,7 @@ StepMemory taken_memory(const Engine& engine) {
   taken.exchanged = context.exchange().reserved_bytes();
   taken.peak_activations = context.activations().peak_bytes();
   taken.peak_exchanged = context.exchange().peak_bytes();
-  // What micro-batches are repeated in is never free for others.
+  // The memory of recorded micro-batches is never available to anything else.
   if (const MicroBatchGraphs* const graphs = engine.graphs(); graphs != nullptr) {
     taken.activations += graphs->activation_bytes();
     taken.exchanged += graphs->exchanged_bytes();

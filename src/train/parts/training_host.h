@@ -30,7 +30,7 @@ struct StepMetrics;
 struct TrainingHost {
   Communicator& world;                               // all ranks, for small messages in host memory
   Communicator& data;                                // all ranks, for tensors
-  Device device = Device::cpu();                     // where this rank computes
+  Device device;                                     // where this rank computes
   const std::vector<RankDevice>* devices = nullptr;  // of all ranks; null if all are the CPU
   const std::vector<RankPlace>& places;              // by rank
   FlightRecorder& recorder;                          // of this rank

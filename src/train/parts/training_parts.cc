@@ -133,7 +133,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
     checkpoints->check_writing();
   }
   choices.prepare(RunningCeiling::products(config.compute_dtype()));
-  memory.note_device_use();  // with what choosing has taken
+  memory.note_device_use();  // includes the memory that choosing algorithms took
   choices.close();
   make_loader();
   if (start && start->is_replay()) {
@@ -146,7 +146,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
 }
 
 TrainingParts::~TrainingParts() {
-  // After an error, its message should not be delayed; a run that has ended can wait.
+  // After an error the wait is short, so that its message appears soon.
   const double limit = std::uncaught_exceptions() > 0 ? 0.2 : 0.8 * config.deadline.checkpoint;
   if (checkpoints != nullptr && !checkpoints->quiet_within(std::chrono::duration<double>(limit))) {
     host.log.warning(fmt::format("{} hangs or is very slow: abandoning the unfinished writes",

@@ -6,7 +6,7 @@
 
 namespace trireme {
 
-// Collective. Throws PolicyError on all ranks alike if the policy of any host is against it.
+// Collective. Throws PolicyError on all ranks alike if the policy of any host forbids it.
 void check_on_all_ranks(const Access& access, const Request& request, Communicator& comm);
 
 // Collective. Throws PolicyError on all ranks alike if hosts have different policies, or only some

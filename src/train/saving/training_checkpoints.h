@@ -65,7 +65,7 @@ class TrainingCheckpoints {
   // that the run goes on without it (""). Not collective.
   // Joins the label of the set with that of the checkpoints.
   void opened_validation(const std::string& manifest_sha256, const std::optional<Label>& label);
-  // Throws PolicyError on all ranks if the site's policy is against saving checkpoints with the
+  // Throws PolicyError on all ranks if the site's policy forbids saving checkpoints with the
   // label that they will get: the join of the data's and that of the checkpoint that was resumed.
   void check_writing() const { label_.check_writing(); }
   // Allocates the memory of snapshots, so that the first save stalls no longer than later ones.

@@ -59,10 +59,11 @@ World connect(const RunConfig& config, MpiSession& session, Log& log) {
   const auto read = [&] { return read_tuning(config.comm_tuning); };
   const Tuning tuning =
       config.comm_tuning.empty() ? Tuning() : parse_tuning(run_on_root(session.world(), read));
-  World world;
   const auto warn = [&log](const std::string& text) { log.warning(text); };
-  world.devices = agree_on_devices(config, session.places(), session.world(), warn, warn);
-  world.device = world.devices[static_cast<std::size_t>(session.world().rank())].device();
+  const std::vector<RankDevice> devices =
+      agree_on_devices(config, session.places(), session.world(), warn, warn);
+  const auto me = static_cast<std::size_t>(session.world().rank());
+  World world{.device = devices[me].device(), .devices = devices};
   check_precision(config, world.device);
   const bool on_devices = world.device.kind == DeviceKind::cuda;
   if (!on_devices && requires_links(config)) {

@@ -19,10 +19,10 @@ namespace trireme {
 struct World {
   // Notes how NCCL connects the groups; empty on CPUs. It outlives the communicators.
   std::unique_ptr<LinkBook> links = std::make_unique<LinkBook>();
-  std::unique_ptr<Communicator> data;  // tensors, in the order of streams
+  std::unique_ptr<Communicator> data = nullptr;  // tensors, in the order of streams
   // Metadata, agreement, clocks and checkpoints, in host memory.
-  std::unique_ptr<Communicator> control;
-  Device device = Device::cpu();    // on which this rank computes
+  std::unique_ptr<Communicator> control = nullptr;
+  Device device;                    // on which this rank computes
   std::vector<RankDevice> devices;  // of all ranks
 };
 

@@ -21,7 +21,7 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 // Throws ConfigError if two different tokenizers made the datasets.
 void check_same_tokenizer(const Dataset& validation, const Dataset& train);
 
-// Says how datasets are opened: with which keys, if they are encrypted, and by whose leave.
+// Says how datasets are opened: with which keys, if they are encrypted, and under which policy.
 struct DatasetKeys {
   SharedKeys* keys = nullptr;  // null on all ranks if there are none
   bool accept_plain = false;   // also open datasets that are not encrypted, although there are keys
@@ -35,7 +35,7 @@ void unlock_dataset(DatasetManifest& manifest, const std::filesystem::path& fold
                     SharedKeys& keys);
 
 // Collective. Every rank throws the error that rank 0 met, or that of check_vocabulary() or
-// unlock_dataset(). Throws PolicyError if the site's policy is against it, before anything but the
+// unlock_dataset(). Throws PolicyError if the site's policy forbids it, before anything but the
 // manifest is read, or if the dataset is not encrypted, but has to be, and
 // ConfigError if a rank may not open all shards at once, besides `other_shards` of another dataset.
 Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Communicator& comm,

@@ -1,0 +1,31 @@
+#include "src/app/access/key_choice.h"
+
+#include <unistd.h>
+
+namespace trireme {
+
+void KeyChoice::add_to(CommandLine& command) {
+  command
+      .add_option("--key", uris,
+                  "A key that opens what is encrypted, such as file:/etc/trireme/site.key; can be "
+                  "repeated (default: encryption.keys of the site)")
+      .one_value_per_use()
+      .type_name("URI");
+}
+
+KeyOptions KeyChoice::options() const {
+  const EncryptionConfig site = site_encryption_config(environ);
+  return {uris.empty() ? site.keys : uris, site.accept_plain, site.accept_plain_data};
+}
+
+std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world) {
+  if (config.keys.empty()) {
+    return nullptr;
+  }
+  auto keys = std::make_unique<StepKeys>(
+      world, KeyOptions{config.keys, config.accept_plain, config.accept_plain_data});
+  keys->prepare_to_save();
+  return keys;
+}
+
+}  // namespace trireme

@@ -1,0 +1,80 @@
+// LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to
+// src/app; lineage_list.cc has what concerns lists of digests, lineage_steps.cc the steps of a
+// folder, lineage_parents.cc the checkpoints from which they were resumed, lineage_materials.cc
+// what else they were made from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "src/app/evidence/lineage.h"
+
+namespace trireme {
+
+class LineageWalk {
+ public:
+  explicit LineageWalk(LineageOptions options) : options_(std::move(options)) {}
+
+  // A signed list of digests, and the files that it names.
+  void digest_list(const std::filesystem::path& path);
+  void steps_of(const std::filesystem::path& folder);
+  // Returns false, and reports nothing, if the step has been deleted meanwhile.
+  bool step(const std::filesystem::path& path, int depth, const std::string& role);
+  void dataset(const std::filesystem::path& path, int depth, const std::string& role);
+
+  // Adds a note for each of LineageOptions::moved that has found nothing.
+  void note_unused_moves();
+
+  Lineage lineage;
+
+ private:
+  void stray(const std::filesystem::path& path);
+  std::optional<FolderCheck> check_step(const std::filesystem::path& path) const;
+  void check_home(const std::filesystem::path& path, const Provenance& provenance);
+  void check_generation(const std::filesystem::path& path, const Provenance& provenance);
+  LineageItem& add_item(int depth, const std::string& role, const std::string& place);
+  void add_fault(ExitCode code, const std::string& what);
+  void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);
+  void take(const FolderCheck& check);
+  std::filesystem::path place_of(const Material& material);
+  std::filesystem::path place_now(const std::string& stated);
+  void materials(const std::vector<SignedStatement>& statements, std::size_t number,
+                 const std::filesystem::path& folder, int depth);
+  void parent(const std::vector<SignedStatement>& statements, std::size_t number,
+              const std::filesystem::path& folder, int depth);
+  std::optional<std::filesystem::path> find_parent(const Material& material,
+                                                   const std::filesystem::path& folder);
+  void check_ancestor_count(const std::vector<SignedStatement>& statements,
+                            const std::filesystem::path& folder);
+  // A parent whose files are not there.
+  struct Gone {
+    const std::filesystem::path& child;  // the folder of the checkpoint that names it
+    std::size_t first_fault;             // of those that say so
+    int depth;
+  };
+  void gone_parent(const std::vector<SignedStatement>& statements, std::size_t number,
+                   const Gone& gone);
+  void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
+                       const std::filesystem::path& parent);
+  void dataset_of(const Material& material, int depth);
+  void dataset_provenance(const Material& material, int depth);
+  void unsigned_dataset(const std::filesystem::path& path);
+  void program(const Material& material, int depth);
+  void configuration(const Material& material, const Provenance& provenance, int depth);
+  void inputs(const std::vector<const Material*>& materials, int depth);
+
+  LineageOptions options_;
+  bool is_whole_folder_ = false;  // whether all steps of a folder are verified, not a single one
+  std::set<std::size_t> used_moves_;                                     // by number
+  std::set<std::string> seen_;                                           // folders and materials
+  std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest
+  std::map<std::string, std::vector<SignedStatement>> bundles_;          // by folder
+};
+
+// Returns a field of the statement's details as text, or "" if there is none.
+std::string detail_of(const Provenance& provenance, const char* name);
+// Returns what a statement says, for people.
+std::vector<std::string> facts_of(const SignedStatement& statement);
+
+}  // namespace trireme

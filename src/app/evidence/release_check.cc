@@ -1,0 +1,106 @@
+#include "src/app/evidence/release_check.h"
+
+#include <fmt/core.h>
+
+#include "io/checkpoint/names.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/printable.h"
+#include "src/evidence/keys.h"
+#include "src/policy/root_file.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostTrustBytes = 1 << 20;
+
+bool needs_release(const Policy& policy, const std::optional<Label>& label) {
+  const ReleaseRule& rule = *policy.release;
+  return !label || rule.above.empty() ||
+         policy.rank_of(label->classification) > policy.rank_of(rule.above);
+}
+
+// Only root may say who the releasers are.
+std::vector<TrustedKey> releasers_of(const ReleaseRule& rule) {
+  const std::optional<std::string> text = read_root_file(rule.keys, kMostTrustBytes);
+  if (!text) {
+    throw PolicyError(fmt::format("{}, which holds the releasers' keys, does not exist",
+                                  printable(rule.keys.string())));
+  }
+  std::vector<TrustedKey> keys = parse_trusted_keys(*text, rule.keys.string());
+  if (std::ssize(keys) < rule.signers) {
+    throw PolicyError(fmt::format(
+        "{} holds {} keys, but the policy asks for {} signers, so that nothing can be released",
+        printable(rule.keys.string()), keys.size(), rule.signers));
+  }
+  return keys;
+}
+
+// Returns the SHA-256 of the manifest's file, which has not changed since it was parsed.
+std::string manifest_digest(const fs::path& step_folder, const Manifest& manifest) {
+  const fs::path path = step_folder / kManifestName;
+  const std::string text = read_file(path);
+  if (parse_manifest(text, path.string()).seal != manifest.seal) {
+    throw DataError(fmt::format("{}: it changed while it was read", printable(path.string())));
+  }
+  return sha256_hex(text);
+}
+
+}  // namespace
+
+Release release_in(const Envelope& envelope, const std::string& origin) {
+  if (envelope.payload_type != kReleaseType) {
+    throw DataError(fmt::format("{}: it holds '{}' and not a release", printable(origin),
+                                printable(envelope.payload_type)));
+  }
+  return parse_release(envelope.payload, origin);
+}
+
+std::string check_release(const Access& access, const Manifest& manifest,
+                          const fs::path& step_folder, const fs::path& file) {
+  const Policy* const policy = access.policy();
+  if (policy == nullptr || !policy->release || !needs_release(*policy, manifest.meta.label)) {
+    return "";
+  }
+  const ReleaseRule& rule = *policy->release;
+  if (file.empty()) {
+    throw PolicyError(fmt::format(
+        "{}: the policy asks for the signatures of {} releasers: make a release with `trireme "
+        "release request`, let them sign it, and name it with --release",
+        printable(step_folder.string()), rule.signers));
+  }
+  const std::string origin = file.string();
+  const Envelope envelope = parse_envelope(read_file(file, kMostReleaseBytes), origin);
+  const Release release = release_in(envelope, origin);
+  if (release.manifest_sha256 != manifest_digest(step_folder, manifest)) {
+    throw PolicyError(fmt::format("{}: it releases another checkpoint, {}", printable(origin),
+                                  printable(release.uri)));
+  }
+  const SignatureFinding found = find_signature(envelope, releasers_of(rule));
+  if (found.state == SignatureState::forged) {
+    throw PolicyError(fmt::format("{}: a signature that names the key of {} is not of that key",
+                                  printable(origin), printable(found.signer())));
+  }
+  const std::int64_t signers =
+      found.state == SignatureState::trusted ? std::ssize(found.key_ids) : 0;
+  if (signers < rule.signers) {
+    throw PolicyError(
+        fmt::format("{}: {} of the releasers {} signed it, and the policy asks for {}",
+                    printable(origin), signers, signers == 1 ? "has" : "have", rule.signers));
+  }
+  return found.signer();
+}
+
+KeyOptions with_export(KeyOptions options, const Access& access, fs::path release) {
+  options.admit = [&access, release = std::move(release)](const Manifest& manifest,
+                                                          const fs::path& folder) {
+    access.check({Deed::export_plain, Thing::checkpoint, folder, manifest.meta.label});
+    (void)check_release(access, manifest, folder, release);
+  };
+  return options;
+}
+
+}  // namespace trireme

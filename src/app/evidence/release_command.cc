@@ -1,0 +1,149 @@
+#include "src/app/evidence/release_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "src/app/evidence/release_check.h"
+#include "src/base/clock.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/log.h"
+#include "src/base/printable.h"
+#include "src/evidence/keys.h"
+#include "src/evidence/statement.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReleaseOptions {
+  std::string checkpoint;
+  std::string file;
+  std::string recipient;
+  std::string reason;
+  std::string key;
+  std::string trust;
+};
+
+std::string user_of_release() {
+  const passwd* const entry = ::getpwuid(::geteuid());
+  return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
+}
+
+Envelope read_release(const std::string& file) {
+  return parse_envelope(read_file(file, kMostReleaseBytes), file);
+}
+
+void print_release(const Release& release, const Envelope& envelope) {
+  fmt::print("checkpoint {}\nmanifest   sha256:{}\nlabel      {}\nrecipient  {}\nreason     {}\n",
+             printable(release.uri), printable(release.manifest_sha256),
+             release.label ? release.label->to_string() : "(none)", printable(release.recipient),
+             printable(release.reason));
+  fmt::print("requested  by {} on {}, {}\nsignatures {}\n", printable(release.user),
+             printable(release.host), printable(release.time), envelope.signatures.size());
+}
+
+void request(const ReleaseOptions& options) {
+  if (fs::exists(fs::symlink_status(options.file))) {
+    throw PolicyError(
+        fmt::format("--out: {} exists, and a release replaces no file", printable(options.file)));
+  }
+  std::vector<std::string> skipped;
+  const StepFolder step = find_step(options.checkpoint, skipped);
+  const std::string path = fs::absolute(step.path).lexically_normal().string();
+  const Release release{step.manifest_sha256, file_uri(path), step.manifest->meta.label,
+                        options.recipient,    options.reason, user_of_release(),
+                        host_name(),          utc_now()};
+  const Envelope envelope =
+      make_envelope(std::string(kReleaseType), release_text(release), nullptr);
+  write_named_file(options.file, to_text(envelope) + "\n");
+  print_release(release, envelope);
+}
+
+void sign(const ReleaseOptions& options) {
+  Envelope envelope = read_release(options.file);
+  const Release release = release_in(envelope, options.file);
+  const SigningKey key = SigningKey::load(options.key);
+  const std::string& id = key.public_key().id();
+  const bool has_signed =
+      std::any_of(envelope.signatures.begin(), envelope.signatures.end(),
+                  [&](const EnvelopeSignature& each) { return each.key_id == id; });
+  if (has_signed) {
+    throw PolicyError(fmt::format(
+        "{}: this key has signed already, and the other signatures are for other people to give",
+        printable(options.file)));
+  }
+  envelope.signatures.push_back(
+      make_envelope(envelope.payload_type, envelope.payload, &key).signatures.at(0));
+  write_named_file(options.file, to_text(envelope) + "\n");
+  print_release(release, envelope);
+  fmt::print("signed     with the key {}\n", short_id(id));
+}
+
+void show_release(const ReleaseOptions& options) {
+  const Envelope envelope = read_release(options.file);
+  print_release(release_in(envelope, options.file), envelope);
+  if (options.trust.empty()) {
+    return;
+  }
+  const SignatureFinding found = find_signature(envelope, load_trusted_keys(options.trust));
+  if (found.state != SignatureState::trusted) {
+    throw PolicyError(fmt::format("{}: {}", printable(options.file),
+                                  found.state == SignatureState::forged
+                                      ? "a signature is forged"
+                                      : "no trusted key has signed it"));
+  }
+  fmt::print("signed     by {}\n", printable(found.signer()));
+}
+
+}  // namespace
+
+void add_release_command(CommandLine& app) {
+  CommandLine& release =
+      app.add_command("release", "Let several people sign that a checkpoint may be exported");
+  release.require_command();
+  release.footer("Example:\n  trireme release show release.json");
+
+  const auto asking = std::make_shared<ReleaseOptions>();
+  CommandLine& ask = release.add_command("request", "Ask for the release of a checkpoint");
+  ask.add_option("CHECKPOINT", asking->checkpoint,
+                 "A checkpoint, or a folder of checkpoints: then its newest valid one")
+      .required();
+  ask.add_option("--out", asking->file, "The new file with the release")
+      .required()
+      .type_name("FILE");
+  ask.add_option("--recipient", asking->recipient, "Who shall get it").required();
+  ask.add_option("--reason", asking->reason, "Why").required();
+  ask.footer(
+      "Example:\n"
+      "  trireme release request runs/first/checkpoints --out release.json \\\n"
+      "    --recipient 'University X' --reason 'joint paper'");
+  ask.callback([asking] { request(*asking); });
+
+  const auto signing = std::make_shared<ReleaseOptions>();
+  CommandLine& agree = release.add_command("sign", "Sign a release with one's own key");
+  agree.add_option("FILE", signing->file, "The file with the release").required();
+  agree.add_option("--key", signing->key, "The private key, as `trireme audit keygen` makes it")
+      .required()
+      .type_name("FILE");
+  agree.footer("Example:\n  trireme release sign release.json --key sara.key");
+  agree.callback([signing] { sign(*signing); });
+
+  const auto showing = std::make_shared<ReleaseOptions>();
+  CommandLine& look = release.add_command("show", "Print a release, and who has signed it");
+  look.add_option("FILE", showing->file, "The file with the release").required();
+  look.add_option("--trust", showing->trust, "Public keys whose signatures count")
+      .type_name("FILE");
+  look.footer("Example:\n  trireme release show release.json --trust releasers.pem");
+  look.callback([showing] { show_release(*showing); });
+}
+
+}  // namespace trireme

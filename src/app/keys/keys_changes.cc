@@ -1,0 +1,307 @@
+#include "src/app/keys/keys_changes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/run_lock.h"
+#include "io/checkpoint/store.h"
+#include "io/data/dataset_manifest.h"
+#include "io/data/pack_folder.h"
+#include "io/data/recode.h"
+#include "src/app/access/overwrite.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/printable.h"
+#include "src/keys/key_ring.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostKeysBytes = std::int64_t{16} << 20;
+
+bool is_keys_file(const fs::path& path) {
+  return path.filename().string().starts_with(kKeysFileName);
+}
+
+bool is_transient(const fs::path& path, TransientName::Kind kind) {
+  const auto name = parse_transient_name(path.filename().string());
+  return name && name->kind == kind;
+}
+
+// Returns the folder itself if it is a checkpoint or a dataset, else its folders, hidden ones
+// included.
+std::vector<fs::path> folders_with_keys(const fs::path& folder) {
+  if (is_dataset_folder(folder) || is_step_folder(folder)) {
+    return {folder};
+  }
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink()) {
+      folders.push_back(entry.path());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+// Returns the files with wrapped keys in the folder of a checkpoint or dataset. An unfinished pack
+// keeps its key in a folder of its own.
+std::vector<fs::path> keys_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::path& place : {folder, folder / kNotesFolder}) {
+    if (!fs::is_directory(fs::symlink_status(place))) {
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+      if (is_keys_file(entry.path())) {
+        files.push_back(entry.path());
+      }
+    }
+  }
+  return files;
+}
+
+// What a manifest says about encryption.
+struct SealedManifest {
+  std::string data_key;  // empty if nothing is encrypted
+  std::string seal;
+};
+
+SealedManifest read_sealed_manifest(const fs::path& folder) {
+  const fs::path file = folder / kManifestName;
+  if (is_dataset_folder(folder)) {
+    const DatasetManifest manifest =
+        parse_dataset_manifest(read_manifest_text(folder), file.string());
+    return {manifest.data_key, manifest.seal};
+  }
+  const Manifest manifest = parse_manifest(read_file(file), file.string());
+  return {manifest.data_key, manifest.seal};
+}
+
+// Returns nothing if it is not encrypted. Reads manifest and keys directly, because the usual
+// functions skip folders that have lost their keys.
+std::optional<EncryptedFolder> read_encrypted(const fs::path& folder) {
+  const SealedManifest manifest = read_sealed_manifest(folder);
+  if (manifest.data_key.empty()) {
+    return std::nullopt;
+  }
+  const fs::path keys = folder / kKeysFileName;
+  EncryptedFolder read{folder, is_dataset_folder(folder), manifest.seal,
+                       parse_wrapped_keys(read_file(keys, kMostKeysBytes), keys.string())};
+  if (read.wrapped.contents != read.seal || read.wrapped.data_key != manifest.data_key) {
+    throw DataError(fmt::format("{}: belongs to another manifest", keys.string()));
+  }
+  return read;
+}
+
+void erase_keys_file(const fs::path& path) {
+  if (!fs::is_symlink(fs::symlink_status(path))) {
+    overwrite(path);
+  }
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    throw_errno(errno, "remove", path);
+  }
+}
+
+// Removes drafts of keys.json, and the keys of attempts and remains, which nothing reads again.
+void erase_remains(const fs::path& folder) {
+  for (const fs::path& place : folders_with_keys(folder)) {
+    const bool is_dead = is_transient(place, TransientName::Kind::attempt) ||
+                         is_transient(place, TransientName::Kind::trash);
+    for (const fs::path& file : keys_files(place)) {
+      if (is_dead || file.filename() != kKeysFileName) {
+        erase_keys_file(file);
+      }
+    }
+  }
+}
+
+// Replaces keys.json, which keeps its owner and its mode.
+void write_keys(const EncryptedFolder& changed) {
+  struct stat status {};
+  const bool is_known = ::stat(changed.file().c_str(), &status) == 0;
+  write_file_durably(changed.file(), to_text(changed.wrapped));
+  if (is_known) {
+    (void)::chmod(changed.file().c_str(), status.st_mode & 07777U);
+    [[maybe_unused]] const int same_owner =
+        ::chown(changed.file().c_str(), status.st_uid, status.st_gid);
+  }
+}
+
+// Leaves a keys.json without recipients, so that later commands can say what happened. Without a
+// manifest, nothing asks for the key.
+void mark_destroyed(const fs::path& folder) {
+  WrappedKeys nobody;
+  nobody.mac = std::string(64, '0');
+  try {
+    const SealedManifest manifest = read_sealed_manifest(folder);
+    nobody.data_key = manifest.data_key;
+    nobody.contents = manifest.seal;
+  } catch (const NotFound&) {
+    return;
+  } catch (const DataError&) {
+    return;
+  }
+  if (!nobody.data_key.empty()) {
+    write_file_durably(folder / kKeysFileName, to_text(nobody));
+  }
+}
+
+// Returns whether `place`, in a folder of checkpoints or datasets, is one of them that is in use.
+bool is_in_use(const fs::path& place) {
+  return is_transient(place, TransientName::Kind::replaced) ||
+         parse_step_folder_name(place.filename().string()) ||
+         (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
+}
+
+ConfigError none_is_encrypted(const fs::path& folder) {
+  return ConfigError(fmt::format("no checkpoint or dataset in {} is encrypted", folder.string()));
+}
+
+}  // namespace
+
+fs::path named_folder(const std::string& given) {
+  const fs::path path = fs::path(given).lexically_normal();
+  if (path == "." || path.filename() == "..") {
+    return fs::weakly_canonical(path);
+  }
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
+  if (!fs::exists(folder)) {
+    throw no_checkpoint_in(folder);
+  }
+  const std::vector<fs::path> places = folders_with_keys(folder);
+  const bool is_one = places.size() == 1 && places.front() == folder;
+  std::vector<EncryptedFolder> encrypted;
+  bool found = false;
+  for (const fs::path& place : places) {
+    if (!is_one && !is_in_use(place)) {
+      continue;
+    }
+    found = true;
+    if (std::optional<EncryptedFolder> read = read_encrypted(place)) {
+      encrypted.push_back(std::move(*read));
+    }
+  }
+  if (!found) {
+    throw no_checkpoint_in(folder);
+  }
+  if (encrypted.empty()) {
+    throw none_is_encrypted(folder);
+  }
+  return encrypted;
+}
+
+KeysLock::KeysLock(const fs::path& folder) {
+  const bool is_step = !is_dataset_folder(folder) && is_step_folder(folder);
+  const fs::path checkpoints = is_step ? fs::absolute(folder).parent_path() : folder;
+  if (const std::optional<LockHolder> owner = lock_holder(checkpoints)) {
+    throw PolicyError(fmt::format(
+        "nothing was changed, because a run writes to {}: {}. Stop it, change encryption.keys, and "
+        "change the recipients before it starts again",
+        checkpoints.string(), owner->text));
+  }
+  directory_.reset(::open(checkpoints.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory_ && ::flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw PolicyError(
+        fmt::format("another `trireme keys` is at work in {}: try again when it has ended",
+                    checkpoints.string()));
+  }
+  const bool exists = fs::is_directory(folder);
+  for (const fs::path& place : exists ? folders_with_keys(folder) : std::vector<fs::path>()) {
+    for (const char* const name : {kPackLockName, kRecodeLockName}) {
+      if (!fs::exists(fs::symlink_status(place / name))) {
+        continue;
+      }
+      std::optional<FileLock> lock = FileLock::try_take(place / name);
+      if (!lock) {
+        throw PolicyError(fmt::format(
+            "nothing was changed, because another `trireme data` command writes to {}: try again "
+            "when it has ended",
+            place.string()));
+      }
+      datasets_.push_back(std::move(*lock));
+    }
+  }
+}
+
+void change_recipients(const fs::path& folder, const KeyChoice& keys,
+                       const ChangeRecipients& change) {
+  const KeysLock lock(folder);
+  const KeyRing ring(keys.options().uris);
+  std::vector<EncryptedFolder> changed;
+  for (EncryptedFolder& found : encrypted_folders(folder)) {
+    if (found.is_destroyed()) {
+      fmt::print("{}: left as it is, because its key was destroyed\n",
+                 printable(found.folder.string()));
+      continue;
+    }
+    const std::string origin = found.file().string();
+    const DataKey key = ring.unwrap(found.wrapped, origin);
+    check_wrapped_keys(found.wrapped, key, found.seal, origin);
+    if (!change(found.wrapped.recipients, key)) {
+      continue;
+    }
+    if (found.is_destroyed()) {
+      throw PolicyError(fmt::format(
+          "{}: this would remove the last recipient, and nobody could read the data any "
+          "more: if you want that, use `trireme keys destroy`",
+          origin));
+    }
+    check_passphrases(found.wrapped);
+    found.wrapped.sign(key);
+    changed.push_back(std::move(found));
+  }
+  for (const EncryptedFolder& each : changed) {
+    write_keys(each);
+    fmt::print("{}: {}\n", printable(each.folder.string()), recipients_text(each.wrapped));
+  }
+  erase_remains(folder);
+}
+
+void destroy_keys(const fs::path& folder) {
+  const KeysLock lock(folder);
+  std::vector<std::string> failures;
+  std::size_t found = 0;
+  for (const fs::path& place : folders_with_keys(folder)) {
+    try {
+      const std::vector<fs::path> files = keys_files(place);
+      for (const fs::path& file : files) {
+        erase_keys_file(file);
+      }
+      if (!files.empty()) {
+        ++found;
+        mark_destroyed(place);
+        fmt::print("{}: its key was destroyed\n", printable(place.string()));
+      }
+    } catch (const Error& error) {
+      failures.emplace_back(error.what());
+    } catch (const fs::filesystem_error& error) {
+      failures.emplace_back(error.what());
+    }
+  }
+  if (!failures.empty()) {
+    throw IoError(
+        fmt::format("not all keys are destroyed; do it again when this is put right:\n  "
+                    "{}",
+                    fmt::join(failures, "\n  ")));
+  }
+  if (found == 0) {
+    throw none_is_encrypted(folder);
+  }
+}
+
+}  // namespace trireme

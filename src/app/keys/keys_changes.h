@@ -1,0 +1,59 @@
+// Changes for whom checkpoints and datasets are encrypted. Private to `trireme keys`.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "io/data/file_lock.h"
+#include "src/app/access/key_choice.h"
+#include "src/base/file.h"
+#include "src/keys/wrapped_keys.h"
+
+namespace trireme {
+
+// The wrapped key of one encrypted checkpoint or dataset.
+struct EncryptedFolder {
+  std::filesystem::path folder;
+  bool is_dataset;
+  std::string seal;  // of its manifest
+  WrappedKeys wrapped;
+  std::filesystem::path file() const { return folder / kKeysFileName; }
+  bool is_destroyed() const { return wrapped.recipients.empty(); }
+};
+
+// Returns the path without a slash at its end, and "." as the folder that it is.
+std::filesystem::path named_folder(const std::string& given);
+// Returns the checkpoint or dataset that a folder is, or all that are encrypted in it, checkpoints
+// that a later run would move back included. Throws NotFound if there are neither, and ConfigError
+// if none is encrypted.
+std::vector<EncryptedFolder> encrypted_folders(const std::filesystem::path& folder);
+
+// Keeps other `trireme keys` and `trireme data` commands away from a folder, as far as its file
+// system has locks. Throws PolicyError if one is at work there, or if a run may be writing
+// checkpoints.
+class KeysLock {
+ public:
+  explicit KeysLock(const std::filesystem::path& folder);
+
+ private:
+  UniqueHandle<FileDescriptorTraits> directory_;
+  std::vector<FileLock> datasets_;
+};
+
+// Changes the recipients of a checkpoint or dataset. Returns whether it changed any.
+using ChangeRecipients = std::function<bool(std::vector<Recipient>&, const DataKey&)>;
+
+// Changes the recipients of every checkpoint and dataset in the folder, except for destroyed ones.
+// All are opened before the first one is changed, so that a missing key changes nothing. Removes
+// what is left of earlier wrapped keys, and prints what became of each.
+void change_recipients(const std::filesystem::path& folder, const KeyChoice& keys,
+                       const ChangeRecipients& change);
+
+// Overwrites every wrapped key of a checkpoint or dataset, or of all in a folder: attempts to save
+// one, unfinished packs and remains included. Goes on after a failure, and then throws IoError that
+// lists all; it can be repeated. A symbolic link is removed, and what it points to is left alone.
+void destroy_keys(const std::filesystem::path& folder);
+
+}  // namespace trireme

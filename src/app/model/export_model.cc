@@ -1,0 +1,109 @@
+#include "src/app/model/export_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/app/command/standard_output.h"
+#include "src/app/evidence/release_check.h"
+#include "src/app/model/model_exchange.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/interchange/export_gguf.h"
+#include "src/interchange/export_hf.h"
+#include "src/interchange/hf_config.h"
+
+namespace trireme {
+namespace {
+
+void print_result(const ExportArguments& arguments, const ExportResult& result) {
+  if (arguments.json) {
+    nlohmann::ordered_json json = {{"schema", 1},
+                                   {"path", arguments.out},
+                                   {"format", arguments.format},
+                                   {"checkpoint", result.checkpoint.string()},
+                                   {"step", result.step},
+                                   {"dtype", result.type_name},
+                                   {"parameters", result.parameters},
+                                   {"tensors", result.tensors},
+                                   {"bytes", result.bytes},
+                                   {"seconds", result.seconds}};
+    json["logits"] = logits_json(result.difference);
+    print_json(json);
+    return;
+  }
+  fmt::print("{}: step {}, {} as {}, {} in {}\n", printable(arguments.out), result.step,
+             counted(result.parameters, "parameter"), result.type_name, format_bytes(result.bytes),
+             format_seconds(result.seconds));
+  print_logits(result.difference);
+}
+
+GgufType gguf_type(const std::string& word) {
+  return word == "fp32"   ? GgufType::f32
+         : word == "fp16" ? GgufType::f16
+         : word == "bf16" ? GgufType::bf16
+         : word == "q4_0" ? GgufType::q4_0
+                          : GgufType::q8_0;
+}
+
+}  // namespace
+
+void add_model_export(CommandLine& command, ExportArguments& arguments) {
+  command.add_option("CHECKPOINT", arguments.checkpoint,
+                     "A checkpoint, or a folder of checkpoints: then its newest valid one");
+  command
+      .add_option("--format", arguments.format,
+                  "As hf, a folder for from_pretrained() of Hugging Face's transformers; as gguf, "
+                  "a file for llama.cpp")
+      .check(one_of({"hf", "gguf"}));
+  command.add_option("--out", arguments.out, "The folder to write, which must not exist")
+      .type_name("DIR");
+  command
+      .add_option("--dtype", arguments.dtype,
+                  "Element type of the weights; q8_0 and q4_0 only with gguf (default: that of the "
+                  "files which were imported, or fp32; with gguf, q8_0)")
+      .check(one_of({"fp32", "bf16", "fp16", "q8_0", "q4_0"}));
+  command.add_flag("--ema", arguments.ema,
+                   "Export the moving average of the weights that optimizer.ema has kept");
+  arguments.keys.add_to(command);
+  command.add_flag("--plain", arguments.plain,
+                   "Write an encrypted checkpoint's weights without encryption");
+  command
+      .add_option("--release", arguments.release,
+                  "A release of this checkpoint, if the policy of the site asks for one")
+      .type_name("FILE");
+  command.add_flag("--json", arguments.json, "Print JSON");
+}
+
+void export_model(const ExportArguments& arguments, AppContext& context) {
+  for (const auto& [name, value] : {std::pair("CHECKPOINT", &arguments.checkpoint),
+                                    {"--format", &arguments.format},
+                                    {"--out", &arguments.out}}) {
+    if (value->empty()) {
+      throw ConfigError(fmt::format(
+          "trireme export: {} is missing; 'trireme export --help' shows how to use it", name));
+    }
+  }
+  context.status.phase = "export";
+  Communicator& world = context.session().world();
+  StepKeys keys(world, with_export(arguments.keys.options(), context.access(), arguments.release));
+  ExportOptions options;
+  options.checkpoint = arguments.checkpoint;
+  options.out = arguments.out;
+  options.dtype = dtype_of_precision(arguments.dtype);
+  const std::string dtype = arguments.dtype.empty() ? "q8_0" : arguments.dtype;
+  if (arguments.format == "hf" && !arguments.dtype.empty() && !options.dtype) {
+    throw ConfigError(
+        fmt::format("--dtype {} is a type of GGUF files: with --format hf, choose fp32, bf16 or "
+                    "fp16",
+                    arguments.dtype));
+  }
+  options.weights = arguments.ema ? Weights::average : Weights::latest;
+  options.plain = arguments.plain;
+  const ExportResult result = arguments.format == "hf"
+                                  ? export_to_hf(options, world, keys)
+                                  : export_to_gguf(options, gguf_type(dtype), world, keys);
+  if (world.rank() == 0) {
+    print_result(arguments, result);
+  }
+}
+
+}  // namespace trireme

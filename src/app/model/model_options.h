@@ -1,0 +1,23 @@
+// ModelOptions are the options of commands that compute with the model of a checkpoint: which
+// weights, in which precision and on which device.
+#pragma once
+
+#include <string>
+
+#include "src/app/access/key_choice.h"
+#include "src/app/command/command_line.h"
+
+namespace trireme {
+
+struct ModelOptions {
+  std::string checkpoint;
+  std::string precision;  // empty for the precision of training
+  std::string device = "auto";
+  KeyChoice keys;
+  bool ema = false;  // the average of the weights instead of the latest
+
+  // The caller keeps the object until the command has run.
+  void add_to(CommandLine& command);
+};
+
+}  // namespace trireme

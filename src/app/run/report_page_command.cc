@@ -1,0 +1,198 @@
+#include "src/app/run/report_page_command.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/app/command/version.h"
+#include "src/app/launch/run_state.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/log.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/report/acceptance_section.h"
+#include "src/report/bench_section.h"
+#include "src/report/run_section.h"
+#include "src/train/run/run_directory.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostInputs = 200;
+constexpr int kDeepest = 6;  // folders below the one that was named
+constexpr std::int64_t kMostBenchBytes = 64 << 20;
+
+struct PageOptions {
+  std::vector<std::string> inputs;
+  std::string out;
+  std::string title;
+  bool markdown = false;
+};
+
+struct Inputs {
+  std::vector<RunFolder> runs;
+  std::vector<std::string> states;  // of the runs
+  std::vector<DocSection> benches;
+  std::vector<std::string> remarks;
+
+  std::size_t size() const { return runs.size() + benches.size(); }
+};
+
+void add_run(const fs::path& path, Inputs& inputs) {
+  std::string state;
+  try {
+    state = state_of_run(path).state;
+  } catch (const Error& error) {
+    inputs.remarks.push_back(
+        fmt::format("The state of {} is not known: {}", path.string(), error.what()));
+  }
+  inputs.runs.push_back(read_run_folder(path, state == "running" || state == "starting"));
+  inputs.states.push_back(state);
+}
+
+void add_bench(const fs::path& path, Inputs& inputs) {
+  try {
+    const std::string text = read_file(path, kMostBenchBytes);
+    // Files in different folders often have the same name.
+    const fs::path folder = fs::absolute(path).parent_path().filename();
+    const std::string name = (folder / path.filename()).string();
+    inputs.benches.push_back(looks_like_acceptance(text) ? acceptance_section(text, name)
+                                                         : bench_section(text, name));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+// Adds the runs and results in a folder, in the order of their names.
+void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths) {
+    if (inputs.size() >= kMostInputs) {
+      return;
+    }
+    std::error_code code;
+    if (fs::is_symlink(path, code)) {
+      continue;
+    }
+    if (fs::is_directory(path, code)) {
+      if (is_run_folder(path)) {
+        add_run(path, inputs);
+      } else if (depth < kDeepest) {
+        add_folder(path, depth + 1, inputs);
+      }
+    } else if (path.extension() == ".json" && fs::is_regular_file(path, code)) {
+      try {
+        const std::string text = read_file(path, kMostBenchBytes);
+        if (looks_like_bench(text) || looks_like_acceptance(text)) {
+          add_bench(path, inputs);
+        }
+      } catch (const Error& error) {
+        inputs.remarks.push_back(fmt::format("Left out {}: {}", path.string(), error.what()));
+      }
+    }
+  }
+}
+
+void add_input(const fs::path& path, Inputs& inputs) {
+  std::error_code code;
+  if (!fs::exists(path, code)) {
+    throw NotFound(fmt::format("{}: there is no such file or folder", path.string()));
+  }
+  if (!fs::is_directory(path, code)) {
+    add_bench(path, inputs);
+  } else if (is_run_folder(path)) {
+    check_run_folder(path);
+    add_run(path, inputs);
+  } else {
+    const std::size_t before = inputs.size() + inputs.remarks.size();
+    add_folder(path, 1, inputs);
+    if (inputs.size() + inputs.remarks.size() == before) {
+      throw NotFound(
+          fmt::format("{} holds neither runs nor results of trireme bench -J", path.string()));
+    }
+  }
+}
+
+Document document_of(const PageOptions& options, Inputs inputs) {
+  Document document;
+  document.title = options.title;
+  if (document.title.empty()) {
+    document.title = inputs.runs.size() == 1 && inputs.benches.empty()
+                         ? fmt::format("Report on run {}", inputs.runs.front().name)
+                     : inputs.runs.empty() ? "Report on benchmarks"
+                                           : "Report on runs and benchmarks";
+  }
+  document.paragraphs.push_back(fmt::format(
+      "Made on {} on {} by trireme {}, from {} and {}.", time_text(wall_clock_seconds()),
+      host_name(), version_json().value("version", ""), counted(std::ssize(inputs.runs), "run"),
+      counted(std::ssize(inputs.benches), "result file")));
+  if (!inputs.remarks.empty()) {
+    document.sections.push_back({.heading = "What could not be read", .remarks = inputs.remarks});
+  }
+  if (inputs.runs.size() > 1) {
+    document.sections.push_back(comparison_section(inputs.runs));
+  }
+  for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+    document.sections.push_back(run_section(inputs.runs[i], inputs.states[i]));
+  }
+  std::move(inputs.benches.begin(), inputs.benches.end(), std::back_inserter(document.sections));
+  return document;
+}
+
+void write_page(const PageOptions& options) {
+  Inputs inputs;
+  for (const std::string& path : options.inputs) {
+    add_input(path, inputs);
+  }
+  if (inputs.size() >= kMostInputs) {
+    inputs.remarks.push_back(
+        fmt::format("Only the first {} runs and files are shown.", kMostInputs));
+  }
+  const Document document = document_of(options, std::move(inputs));
+  const std::string text = options.markdown ? to_markdown(document) : to_html(document);
+  if (options.markdown && options.out.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  const std::string out = options.out.empty() ? "report.html" : options.out;
+  write_named_file(out, text);
+  fmt::print("{}\n", printable(out));
+}
+
+}  // namespace
+
+void add_report_page_command(CommandLine& app) {
+  CommandLine& command = app.add_command(
+      "report", "Make a page of runs and benchmark results: one HTML file that needs no network");
+  const auto options = std::make_shared<PageOptions>();
+  command
+      .add_option(
+          "INPUT", options->inputs,
+          "Runs' folders (run.dir), files of trireme bench -J, scale -J or accept -J, or folders "
+          "of these")
+      .required();
+  command
+      .add_option("-o,--out", options->out,
+                  "Write to FILE (default: report.html; with --markdown: standard output)")
+      .type_name("FILE");
+  command.add_flag("--markdown", options->markdown, "Make Markdown, with tables but no pictures");
+  command.add_option("--title", options->title, "Title of the page");
+  command.footer(
+      "Examples:\n"
+      "  trireme report runs/first -o first.html\n"
+      "  trireme report runs/first results/ --title 'New machine' -o machine.html\n"
+      "Runs that are not finished, and files that are damaged, are shown as far as they go; the "
+      "page says what is missing.");
+  command.callback([options] { write_page(*options); });
+}
+
+}  // namespace trireme
