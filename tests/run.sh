@@ -29,7 +29,7 @@ only_slurm_failed() {
 export OMP_WAIT_POLICY=passive # because tests share the cores
 (($#)) || set -- -LE soak
 status=0
-run_ctest -j $((3 * $(nproc))) "$@" || status=$? # tests/CMakeLists.txt says what PROCESSORS counts
+run_ctest -j $((4 * $(nproc))) "$@" || status=$? # tests/CMakeLists.txt says what PROCESSORS counts
 show_skips "$log/LastTest.log"
 if ((status)) && only_slurm_failed "$log/LastTestsFailed.log"; then
   # Slurm's daemons lose a step now and then if all cores are busy. What fails again is a failure.

@@ -14,6 +14,8 @@ namespace {
 // The longest time that an operation with Start::when_waited_for is queued if no caller waits for
 // it.
 constexpr std::chrono::milliseconds kRound{10};
+// After this many rounds without an operation the progress thread sleeps until it is woken.
+constexpr int kIdleRounds = 10;
 
 // Sets the timer slack to 1 us, because the default of 50 us is too long for sleeps of tens of
 // microseconds.
@@ -126,10 +128,11 @@ Pending OperationQueue::push(OperationLabel label, Exchange::Clock::duration lim
   const bool is_next = waiting_.empty();
   Pending pending(operation);
   waiting_.push_back(std::move(operation));
+  ++pushed_;
   if (start == Start::at_once && is_next && take_seat(lock)) {
     round(lock);
     leave_seat(lock);
-  } else if (start != Start::when_waited_for) {
+  } else if (start != Start::when_waited_for || thread_sleeps_) {
     changed_.notify_all();
   }
   return pending;
@@ -209,13 +212,25 @@ void OperationQueue::run() {
   prepare_thread();
   Backoff backoff(transport_);
   std::unique_lock lock(mutex_);
+  std::int64_t known = 0;  // operations that had been pushed when the thread last looked
+  int idle_rounds = 0;
+  const auto is_needed = [this] { return !waiting_.empty() || busy_ || given_up_.load(); };
   while (failure_ == nullptr) {
-    const bool fresh = !waiting_.empty() || given_up_.load();
-    if (driven_ || (!fresh && !busy_)) {
-      changed_.wait_for(lock, kRound);
+    if (driven_ || !is_needed()) {
+      idle_rounds = driven_ || known != pushed_ ? 0 : idle_rounds + 1;
+      known = pushed_;
+      thread_sleeps_ = idle_rounds >= kIdleRounds;
+      if (thread_sleeps_) {
+        changed_.wait(lock, [&] { return is_needed() || failure_ != nullptr; });
+        thread_sleeps_ = false;
+        idle_rounds = 0;
+      } else {
+        changed_.wait_for(lock, kRound);
+      }
       backoff = Backoff(transport_);
       continue;
     }
+    idle_rounds = 0;
     (void)take_seat(lock);
     round(lock);
     leave_seat(lock);

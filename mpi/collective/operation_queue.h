@@ -65,10 +65,12 @@ class OperationQueue {
   GroupWatch* watch_;
   std::thread thread_;
 
-  std::mutex mutex_;  // guards the next five members
+  std::mutex mutex_;  // guards the next seven members
   std::condition_variable changed_;
   std::deque<OperationPtr> waiting_;
   std::exception_ptr failure_;
+  std::int64_t pushed_ = 0;       // number of operations
+  bool thread_sleeps_ = false;    // whether the progress thread sleeps until it is woken
   bool driven_ = false;           // whether a thread holds the seat
   bool busy_ = false;             // whether transfers were under way when the seat was left
   std::atomic<int> helpers_ = 0;  // number of callers that sleep in help()

@@ -2,6 +2,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -35,24 +38,39 @@ T sample_as(int rank, std::int64_t i) {
   }
 }
 
+// Returns make(key), which is called once per process and key: the ranks of a test are often
+// threads, and many cases need the same numbers.
+template <class T, class Key, class Make>
+const std::vector<T>& made_once(const Key& key, const Make& make) {
+  static std::mutex mutex;
+  static std::map<Key, std::vector<T>> made;
+  const std::lock_guard lock(mutex);
+  const auto found = made.find(key);
+  return found != made.end() ? found->second : made.emplace(key, make()).first->second;
+}
+
 template <class T>
 std::vector<T> samples(int rank, std::int64_t count) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    values[static_cast<std::size_t>(i)] = sample_as<T>(rank, i);
-  }
-  return values;
+  return made_once<T>(std::pair(rank, count), [&] {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[static_cast<std::size_t>(i)] = sample_as<T>(rank, i);
+    }
+    return values;
+  });
 }
 
 // Returns the sums of elements first..first+count-1.
 template <class T>
-std::vector<T> expected_sums(int size, std::int64_t first, std::int64_t count) {
-  std::vector<T> sums(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    sums[static_cast<std::size_t>(i)] =
-        tree_sum(0, size, [&](int rank) { return sample_as<T>(rank, first + i); });
-  }
-  return sums;
+const std::vector<T>& expected_sums(int size, std::int64_t first, std::int64_t count) {
+  return made_once<T>(std::tuple(size, first, count), [&] {
+    std::vector<T> sums(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      sums[static_cast<std::size_t>(i)] =
+          tree_sum(0, size, [&](int rank) { return sample_as<T>(rank, first + i); });
+    }
+    return sums;
+  });
 }
 
 // Returns how many elements of a, from `first` on, differ in their bits from b's.
@@ -98,22 +116,26 @@ void buffers_that_overlap_are_refused(Communicator& comm) {
 }
 
 // Each element is summed in f32 and rounded once.
-std::vector<bf16> expected_bf16(int size, std::int64_t first, std::int64_t count) {
-  std::vector<bf16> sums(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    sums[static_cast<std::size_t>(i)] = to_bf16(tree_sum(0, size, [&](int rank) {
-      return to_float(to_bf16(static_cast<float>(sample(rank, first + i))));
-    }));
-  }
-  return sums;
+const std::vector<bf16>& expected_bf16(int size, std::int64_t first, std::int64_t count) {
+  return made_once<bf16>(std::tuple(size, first, count), [&] {
+    std::vector<bf16> sums(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      sums[static_cast<std::size_t>(i)] = to_bf16(tree_sum(0, size, [&](int rank) {
+        return to_float(to_bf16(static_cast<float>(sample(rank, first + i))));
+      }));
+    }
+    return sums;
+  });
 }
 
 std::vector<bf16> bf16_samples(int rank, std::int64_t count) {
-  std::vector<bf16> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    values[static_cast<std::size_t>(i)] = to_bf16(static_cast<float>(sample(rank, i)));
-  }
-  return values;
+  return made_once<bf16>(std::pair(rank, count), [&] {
+    std::vector<bf16> values(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[static_cast<std::size_t>(i)] = to_bf16(static_cast<float>(sample(rank, i)));
+    }
+    return values;
+  });
 }
 
 void bf16_is_summed_in_f32(Communicator& comm) {
@@ -168,7 +190,7 @@ void reduce_scatter_gives_own_block(Communicator& comm) {
     const std::int64_t own = block * comm.rank();
     std::vector<float> values = samples<float>(comm.rank(), block * comm.size());
     comm.reduce_scatter(view_of(values), ReduceOp::sum).wait();
-    const auto expected = expected_sums<float>(comm.size(), own, block);
+    const auto& expected = expected_sums<float>(comm.size(), own, block);
     EXPECT_EQ(differences(values, expected, static_cast<std::size_t>(own)), 0) << block;
   }
 }
@@ -182,7 +204,7 @@ void reduce_scatter_of_bf16(Communicator& comm) {
     const std::int64_t own = block * comm.rank();
     std::vector<bf16> values = bf16_samples(comm.rank(), block * comm.size());
     comm.reduce_scatter(view_of(values), ReduceOp::sum).wait();
-    const auto expected = expected_bf16(comm.size(), own, block);
+    const auto& expected = expected_bf16(comm.size(), own, block);
     EXPECT_EQ(differences(values, expected, static_cast<std::size_t>(own)), 0) << block;
   }
 }

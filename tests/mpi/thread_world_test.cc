@@ -1,5 +1,7 @@
 #include "mpi/thread/thread_world.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,6 +41,24 @@ TEST(ThreadWorld, FirstErrorIsThrownAndNamed) {
   }),
                NotFound);
   EXPECT_THAT(heard, HasSubstr("rank 2 (host c) ended early: no such shard"));
+}
+
+// The progress thread of a group without operations sleeps for good; the next operation wakes it,
+// although no caller waits for it.
+TEST(ThreadWorld, OperationsEndUnwaitedForAfterALongPause) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    comm.barrier().wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    float value = 1;
+    const Pending sum = comm.all_reduce(View{&value, 1, DType::f32}, ReduceOp::sum);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!sum.done() && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(sum.done());
+    EXPECT_EQ(value, 2);
+  });
 }
 
 TEST(ThreadWorld, SplitGroupsSpeakOfWorldRanks) {
