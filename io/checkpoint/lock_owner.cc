@@ -1,3 +1,5 @@
+#include "io/checkpoint/lock_owner.h"
+
 #include <charconv>
 #include <cstdlib>
 #include <random>
@@ -6,7 +8,6 @@
 #include <unistd.h>
 
 #include "io/checkpoint/process.h"
-#include "io/checkpoint/run_lock.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"

@@ -8,9 +8,9 @@
 #include "io/checkpoint/workers.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/command/standard_output.h"
-#include "src/app/evidence/certificate_check.h"
-#include "src/app/evidence/lineage.h"
 #include "src/base/units.h"
+#include "src/lineage/certificate_check.h"
+#include "src/lineage/lineage.h"
 
 namespace trireme {
 namespace {

@@ -10,10 +10,10 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/step_keys_file.h"
 #include "io/checkpoint/store.h"
-#include "src/app/evidence/lineage_walk.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
+#include "src/lineage/lineage_walk.h"
 
 namespace trireme {
 namespace fs = std::filesystem;

@@ -5,10 +5,10 @@
 
 #include "io/data/dataset_keys.h"
 #include "io/data/verify.h"
-#include "src/app/evidence/lineage_walk.h"
 #include "src/base/digest.h"
 #include "src/base/units.h"
 #include "src/evidence/file_digests.h"
+#include "src/lineage/lineage_walk.h"
 
 namespace trireme {
 namespace fs = std::filesystem;

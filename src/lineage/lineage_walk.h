@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "src/app/evidence/lineage.h"
+#include "src/lineage/lineage.h"
 
 namespace trireme {
 

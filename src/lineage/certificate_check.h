@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/app/evidence/lineage.h"
+#include "src/lineage/lineage.h"
 
 namespace trireme {
 

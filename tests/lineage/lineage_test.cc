@@ -1,4 +1,4 @@
-#include "src/app/evidence/lineage.h"
+#include "src/lineage/lineage.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "src/app/evidence/lineage_walk.h"
 #include "src/base/digest.h"
+#include "src/lineage/lineage_walk.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {

@@ -1,4 +1,4 @@
-#include "src/app/evidence/lineage.h"
+#include "src/lineage/lineage.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/data/dataset_manifest.h"
-#include "src/app/evidence/lineage_walk.h"
 #include "src/evidence/digest_list.h"
+#include "src/lineage/lineage_walk.h"
 
 namespace trireme {
 namespace fs = std::filesystem;

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/app/evidence/lineage_walk.h"
 #include "src/base/units.h"
 #include "src/evidence/digest_list.h"
 #include "src/evidence/file_digests.h"
+#include "src/lineage/lineage_walk.h"
 
 namespace trireme {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "src/app/evidence/certificate_check.h"
+#include "src/lineage/certificate_check.h"
 
 #include <fmt/ranges.h>
 

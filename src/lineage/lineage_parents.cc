@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
-#include "src/app/evidence/lineage_walk.h"
 #include "src/base/units.h"
 #include "src/evidence/file_digests.h"
+#include "src/lineage/lineage_walk.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
