@@ -14,7 +14,7 @@ namespace trireme {
 
 // StopRule says when there are enough samples. With a precision, sampling stops once the half-width
 // of the median's 95 % confidence interval is at most this fraction of the median, with a duration
-// after so many seconds, and in any case after `most` samples.
+// after `seconds`, and in any case after `most` samples.
 struct StopRule {
   std::int64_t least = 1;
   std::int64_t most = 1;

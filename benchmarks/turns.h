@@ -18,7 +18,7 @@ inline constexpr int kMostAggregated = 100;
 struct TurnOptions {
   int warmup = 5;       // calls that are not timed
   int iterations = 20;  // samples per way
-  double seconds = 0;   // if above 0, takes samples for so long, instead of `iterations` of them
+  double seconds = 0;   // if above 0, takes samples for this time, instead of `iterations`
   std::optional<StopRule> stop = {};  // takes the place of `iterations` and `seconds`
 
   StopRule rule() const { return stop ? *stop : StopRule::count_or_duration(iterations, seconds); }

@@ -13,7 +13,7 @@
 
 namespace trireme {
 
-// Returns how many units of work take so many seconds on this core, at least 1.
+// Returns how many units of work take `seconds` on this core, at least 1.
 std::int64_t units_in(double seconds);
 
 struct WorkQuanta {

@@ -12,7 +12,7 @@ namespace trireme {
 
 class H5Bytes {
  public:
-  // Creates a file, replacing an old one, with room for so many bytes (more than 0).
+  // Creates a file, replacing an old one, with room for `bytes` bytes (more than 0).
   static H5Bytes create(const std::filesystem::path& path, std::int64_t bytes);
   // Throws DataError if there is no such dataset.
   static H5Bytes open(const std::filesystem::path& path);

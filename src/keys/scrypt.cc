@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kFreshSaltBytes = 16;
 constexpr std::size_t kMostSaltBytes = 64;
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 30;  // bytes
-constexpr std::int64_t kMostPasses = 2;                      // over so much memory
+constexpr std::int64_t kMostPasses = 2;                      // over the memory
 constexpr std::int64_t kBlockBytes = 128;                    // times r: RFC 7914, section 2
 
 }  // namespace

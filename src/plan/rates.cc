@@ -19,7 +19,7 @@ struct Tile {
 constexpr std::array kTiles = {Tile{256, 128, 1},   Tile{128, 256, 1},   Tile{128, 128, 0.95},
                                Tile{256, 64, 0.85}, Tile{64, 256, 0.85}, Tile{128, 64, 0.8},
                                Tile{64, 128, 0.8},  Tile{64, 64, 0.65}};
-// The start and end of a tile take as long as so many terms of its sums.
+// The start and end of a tile take as long as this many terms of its sums.
 constexpr double kTileOverhead = 96;
 // What tensor cores need operands to be aligned to, in elements of 2 bytes; and the rate of vector
 // units by theirs (A100: 19.5 of 312 TFLOP/s; H100: 67 of 989).

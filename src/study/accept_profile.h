@@ -17,7 +17,7 @@ struct AcceptProfile {
     std::vector<std::string> start;
     std::vector<std::string> measures;  // "health", or arguments of trireme bench
     double at_least = 0;                // percent of the median of all
-    double score = 3;                   // and so many robust standard deviations from it
+    double score = 3;                   // and at least this many robust standard deviations from it
     // Absolute limits by the name of a measurement: the least rate, or the longest time.
     std::map<std::string, double> limits;
   };
@@ -25,7 +25,7 @@ struct AcceptProfile {
   std::string nodes;  // a host list; empty for the nodes of the Slurm job
   std::string program;
   int rounds = 3;              // of measurements of each node
-  double burn_in_minutes = 0;  // further rounds until so much time has passed
+  double burn_in_minutes = 0;  // repeat the rounds until this time has passed
   int link_rounds = 0;         // of pairs of nodes; 0 for as many as link_rounds.h says
   int at_once = 0;             // nodes or pairs measured at the same time; 0 for all
   double seconds = 120;        // limit for one measurement

@@ -22,7 +22,7 @@ std::vector<DType> half_types();
 // Returns whether the table's kernels run on a device and cannot throw what they find there.
 bool runs_on_device(const Kernels& table);
 
-// Returns a stream of what the tables compute on: the host with so many threads, or a device.
+// Returns a stream of what the tables compute on: the host with `threads` threads, or a device.
 Stream test_stream(int threads);
 // Calls run(name, stream) for each schedule: numbers of threads on the host, and orders of threads,
 // warps and blocks on a simulated device.

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Calibrations use a random tenth of a source's runs; the mean of so many draws is shown.
+// Calibrations use a random tenth of a source's runs; the mean of this many draws is shown.
 constexpr double kPart = 0.1;
 constexpr int kDraws = 20;
 constexpr std::uint64_t kSeed = 1;

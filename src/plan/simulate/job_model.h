@@ -32,7 +32,7 @@ struct JobModel {
   std::int64_t min_nodes = 0;    // continue with as few, more slowly; 0: all
   std::int64_t group_nodes = 1;  // nodes of a failure group
   double days = 30;
-  double steps = 0;  // the job ends after so many; 0: after `days`
+  double steps = 0;  // the job ends after these; 0: after `days`
   double step_seconds = 10;
 
   struct Rates {

@@ -99,7 +99,7 @@ Fp8History fp8_field(const nlohmann::json& object) {
   return history;
 }
 
-// Reads the state of loss scaling of a run that has skipped so many steps.
+// Reads the state of loss scaling of a run that has skipped `skipped_steps` steps.
 LossScale loss_scale_field(const nlohmann::json& object, std::int64_t skipped_steps) {
   const nlohmann::json& fields = object_field(object, "loss_scale");
   const LossScale state{finite_field(fields, "scale"), count_field(fields, "steps"),
