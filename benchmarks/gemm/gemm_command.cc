@@ -45,6 +45,20 @@ std::optional<Measures> load_node_baseline(const std::string& named) {
   }
 }
 
+// The kernels of processors multiply in bf16 and fp32 (src/kernels/kernels.h). The names of the
+// other precisions that GPUs train in get an answer of their own.
+Check precision_of_processors() {
+  Check check = one_of({"bf16", "fp32"});
+  return {check.words, [known = std::move(check.complaint)](const std::string& text) {
+            return text == "fp16" || text == "fp8"
+                       ? fmt::format(
+                             "no kernel for processors multiplies in {}, only those for "
+                             "GPUs do: measure bf16 or fp32",
+                             text)
+                       : known(text);
+          }};
+}
+
 // Without a baseline, --at-least would always be met.
 void check_demand(double at_least, const BenchGemmOptions& options) {
   if (at_least > 0 && !options.baseline) {
@@ -130,7 +144,7 @@ void add_gemm_bench(CommandLine& bench, AppContext& context) {
   command.add_option("--precision", options.precisions, "Precisions (default: bf16,fp32)")
       .type_name("bf16|fp32,...")
       .delimiter(',')
-      .check(one_of({"bf16", "fp32"}));
+      .check(precision_of_processors());
   command
       .add_option("--threads", options.threads,
                   "Compute threads per rank (default: its share of the cores)")

@@ -68,6 +68,9 @@ std::vector<IorPhase> phases_of(const std::vector<IorPhase>& phases, bool writes
   return own;
 }
 
+// IOR fills in Stonewall(s) and Stonewall(MiB) if ranks go on until all have written as much as the
+// fastest (stoneWallingWearOut), and otherwise prints NA there, with -D, too. This benchmark has no
+// such wear-out.
 std::string summary_row(const IorSetup& setup, const std::vector<IorPhase>& phases) {
   std::vector<double> rates;
   std::vector<double> operations;

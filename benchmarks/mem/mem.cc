@@ -67,7 +67,7 @@ class MemBench {
  public:
   explicit MemBench(const BenchMemOptions& options)
       : options_(options),
-        cores_(pinned_cores()),
+        cores_(pinned_cores(options.root)),
         domains_(domains_of(cores_)),
         cache_(last_level_cache_bytes()),
         progress_("bench mem", parts(), true) {

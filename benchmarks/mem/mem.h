@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,8 @@ struct BenchMemOptions {
   bool bandwidth = true;
   bool latency = true;
   double duration = 0;  // seconds of all measurements; 0 until each median is known to 5 %
+  // The folder that contains sys, where the NUMA nodes of the processors are looked up.
+  std::filesystem::path root = "/";
 };
 
 struct BenchMemResult {

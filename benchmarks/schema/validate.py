@@ -1,17 +1,24 @@
 #!/usr/bin/python3
-"""Checks JSON files that `trireme bench -J FILE` wrote, strictly: that they are JSON without the
-extensions of Python's parser and without double keys, that they obey the schema beside this script,
-in which no key is optional or unknown that is not declared so, and that the statistics in them
-follow from the samples. Prints each problem with its place; exits with 1 if there is one.
+"""Checks JSON files that the program wrote, strictly: that they are JSON without the extensions of
+Python's parser and without double keys, that they obey one of the schemas beside this script, in
+which no key is optional or unknown that is not declared so, and, in results of benchmarks, that the
+statistics follow from the samples. Prints each problem with its place; exits with 1 if there is
+one.
 
-    benchmarks/schema/validate.py FILE..."""
+    benchmarks/schema/validate.py [--as bench|accept|compare|history|history-line] FILE...
+
+Files are results of `trireme bench -J FILE` unless --as says otherwise. With --as history-line,
+each line of a file is a document, as in the files that `trireme history` keeps."""
 import json
 import math
 import pathlib
 import statistics
 import sys
 
-SCHEMA = pathlib.Path(__file__).with_name("bench-2.schema.json")
+SCHEMAS = {kind: pathlib.Path(__file__).with_name(f"{kind}-{version}.schema.json")
+           for kind, version in (("bench", 2), ("accept", 1), ("compare", 1), ("history", 1),
+                                 ("history-line", 1))}
+SCHEMA = SCHEMAS["bench"]
 ROUNDING = 1e-8  # samples have nine digits, and a median can be the mean of two
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "const", "enum", "required",
@@ -45,7 +52,7 @@ def one_or_more(value):
 
 
 class Validator:
-    """Knows those keywords of JSON Schema (2020-12) that the schema uses, and refuses a schema with
+    """Knows those keywords of JSON Schema (2020-12) that the schemas use, and refuses a schema with
     others."""
 
     def __init__(self, schema):
@@ -97,6 +104,8 @@ class Validator:
                 yield from self.problems(each, known[key], f"{place}.{key}")
             elif schema.get("additionalProperties", True) is False:
                 yield f"{place}: unknown key {key!r}"
+            elif isinstance(schema.get("additionalProperties"), dict):
+                yield from self.problems(each, schema["additionalProperties"], f"{place}.{key}")
 
 
 def rank_bounds(count):
@@ -125,24 +134,32 @@ def statistics_problems(document):
                     yield f"{place}: {key} is {samples[key]}, but the values say {value}"
 
 
-def problems_of(text):
+def problems_of(text, kind="bench"):
     """Returns what is wrong with the text of a document, as a list of sentences."""
     try:
         document = parse(text)
     except ValueError as error:
         return [f"not JSON: {error}"]
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return list(Validator(schema).problems(document)) or list(statistics_problems(document))
+    schema = json.loads(SCHEMAS[kind].read_text(encoding="utf-8"))
+    problems = list(Validator(schema).problems(document))
+    return problems or (list(statistics_problems(document)) if kind == "bench" else [])
 
 
 def main():
-    if len(sys.argv) < 2:
+    arguments = sys.argv[1:]
+    kind = "bench"
+    if arguments[:1] == ["--as"] and len(arguments) > 1 and arguments[1] in SCHEMAS:
+        kind = arguments[1]
+        arguments = arguments[2:]
+    if not arguments or arguments[0].startswith("-"):
         sys.exit(__doc__)
     bad = False
-    for path in sys.argv[1:]:
-        for problem in problems_of(pathlib.Path(path).read_text(encoding="utf-8")):
-            bad = True
-            print(f"{path}: {problem}")
+    for path in arguments:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+        for document in text.splitlines() if kind == "history-line" else [text]:
+            for problem in problems_of(document, kind):
+                bad = True
+                print(f"{path}: {problem}")
     sys.exit(1 if bad else 0)
 
 

@@ -113,17 +113,39 @@ const ResultRow* find_row(const MeasuredResult& in, const std::string& key) {
   return found == in.rows.end() ? nullptr : &*found;
 }
 
+const SampleSet* find_samples(const ResultRow& row, const std::string& name) {
+  const auto found = std::find_if(row.samples.begin(), row.samples.end(),
+                                  [&](const SampleSet& each) { return each.name == name; });
+  return found == row.samples.end() ? nullptr : &*found;
+}
+
 void compare_rows(const ResultRow& a, const ResultRow& b, const ComparisonRules& rules,
                   Comparison& comparison) {
   for (const SampleSet& samples : a.samples) {
-    const auto other = std::find_if(b.samples.begin(), b.samples.end(), [&](const SampleSet& each) {
-      return each.name == samples.name;
-    });
-    if (other != b.samples.end()) {
+    if (const SampleSet* other = find_samples(b, samples.name); other != nullptr) {
       comparison.rows.push_back(compare_samples(samples, *other, rules));
       comparison.rows.back().row = &a;
     }
   }
+}
+
+// Returns what `of` has and the other one lacks: titles of whole rows, or with the name of samples,
+// which differs if the unit does.
+std::vector<std::string> only_in(const MeasuredResult& of, const MeasuredResult& other) {
+  std::vector<std::string> titles;
+  for (const ResultRow& row : of.rows) {
+    const ResultRow* same = find_row(other, row.key());
+    if (same == nullptr) {
+      titles.push_back(row_title(row, of));
+      continue;
+    }
+    for (const SampleSet& samples : row.samples) {
+      if (find_samples(*same, samples.name) == nullptr) {
+        titles.push_back(fmt::format("{}: {}", row_title(row, of), samples.name));
+      }
+    }
+  }
+  return titles;
 }
 
 std::string value_in(const std::map<std::string, std::string>& all, const std::string& key) {
@@ -158,18 +180,12 @@ Comparison compare_results(const MeasuredResult& a, const MeasuredResult& b,
                            const ComparisonRules& rules) {
   Comparison comparison;
   for (const ResultRow& row : a.rows) {
-    const ResultRow* other = find_row(b, row.key());
-    if (other != nullptr) {
+    if (const ResultRow* other = find_row(b, row.key()); other != nullptr) {
       compare_rows(row, *other, rules, comparison);
-    } else {
-      comparison.only_a.push_back(row_title(row, a));
     }
   }
-  for (const ResultRow& row : b.rows) {
-    if (find_row(a, row.key()) == nullptr) {
-      comparison.only_b.push_back(row_title(row, b));
-    }
-  }
+  comparison.only_a = only_in(a, b);
+  comparison.only_b = only_in(b, a);
   judge_all(comparison, rules);
   return comparison;
 }

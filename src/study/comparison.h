@@ -41,7 +41,7 @@ struct RowComparison {
 
 struct Comparison {
   std::vector<RowComparison> rows;
-  std::vector<std::string> only_a, only_b;  // titles of rows that the other one lacks
+  std::vector<std::string> only_a, only_b;  // titles of rows and samples that the other lacks
   std::size_t count_of(ChangeVerdict verdict) const;
 };
 

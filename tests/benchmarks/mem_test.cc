@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -100,6 +102,42 @@ TEST(PinnedThreads, PassOnWhatTheWorkThrows) {
                           }),
                IoError);
   EXPECT_THROW(run_pinned({{100'000, 0}}, [](std::size_t) {}), ResourceError);
+}
+
+// A machine with two NUMA nodes: the processors of this one, divided between two nodes in a folder
+// such as /sys.
+TEST(BenchMem, MeasuresEachNumaNodeAndTheWayBetween) {
+  const std::vector<PinnedCore> cores = pinned_cores();
+  if (cores.size() < 2) {
+    GTEST_SKIP() << "needs two cores";
+  }
+  const TempFolder root;
+  for (const PinnedCore& core : cores) {
+    fs::create_directories(root.path() / "sys/devices/system/cpu" /
+                           ("cpu" + std::to_string(core.cpu)) /
+                           (core.cpu == cores.front().cpu ? "node0" : "node1"));
+  }
+  const BenchMemResult result = bench_mem({.bytes = 2 << 20, .duration = 0.2, .root = root.path()});
+  EXPECT_EQ(result.wrong, 0);
+  std::map<std::string, int> streams;    // kernels and stores by NUMA node
+  std::map<std::string, int> latencies;  // by the nodes of the core and of the memory
+  for (const auto& entry : result.results) {
+    const auto& params = entry.at("params");
+    if (entry.at("name") == "mem_stream") {
+      ++streams[params.at("numa_node").dump()];
+      const bool first = params.at("numa_node") == 0;
+      EXPECT_EQ(params.at("cores"), params.at("numa_node").is_null() ? cores.size()
+                                    : first                          ? 1
+                                                                     : cores.size() - 1);
+      EXPECT_EQ(params.at("array_bytes"), params.at("numa_node").is_null() ? 2 << 20 : 1 << 20);
+    } else {
+      ++latencies[params.at("from_numa_node").dump() + params.at("to_numa_node").dump()];
+      EXPECT_GT(entry.at("metrics").at("latency_ns"), 0);
+    }
+  }
+  EXPECT_EQ(streams, (std::map<std::string, int>{{"0", 8}, {"1", 8}, {"null", 8}}));
+  EXPECT_EQ(latencies, (std::map<std::string, int>{{"00", 1}, {"01", 1}, {"10", 1}, {"11", 1}}));
+  EXPECT_NE(result.text.find("# NUMA node 1, "), std::string::npos) << result.text;
 }
 
 TEST(BenchMem, ChoosesArraysBeyondTheCaches) {

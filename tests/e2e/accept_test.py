@@ -17,6 +17,9 @@ sys.path.insert(0, str(harness.SOURCE / "tests/support"))
 import hosts as simulated  # noqa: E402
 import slurm_cluster  # noqa: E402
 
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
+
 PROGRAM = str(pathlib.Path(harness.PROGRAM).resolve())
 # Other tests run at the same time, and would slow down all nodes and not the hogs' alone. Where
 # the kernel shares a core between sessions first (sched_autogroup), each has a priority of its own.
@@ -37,6 +40,14 @@ link:
   at_least: 40
   score: {link_score}
 """
+
+
+def verdicts(text):
+    """Returns the document, which obeys its schema."""
+    problems = validate.problems_of(text, "accept")
+    if problems:
+        raise AssertionError("\n".join(problems))
+    return json.loads(text)
 
 
 def script(path, text):
@@ -100,7 +111,7 @@ class OnSlurm(unittest.TestCase):
             env=self.cluster.environment, check=False, timeout=400, cwd=self.folder)
         print(f"a node with a hog: {time.monotonic() - begin:.0f} s", file=sys.stderr)
         self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
-        found = json.loads((self.folder / "accept/acceptance.json").read_text())
+        found = verdicts((self.folder / "accept/acceptance.json").read_text())
         self.assertFalse(found["accepted"])
         self.assertEqual([v["nodes"] for v in found["nodes"] if not v["good"]], [["n3"]],
                          result.stdout)
@@ -171,7 +182,7 @@ class OnHosts(unittest.TestCase):
             capture_output=True, text=True, timeout=400, check=False)
         print(f"a slow link: {time.monotonic() - begin:.0f} s", file=sys.stderr)
         self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
-        found = json.loads((self.folder / "accept/acceptance.json").read_text())
+        found = verdicts((self.folder / "accept/acceptance.json").read_text())
         slow = [v["nodes"] for v in found["links"] if not v["good"]]
         self.assertEqual(slow and all("host2" in nodes for nodes in slow), True, result.stdout)
         self.assertEqual([v for v in found["links"] if v["complaints"]], [])
@@ -214,13 +225,35 @@ class Profiles(unittest.TestCase):
         profile = folder / "accept.yaml"
         profile.write_text("nodes: n[1-3]\nrounds: 1\nnode: {start: ['false']}\n"
                            "link: {start: [/nonexistent/launcher]}\n")
-        result = harness.run("accept", profile, "--dir", folder / "a", "--json")
+        # A scontrol that would be noticed: nothing is drained without --drain.
+        called = folder / "called"
+        (folder / "bin").mkdir()
+        script(folder / "bin/scontrol", f'echo "$@" >>{called}\n')
+        path = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json", env=path)
         self.assertEqual(result.returncode, 4, result.stderr)
-        found = json.loads(result.stdout)
+        self.assertFalse(called.exists())
+        found = verdicts(result.stdout)
         self.assertEqual([v["complaints"] for v in found["nodes"]],
                          [["health has failed: exit code 1"]] * 3)
         self.assertEqual(len(found["drain_commands"]), 3)
-        self.assertIn("version", found["program"])
+        self.assertEqual(harness.run("accept", profile, "--dir", folder / "b", "--drain",
+                                     env=path).returncode, 4)
+        self.assertEqual([line.split()[:3] for line in called.read_text().splitlines()],
+                         [["update", f"NodeName=n{i}", "State=DRAIN"] for i in (1, 2, 3)])
+
+    def test_burn_in(self):
+        """Rounds are repeated until the time has passed, and all of them count."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text("nodes: n1\nrounds: 1\nburn_in_minutes: 0.03\nnode: {start: [env], "
+                           "measures: ['gemm --size 32 --precision fp32 --duration 0.1']}\n")
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = verdicts(result.stdout)
+        self.assertGreaterEqual(found["rounds"], 2)
+        self.assertGreaterEqual(found["seconds"], 60 * 0.03)
+        self.assertEqual(len(list((folder / "a").glob("n1-r*.json"))), found["rounds"])
 
 
 if __name__ == "__main__":

@@ -112,6 +112,8 @@ class Gemm(Machine):
                 (2, "--size", ["--size", 0]),
                 (2, "--size", ["--size", "8,x"]),
                 (2, "--precision", ["--precision", "fp64"]),
+                (2, "no kernel for processors multiplies in fp16", ["--precision", "bf16,fp16"]),
+                (2, "no kernel for processors multiplies in fp8", ["--precision", "fp8"]),
                 (2, "are free", ["--size", 131072]),
                 (2, "unknown preset", ["--model", "gpt5"])]:
             with self.subTest(arguments):

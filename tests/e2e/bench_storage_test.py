@@ -95,12 +95,33 @@ class Io(Storage):
             self.assertIn("--api posix", ran.stderr)
 
     def test_a_stonewall_stops_writing(self):
-        results, _, _ = self.io("--test", "data", "-b", "512M", "-t", "4K", "-D", 0.01, "-i", 1,
-                                "--cache", "keep")
+        results, text, _ = self.io("--test", "data", "-b", "512M", "-t", "4K", "-D", 0.01, "-i", 1,
+                                   "--cache", "keep")
         write, read = (result["metrics"]["moved_bytes"] for result in results)
         self.assertLess(write, 512 * MIB)
         self.assertGreater(write, 0)
         self.assertLessEqual(read, write)  # nobody reads what was not written
+        # IOR 4 prints these columns so unless its stoneWallingWearOut is on.
+        summary = [line.split() for line in text.split("Summary of all tests:\n")[1].splitlines()]
+        columns = dict(zip(summary[0][:12], summary[1][:12]))
+        self.assertEqual((columns["Stonewall(s)"], columns["Stonewall(MiB)"]), ("NA", "NA"))
+        self.assertRegex(text, r"(?m)^stoneWallingWearOut *: 0$")
+
+    def test_direct_io(self):
+        try:
+            os.close(os.open(self.disk / "probe", os.O_CREAT | os.O_WRONLY | os.O_DIRECT))
+        except OSError as error:
+            self.skipTest(f"the file system of {self.disk} has no direct I/O: {error}")
+        finally:
+            (self.disk / "probe").unlink(missing_ok=True)
+        for arguments in (["-F", "-C"], ["-z"]):
+            with self.subTest(arguments):
+                results, _, _ = self.io("--test", "data", "-b", "256K", "-t", "64K", "-i", 1, "-W",
+                                        "-R", "--cache", "bypass", *arguments, ranks=2)
+                for result in results:
+                    self.assertEqual(result["params"]["cache"], "bypass")
+                    self.assertEqual(result["metrics"]["moved_bytes"], MIB // 2)
+                    self.assertEqual(result["metrics"]["wrong"], 0)
 
     def test_refusals(self):
         for code, words, arguments in [

@@ -272,7 +272,7 @@ return problems;
 
 
 @unittest.skipUnless(shutil.which("chromium") and shutil.which("chromedriver"),
-                     "needs Chromium (Debian: packages chromium and chromium-driver)")
+                     "needs Chromium: ./dev install-deps all")
 class InBrowser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -340,8 +340,17 @@ class InBrowser(unittest.TestCase):
         self.assertEqual(self.browser.log("browser"), [])
 
     def test_prints(self):
+        """Printing opens every table and leaves out what only works on a screen."""
+        closed = ("return [...document.querySelectorAll('figure details')]"
+                  ".filter(d => !d.open || !(d.querySelector('table').offsetHeight > 0)).length")
+        self.assertGreater(self.browser.run(closed), 5)
         paper = base64.b64decode(self.browser.devtools("Page.printToPDF")["data"])
         self.assertTrue(paper.startswith(b"%PDF"))
+        self.assertEqual(self.browser.run(closed), 0)
+        self.browser.devtools("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(self.browser.run(
+            "return [...document.querySelectorAll('nav, .zoom, .skip')]"
+            ".filter(each => each.offsetHeight > 0).length"), 0)
 
     def test_pictures(self):
         folder = os.environ.get("TRIREME_SCREENSHOTS")

@@ -14,10 +14,13 @@ sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
 import validate  # noqa: E402
 
 
-def strict(text):
-    def refuse(word):
-        raise AssertionError(f"{word} is not JSON")
-    return json.loads(text, parse_constant=refuse)
+def strict(text, kind=None):
+    """Parses JSON, which obeys the schema of its kind if there is one."""
+    if kind:
+        problems = validate.problems_of(text, kind)
+        if problems:
+            raise AssertionError("\n".join(problems))
+    return validate.parse(text)
 
 
 class Compare(unittest.TestCase):
@@ -50,7 +53,8 @@ class Compare(unittest.TestCase):
     def test_a_result_and_itself(self):
         out = self.compare(self.measured, self.measured).stdout
         self.assertIn("# 0 regressions", out)
-        comparison = strict(self.compare(self.measured, self.measured, "--json").stdout)
+        comparison = strict(self.compare(self.measured, self.measured, "--json").stdout,
+                            "compare")
         self.assertEqual((comparison["regressions"], comparison["improvements"]), (0, 0))
         self.assertTrue(all(row["change"] == 0 for row in comparison["rows"]))
 
@@ -60,7 +64,8 @@ class Compare(unittest.TestCase):
         self.assertIn("REGRESSION", out)
         self.assertIn("improvement", self.compare(slow, self.measured).stdout)
         self.compare(self.measured, slow, "--threshold", 200)
-        row = strict(self.compare(self.measured, slow, "--json", code=4).stdout)["rows"][0]
+        row = strict(self.compare(self.measured, slow, "--json", code=4).stdout,
+                     "compare")["rows"][0]
         self.assertAlmostEqual(row["change"], 1.5, delta=0.5)
         self.assertLessEqual(row["change_low"], row["change"])
         self.assertEqual((row["better"], row["verdict"]), ("lower", "regression"))
@@ -74,11 +79,28 @@ class Compare(unittest.TestCase):
         self.assertIn("host.cores: ", message)
         self.assertIn("--allow-unlike", message)
         self.assertNotIn("\x1b", message)
-        warned = self.compare(self.measured, unlike, "--allow-unlike")
+        warned = self.compare(self.measured, unlike, "--allow-unlike", "--json")
         self.assertIn("4096", warned.stderr)
+        self.assertEqual(len(strict(warned.stdout, "compare")["unlike"]), 2)
         command = self.variant("command.json", lambda d: d.update(command="mem"))
         self.assertIn("one measures gemm, the other mem",
                       self.compare(self.measured, command, "--allow-unlike", code=2).stderr)
+
+    def test_units(self):
+        """Samples in milliseconds are not those in microseconds, and nothing is converted."""
+        def milliseconds(every):
+            def change(document):
+                for result in document["results"][:None if every else 1]:
+                    result["samples"]["time_ms"] = result["samples"].pop("time_us")
+            return change
+        other = self.variant("ms.json", milliseconds(True))
+        message = self.compare(self.measured, other, code=2).stderr
+        self.assertIn("have no samples in common", message)
+        some = self.variant("some-ms.json", milliseconds(False))
+        found = strict(self.compare(self.measured, some, "--json").stdout, "compare")
+        self.assertEqual([row["samples"] for row in found["rows"]], ["time_us"])
+        self.assertIn("time_us", found["only_a"][0])
+        self.assertIn("time_ms", found["only_b"][0])
 
     def test_files_that_are_no_results(self):
         text = self.measured.read_text()
@@ -113,9 +135,12 @@ class History(unittest.TestCase):
 
     def test_finds_the_change(self):
         self.assertEqual(self.added.count("1 line added"), 24)
+        for line in self.file.read_text().splitlines():
+            strict(line, "history-line")
         out = harness.must(harness.run("history", self.file)).stdout
         self.assertRegex(out, r"2027-01-29 to 2027-02-07 +10 x .* SLOWER, commit old -> new<b>")
-        series = strict(harness.must(harness.run("history", self.file, "--json")).stdout)["series"]
+        series = strict(harness.must(harness.run("history", self.file, "--json")).stdout,
+                        "history")["series"]
         self.assertEqual([level["begin"] for level in series[0]["levels"]], [0, 14])
         self.assertEqual(harness.run("history", self.file, "--check").returncode, 4)
         self.assertEqual(harness.run("history", self.file, "--check", "--threshold",

@@ -147,6 +147,21 @@ TEST(Comparison, RowsAreMatchedByTheirParameters) {
   EXPECT_THAT(comparison.only_b, ElementsAre("gemm m=384"));
 }
 
+// Nothing is converted, and nothing disappears.
+TEST(Comparison, SamplesInAnotherUnitAreOtherSamples) {
+  auto first = bench_json(around(100, 20));
+  auto second = first;
+  auto& samples = second["results"][0]["samples"];
+  samples["time_ms"] = samples["time_us"];
+  samples.erase("time_us");
+  const MeasuredResult a = parse_bench_result(first.dump(), "a");
+  const MeasuredResult b = parse_bench_result(second.dump(), "b");
+  const Comparison comparison = compare_results(a, b, {});
+  EXPECT_TRUE(comparison.rows.empty());
+  EXPECT_THAT(comparison.only_a, ElementsAre("gemm: time_us"));
+  EXPECT_THAT(comparison.only_b, ElementsAre("gemm: time_ms"));
+}
+
 TEST(Comparison, SaysWhyResultsAreUnlike) {
   const auto document = bench_json(around(100, 20));
   const MeasuredResult a = parse_bench_result(document.dump(), "a");

@@ -6,6 +6,7 @@
 
 #include "mpi/self_communicator.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -41,6 +42,20 @@ TEST_F(EnergyTest, IsUnknownIfAPackageCannotBeRead) {
   zone("intel-rapl:0", "package-0", "1000");
   zone("intel-rapl:1", "package-1", "secret");
   EXPECT_FALSE(ProcessorEnergy(folder_.path()).joules());
+}
+
+// Kernels since 5.10 let only root read the counters.
+TEST_F(EnergyTest, IsUnknownWithoutPermission) {
+  zone("intel-rapl:0", "package-0", "1000");
+  forbid_reading(folder_.path(), folder_.path() / "sys/class/powercap/intel-rapl:0/energy_uj");
+  const Unprivileged user;
+  if (!user.bound()) {
+    GTEST_SKIP() << "this user can read everything";
+  }
+  ProcessorEnergy energy(folder_.path());
+  EXPECT_FALSE(energy.joules());
+  EXPECT_THAT(energy.complaint(), testing::HasSubstr("energy_uj"));
+  EXPECT_THAT(energy.complaint(), testing::HasSubstr("Permission denied"));
 }
 
 TEST_F(EnergyTest, IsReportedPerStepAndToken) {

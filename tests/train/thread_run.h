@@ -74,6 +74,7 @@ class ThreadRun {
       RunStatus status;
       const TrainingHost host{.world = comm,
                               .data = comm,
+                              .device = Device::cpu(),
                               .places = places,
                               .recorder = world.recorder(comm.rank()),
                               .log = log,

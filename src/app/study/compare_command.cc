@@ -206,7 +206,8 @@ void compare(const CompareOptions& options, int& exit_code) {
   const Comparison comparison = compare_results(a, b, rules);
   if (comparison.rows.empty()) {
     throw ConfigError(
-        fmt::format("{} and {} have no samples in common: they were measured with other options",
+        fmt::format("{} and {} have no samples in common: they were measured with other options "
+                    "or in other units",
                     options.a, options.b));
   }
   options.json ? print_json(to_json(comparison, a, b, unlike, rules))
