@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,9 @@
 #include "benchmarks/coll/contestant.h"
 #include "benchmarks/coll/nccl_table.h"
 #include "benchmarks/memory_rate.h"
+#include "benchmarks/osu_table.h"
 #include "src/app/command/version.h"
+#include "src/base/units.h"
 #include "src/device/pool.h"
 
 namespace trireme {
@@ -60,6 +63,8 @@ class CollBench {
 
   void run_one(Collective op, BenchCollResult& result);
   std::string header(Collective op);
+  std::string osu_header(Collective op) const;
+  std::string osu_line(const CollMeasurement& measurement) const;
   CollMeasurement measure(const CollectiveTask& task, std::int64_t bytes);
   void check(CollMeasurement& measurement, Contestant& ours);
   void time(CollMeasurement& measurement, Contestant& ours);
@@ -96,6 +101,33 @@ std::string CollBench::header(Collective op) {
       .checks = options_.checks,
       .devices = all_gather_text(*comm_, line)};
   return nccl_header(header);
+}
+
+std::string CollBench::osu_header(Collective op) const {
+  return fmt::format("# Trireme {} of {}, backend {}\n", name_of(op),
+                     counted(comm_->size(), "rank"), name_of(options_.backend)) +
+         osu_title(osu_test_of(op), mpi_type_name_of(options_.dtype)) +
+         osu_columns("Avg Latency(us)", op != Collective::barrier,
+                     options_.checks > 0 && op != Collective::barrier);
+}
+
+// OSU's programs work out of place where MPI allows that, take the mean over the calls and over the
+// ranks, and give the size of a rank's block for all-gather and all-to-all.
+std::string CollBench::osu_line(const CollMeasurement& measurement) const {
+  const Collective op = measurement.task.op;
+  const std::size_t place = op == Collective::broadcast ? 1 : 0;
+  double sum = 0;
+  double count = 0;
+  for (const std::vector<double>& own : measurement.ours[place].by_rank) {
+    sum = std::accumulate(own.begin(), own.end(), sum);
+    count += static_cast<double>(own.size());
+  }
+  if (op == Collective::barrier) {
+    return osu_row({}, 1e6 * sum / count, {});
+  }
+  const bool of_block = op == Collective::all_gather || op == Collective::all_to_all;
+  return osu_row(measurement.size.bytes / (of_block ? measurement.ranks : 1), 1e6 * sum / count,
+                 options_.checks > 0 ? std::optional(measurement.wrong[place]) : std::nullopt);
 }
 
 void CollBench::check(CollMeasurement& measurement, Contestant& ours) {
@@ -175,7 +207,7 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
   if (op == Collective::barrier) {
     sizes = {0};
   }
-  say(header(op));
+  say(options_.osu_table ? osu_header(op) : header(op));
   double busbw = 0;
   std::int64_t errors = 0;
   std::string peer_lines;
@@ -183,10 +215,13 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
     const CollMeasurement measurement = measure(task, bytes);
     const NcclCell out_of_place = cell(measurement, false);
     const NcclCell in_place = cell(measurement, true);
-    say(nccl_row_start({measurement.size, std::string(nccl_name_of(options_.dtype)),
-                        reduces(op) ? std::string(reduction_name(options_.reduction)) : "none",
-                        has_root(op) ? options_.root : -1}) +
-        nccl_cell(out_of_place) + nccl_cell(in_place) + "\n");
+    say(options_.osu_table
+            ? osu_line(measurement)
+            : nccl_row_start(
+                  {measurement.size, std::string(nccl_name_of(options_.dtype)),
+                   reduces(op) ? std::string(reduction_name(options_.reduction)) : "none",
+                   has_root(op) ? options_.root : -1}) +
+                  nccl_cell(out_of_place) + nccl_cell(in_place) + "\n");
     busbw += (out_of_place.busbw + in_place.busbw) / 2;
     for (const std::int64_t wrong : measurement.wrong) {
       errors += wrong > 0 ? 1 : 0;
@@ -195,7 +230,9 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
     peer_lines += peer_line(measurement);
     result.results.push_back(coll_entry(measurement, options_, session_));
   }
-  say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
+  if (!options_.osu_table) {
+    say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
+  }
   if (!peer_lines.empty()) {
     say(peer_header(op) + peer_lines);
   }

@@ -1,7 +1,7 @@
 // `trireme bench coll` measures the speed of collective operations on a backend and verifies their
-// results. It prints the table of nccl-tests. With --peer mpi, MPI's own operations are measured in
-// turns on the same buffers. Times are medians over the samples; a sample is the time of the
-// slowest rank (turns.h).
+// results. It prints the table of nccl-tests or OSU's. With --peer mpi, MPI's own operations are
+// measured in turns on the same buffers. Times are medians over the samples; a sample is the time
+// of the slowest rank (turns.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -26,6 +26,7 @@ struct BenchCollOptions {
   int root = 0;
   bool ordinary_memory = false;  // whether to use plain buffers instead of the backend's own
   bool peer_mpi = false;
+  bool osu_table = false;  // whether to print OSU's table instead of that of nccl-tests
 };
 
 struct BenchCollResult {

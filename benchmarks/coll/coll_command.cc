@@ -31,6 +31,7 @@ struct CollArguments {
   std::string dtype = "float";
   std::string reduction = "sum";
   std::string peer;
+  std::string table = "nccl";
   std::string tune_file;
   BenchOutput output;
   BenchCollOptions rest;
@@ -62,6 +63,7 @@ BenchCollOptions resolve(const CollArguments& arguments) {
   options.dtype = parse_bench_dtype(arguments.dtype);
   options.reduction = parse_reduce_op(arguments.reduction);
   options.peer_mpi = arguments.peer == "mpi";
+  options.osu_table = arguments.table == "osu";
   options.ops.clear();
   for (const std::string& name : arguments.ops) {
     options.ops.push_back(parse_collective(name));
@@ -147,6 +149,8 @@ void add_operation(CommandLine& command, CollArguments& arguments) {
                    "Use plain buffers instead of the backend's own");
   command.add_option("--peer", arguments.peer, "Also measure MPI's own operation, in alternation")
       .check(one_of({"mpi"}));
+  command.add_option("--table", arguments.table, "Whose table to print")
+      .check(one_of({"nccl", "osu"}));
 }
 
 }  // namespace

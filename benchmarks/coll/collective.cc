@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 6> kNames = {"all_reduce", "reduce_scatte
 constexpr std::array<std::string_view, 6> kMpiNames = {"MPI_Allreduce", "MPI_Reduce_scatter_block",
                                                        "MPI_Allgather", "MPI_Bcast",
                                                        "MPI_Alltoallv", "MPI_Barrier"};
+constexpr std::array<std::string_view, 6> kOsuNames = {
+    "Allreduce", "Reduce_scatter", "Allgather", "Broadcast", "All-to-All Personalized Exchange",
+    "Barrier"};
 constexpr std::array<std::string_view, 3> kReductions = {"sum", "max", "min"};
 
 struct TypeName {
@@ -57,6 +60,25 @@ Collective parse_collective(std::string_view name) {
 
 std::string nccl_test_of(Collective op) {
   return op == Collective::all_to_all ? "alltoall_perf" : fmt::format("{}_perf", name_of(op));
+}
+
+std::string osu_test_of(Collective op) {
+  return fmt::format("{} Latency", kOsuNames.at(static_cast<std::size_t>(op)));
+}
+
+std::string_view mpi_type_name_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "MPI_FLOAT";
+    case DType::f64:
+      return "MPI_DOUBLE";
+    case DType::i32:
+      return "MPI_INT32_T";
+    case DType::i64:
+      return "MPI_INT64_T";
+    default:
+      return "bfloat16";
+  }
 }
 
 std::string_view mpi_name_of(Collective op) { return kMpiNames.at(static_cast<std::size_t>(op)); }

@@ -18,6 +18,8 @@ std::vector<std::string> collective_names();
 Collective parse_collective(std::string_view name);
 // Returns the program of nccl-tests for the operation, such as "all_reduce_perf".
 std::string nccl_test_of(Collective op);
+// Returns the name in the title of OSU's benchmark, such as "Allreduce Latency".
+std::string osu_test_of(Collective op);
 // Returns the name in MPI, such as "MPI_Allreduce".
 std::string_view mpi_name_of(Collective op);
 bool reduces(Collective op);
@@ -26,6 +28,8 @@ bool has_root(Collective op);
 // Types and reductions have the names of nccl-tests ("float", "sum") and also our own ("f32").
 DType parse_bench_dtype(std::string_view name);
 std::string_view nccl_name_of(DType dtype);
+// Returns MPI's name of the type, such as "MPI_FLOAT". MPI has none for bfloat16.
+std::string_view mpi_type_name_of(DType dtype);
 ReduceOp parse_reduce_op(std::string_view name);
 std::string_view reduction_name(ReduceOp op);
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/osu_table.h"
 #include "benchmarks/p2p/point_to_point.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
@@ -18,9 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// OSU's column widths. Values have two decimals.
-constexpr int kSizeWidth = 10;
-constexpr int kValueWidth = 18;
 // From this size on, OSU makes fewer iterations.
 constexpr std::int64_t kLargeMessage = 8192;
 // Iterations between two looks at the clock, with --duration.
@@ -47,14 +45,16 @@ class P2pBench {
     if (options_.latency) {
       say(fmt::format("# Trireme latency test between ranks {} and {}, backend {}\n",
                       options_.first, options_.second, name_of(options_.backend)));
-      say(title("Avg Latency(us)"));
+      say(osu_title("Latency", "MPI_CHAR") +
+          osu_columns("Avg Latency(us)", true, options_.show_check));
       over_sizes([&](std::int64_t bytes) { latency(bytes, result); });
       say_peer();
     }
     if (options_.bandwidth) {
       say(fmt::format("# Trireme bandwidth test between ranks {} and {}, backend {}, window {}\n",
                       options_.first, options_.second, name_of(options_.backend), options_.window));
-      say(title("Bandwidth (MB/s)"));
+      say(osu_title("Bandwidth", "MPI_CHAR") +
+          osu_columns("Bandwidth (MB/s)", true, options_.show_check));
       over_sizes([&](std::int64_t bytes) { bandwidth(bytes, result); });
       say_peer();
     }
@@ -72,32 +72,24 @@ class P2pBench {
       std::fflush(stdout);
     }
   }
-  std::string title(const char* value) const {
-    return fmt::format("{:<{}}{:>{}}", "# Size", kSizeWidth, value, kValueWidth) +
-           verdict("Validation") + "\n";
-  }
   std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
-    return fmt::format("{:<{}}{:>{}.2f}", bytes, kSizeWidth, value, kValueWidth) +
-           verdict(wrong == 0 ? "Pass" : "Fail") + "\n";
+    return osu_row(bytes, value, options_.show_check ? std::optional(wrong) : std::nullopt);
   }
   // What the latency test sends. As in OSU's, it is not what arrived.
   View out(std::int64_t bytes) const { return out_.view(DType::u8).slice(0, bytes); }
   void note_peer(std::int64_t bytes, double ours, double peer, double ratio) {
-    peer_lines_ += fmt::format("# {:<{}}{:>{}.2f}{:>{}.2f}{:>{}.2f}\n", bytes, kSizeWidth - 2, ours,
-                               kValueWidth, peer, kValueWidth, ratio, kValueWidth);
+    peer_lines_ += fmt::format("# {:<{}}{:>{}.2f}{:>{}.2f}{:>{}.2f}\n", bytes, kOsuSizeWidth - 2,
+                               ours, kOsuValueWidth, peer, kOsuValueWidth, ratio, kOsuValueWidth);
   }
   // Says what MPI's own calls reached, in lines that readers of OSU's tables take as comments.
   void say_peer() {
     if (mpi_) {
-      say(fmt::format("# {:<{}}{:>{}}{:>{}}{:>{}}\n", "Size", kSizeWidth - 2, "Trireme",
-                      kValueWidth, "MPI itself", kValueWidth, "times faster", kValueWidth) +
+      say(fmt::format("# {:<{}}{:>{}}{:>{}}{:>{}}\n", "Size", kOsuSizeWidth - 2, "Trireme",
+                      kOsuValueWidth, "MPI itself", kOsuValueWidth, "times faster",
+                      kOsuValueWidth) +
           peer_lines_);
       peer_lines_.clear();
     }
-  }
-  // OSU's last column, which it has with -c.
-  std::string verdict(const char* text) const {
-    return options_.show_check ? fmt::format("{:>{}}", text, kValueWidth) : "";
   }
 
   template <class Visit>

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import sys
 import tarfile
@@ -282,6 +283,25 @@ class Scale(unittest.TestCase):
             self.assertIn(f"holds a study with another {words}", message)
         (self.study / "study.json").write_text('{"schema": 1, "half')
         self.assertIn("study.json", self.scale("--repeat", 1, code=65).stderr)
+
+    def test_a_weak_study(self):
+        """The global batch grows with the nodes, and so does the work that speedups count."""
+        self.study = self.folder / "weak"
+        file = self.folder / "weak.json"
+        out = self.scale("--weak", "--repeat", 1, "-J", file).stdout
+        self.assertIn("# weak scaling of run, 1 rank per node", out)
+        self.assertIn("# Gustafson: serial fraction", out)
+        self.assertEqual(validate.problems_of(file.read_text()), [])
+        points = [r for r in json.loads(file.read_text())["results"] if r["name"] == "scale"]
+        one, two = (point["metrics"] for point in points)
+        self.assertEqual([point["params"]["nodes"] for point in points], [1, 2])
+        self.assertAlmostEqual(two["speedup"], 2 * one["step_ms"] / two["step_ms"], places=6)
+        self.assertAlmostEqual(two["efficiency"], two["speedup"] / 2, places=9)
+        batches = []
+        for name in ("n0001-r01", "n0002-r01"):
+            text = (self.study / name / "config.yaml").read_text()
+            batches.append(int(re.search(r"global_batch: (\d+)", text)[1]))
+        self.assertEqual(batches[1], 2 * batches[0])
 
     def test_a_warmup_that_is_longer(self):
         self.study = self.folder / "warmup"
