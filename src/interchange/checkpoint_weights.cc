@@ -12,6 +12,7 @@
 #include "src/nn/model_size.h"
 #include "src/optim/optimizer.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/base_weights.h"
 
 namespace trireme {
 namespace {
@@ -24,39 +25,59 @@ TensorBlock flat_block(const std::string& name, const Shape& shape, std::int64_t
 
 }  // namespace
 
-CheckpointWeights::CheckpointWeights(StepFolder step, Weights which)
+CheckpointWeights::CheckpointWeights(StepFolder step, Weights which, std::optional<StepFolder> base)
     : step_(std::move(step)),
       prefix_(which == Weights::average ? fmt::format("{}.", kAverageName) : "") {
   const Manifest& manifest = *step_.manifest;
-  const std::string origin = (step_.path / kManifestName).string();
   if (which == Weights::average && !has_average(*manifest.meta.config)) {
     throw ConfigError(
         fmt::format("{} holds no moving average of the weights, because it was trained without "
                     "optimizer.ema: omit --ema",
                     step_.path.string()));
   }
+  check(has_adapters(manifest) == base.has_value(), "adapters are read together with their base");
   try {
-    model_ = model_from_fingerprint(*manifest.meta.config);
-    check_tensors();
-    tensors_ = model_tensors(model_);
-    std::vector<TensorBlock> blocks;
-    for (const ModelTensor& tensor : tensors_) {
-      blocks.push_back(
-          flat_block(prefix_ + tensor.name, tensor.shape, 0, tensor.shape.elements(), nullptr));
-    }
-    if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
-      throw DataError(
-          fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
-    }
+    read_config(which);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", origin, error.what()));
+    throw DataError(fmt::format("{}: {}", (step_.path / kManifestName).string(), error.what()));
+  }
+  if (base) {
+    base_ = std::make_unique<CheckpointWeights>(std::move(*base), Weights::latest);
+    if (base_->tensors() != model_tensors(model_)) {
+      throw DataError(fmt::format("{} is of another model than the adapters in {}",
+                                  base_->step().path.string(), step_.path.string()));
+    }
+    tensors_ = base_->tensors();
+    return;
   }
   loader_ = std::make_unique<CheckpointLoader>(self_, step_.path, manifest, ShardIo{});
 }
 
+// Reads what the manifest says about the model.
+void CheckpointWeights::read_config(Weights which) {
+  const Manifest& manifest = *step_.manifest;
+  model_ = model_from_fingerprint(*manifest.meta.config);
+  check_tensors();
+  if (has_adapters(manifest)) {
+    adapters_ = std::make_unique<AdapterWeights>(step_, model_, which);
+    model_.lora = {};
+    return;
+  }
+  tensors_ = model_tensors(model_);
+  std::vector<TensorBlock> blocks;
+  for (const ModelTensor& tensor : tensors_) {
+    blocks.push_back(
+        flat_block(prefix_ + tensor.name, tensor.shape, 0, tensor.shape.elements(), nullptr));
+  }
+  if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
+    throw DataError(
+        fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
+  }
+}
+
 // Called before the model is declared, which takes memory for every layer.
 void CheckpointWeights::check_tensors() const {
-  const std::int64_t claimed = parameter_count(model_);
+  const std::int64_t claimed = trained_parameter_count(model_);
   double stored = 0;
   for (const StoredTensor& tensor : step_.manifest->tensors) {
     stored += static_cast<double>(tensor.shape.elements());
@@ -69,6 +90,11 @@ void CheckpointWeights::check_tensors() const {
 
 void CheckpointWeights::read(const ModelTensor& tensor, std::int64_t first, std::int64_t count,
                              float* to) {
+  if (base_ != nullptr) {
+    base_->read(tensor, first, count, to);
+    adapters_->add_to(tensor, first, count, to);
+    return;
+  }
   const std::vector blocks = {flat_block(prefix_ + tensor.name, tensor.shape, first, count, to)};
   (void)loader_->load(blocks);
   if (const std::int64_t at = first_not_finite(to, count); at < count) {
@@ -86,6 +112,15 @@ std::vector<float> CheckpointWeights::read(const std::string& name) {
   std::vector<float> elements(static_cast<std::size_t>(at->shape.elements()));
   read(*at, 0, std::ssize(elements), elements.data());
   return elements;
+}
+
+std::optional<StepFolder> open_base(const StepFolder& step, const KeyOptions& keys) {
+  if (!has_adapters(*step.manifest)) {
+    return std::nullopt;
+  }
+  StepFolder base = recorded_base(step);
+  unlock(*base.manifest, base.path, keys);
+  return base;
 }
 
 }  // namespace trireme

@@ -1,16 +1,19 @@
 // CheckpointWeights reads the weights of one checkpoint, a part of a tensor at a time. Every byte
-// that is read was compared with its digest, and decrypted if the checkpoint is encrypted. One
-// thread.
+// that is read was compared with its digest, and decrypted if the checkpoint is encrypted. Of a
+// checkpoint of adapters, it reads the weights that they fine-tune, and adds them. One thread.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint/load/checkpoint_loader.h"
+#include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
 #include "mpi/self_communicator.h"
+#include "src/interchange/adapter_weights.h"
 #include "src/interchange/model_tensors.h"
 #include "src/train/engine/training_state.h"
 
@@ -18,13 +21,17 @@ namespace trireme {
 
 class CheckpointWeights {
  public:
-  // step: whole, with its key if it is encrypted. Throws DataError if its tensors are not those of
-  // the model that it describes, and ConfigError if it has no average of the weights.
-  CheckpointWeights(StepFolder step, Weights which);
+  // step: whole, with its key if it is encrypted; so is `base`, which is needed if the step holds
+  // adapters (open_base). Throws DataError if their tensors are not those of the model that they
+  // describe, and ConfigError if the step has no average of the weights.
+  CheckpointWeights(StepFolder step, Weights which, std::optional<StepFolder> base = {});
   CheckpointWeights(const CheckpointWeights&) = delete;
   CheckpointWeights& operator=(const CheckpointWeights&) = delete;
 
   const StepFolder& step() const { return step_; }
+  // Returns the step that holds the weights: the base, or the same step.
+  const StepFolder& origin() const { return base_ == nullptr ? step_ : base_->step(); }
+  // Without adapters: those are part of the weights.
   const ModelConfig& model() const { return model_; }
   // Sorted bytewise by name.
   const std::vector<ModelTensor>& tensors() const { return tensors_; }
@@ -35,6 +42,7 @@ class CheckpointWeights {
   std::vector<float> read(const std::string& name);
 
  private:
+  void read_config(Weights which);
   void check_tensors() const;
 
   StepFolder step_;
@@ -42,7 +50,14 @@ class CheckpointWeights {
   ModelConfig model_;
   std::vector<ModelTensor> tensors_;
   SelfCommunicator self_;
-  std::unique_ptr<CheckpointLoader> loader_;
+  std::unique_ptr<CheckpointLoader> loader_;  // null if there are adapters
+  // Of a step of adapters: what it fine-tunes, and the adapters; otherwise null.
+  std::unique_ptr<CheckpointWeights> base_;
+  std::unique_ptr<AdapterWeights> adapters_;
 };
+
+// Returns the base of a step of adapters, with its key; nothing for a step of weights. The errors
+// are those of recorded_base() and unlock().
+std::optional<StepFolder> open_base(const StepFolder& step, const KeyOptions& keys);
 
 }  // namespace trireme

@@ -44,6 +44,13 @@ void DraftFolder::keep() {
   draft_.clear();
 }
 
+void write_whole_file(const std::filesystem::path& path, const std::string& text) {
+  File file = File::create_new(path);
+  file.write(text.data(), std::ssize(text));
+  file.sync();
+  file.close();
+}
+
 void share_work(Communicator& world, std::int64_t count,
                 const std::function<void(std::int64_t)>& work) {
   std::exception_ptr own;

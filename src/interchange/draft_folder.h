@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "mpi/communicator.h"
 
@@ -28,6 +29,9 @@ class DraftFolder {
   std::filesystem::path final_;
   std::filesystem::path draft_;
 };
+
+// Writes a new file in a draft, and syncs it.
+void write_whole_file(const std::filesystem::path& path, const std::string& text);
 
 // Collective. Runs work(i) for the numbers below `count` that are this rank's: every size()-th one.
 // All ranks throw if one of them does: that rank its own error, the others a DataError.

@@ -2,8 +2,20 @@
 
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/train/saving/base_weights.h"
 
 namespace trireme {
+namespace {
+
+void check_plain(const StepFolder& step, const ExportOptions& options) {
+  if (!step.manifest->data_key.empty() && !options.plain) {
+    throw PolicyError(fmt::format(
+        "{} is encrypted, but exported files are not: give --plain if they may be written",
+        step.path.string()));
+  }
+}
+
+}  // namespace
 
 StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys) {
   const std::string path = run_on_root(world, [&] {
@@ -15,12 +27,21 @@ StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys
   if (const std::string fault = keys.unlock(*step.manifest, step.path); !fault.empty()) {
     throw DataError(fault);
   }
-  if (!step.manifest->data_key.empty() && !options.plain) {
-    throw PolicyError(fmt::format(
-        "{} is encrypted, but exported files are not: give --plain if they may be written",
-        step.path.string()));
-  }
+  check_plain(step, options);
   return step;
+}
+
+CheckpointWeights open_weights(const ExportOptions& options, Communicator& world, StepKeys& keys) {
+  StepFolder step = open_step(options, world, keys);
+  std::optional<StepFolder> base;
+  if (has_adapters(*step.manifest)) {
+    base = recorded_base(step);
+    if (const std::string fault = keys.unlock(*base->manifest, base->path); !fault.empty()) {
+      throw DataError(fault);
+    }
+    check_plain(*base, options);
+  }
+  return {std::move(step), options.weights, std::move(base)};
 }
 
 }  // namespace trireme

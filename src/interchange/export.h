@@ -36,5 +36,7 @@ struct ExportResult {
 // Collective. Returns the step to export, with its key. Throws NotFound, DataError or PolicyError
 // on all ranks.
 StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys);
+// Collective. Returns the weights of that step, with its adapters added if it has some.
+CheckpointWeights open_weights(const ExportOptions& options, Communicator& world, StepKeys& keys);
 
 }  // namespace trireme

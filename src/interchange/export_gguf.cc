@@ -150,7 +150,7 @@ class GgufExport {
 
 ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communicator& world,
                             StepKeys& keys) {
-  CheckpointWeights weights(open_step(options, world, keys), options.weights);
+  CheckpointWeights weights = open_weights(options, world, keys);
   const StepFolder& step = weights.step();
   ExportResult result{.checkpoint = step.path,
                       .step = step.manifest->meta.step,
@@ -162,7 +162,7 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
   run_on_root(world, [&]() -> std::string {
     GgufExport file(weights, type, fs::absolute(options.out).filename().string());
     result.bytes = file.write(draft.path() / kGgufName);
-    copy_carried_files(step.path, draft.path());
+    copy_carried_files(weights.origin().path, draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_logits(weights.model(), file.written(draft.path() / kGgufName),

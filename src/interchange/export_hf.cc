@@ -105,13 +105,6 @@ void write_weights(const fs::path& path, const HfFile& wanted, DType dtype,
   file.close();
 }
 
-void write_text(const fs::path& path, const std::string& text) {
-  File file = File::create_new(path);
-  file.write(text.data(), std::ssize(text));
-  file.sync();
-  file.close();
-}
-
 std::string list_text(const std::vector<HfFile>& files, std::int64_t bytes) {
   nlohmann::ordered_json map = nlohmann::ordered_json::object();
   for (const HfFile& file : files) {
@@ -163,9 +156,9 @@ LogitDifference compare_with_export(const fs::path& folder, const ExportOptions&
 }  // namespace
 
 ExportResult export_to_hf(const ExportOptions& options, Communicator& world, StepKeys& keys) {
-  CheckpointWeights weights(open_step(options, world, keys), options.weights);
+  CheckpointWeights weights = open_weights(options, world, keys);
   const StepFolder& step = weights.step();
-  const DType dtype = chosen_dtype(*step.manifest, options.dtype);
+  const DType dtype = chosen_dtype(*weights.origin().manifest, options.dtype);
   ExportResult result{.checkpoint = step.path,
                       .step = step.manifest->meta.step,
                       .tensors = std::ssize(weights.tensors()),
@@ -180,12 +173,13 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
     write_weights(draft.path() / file.name, file, dtype, weights);
   });
   run_on_root(world, [&]() -> std::string {
-    const HfConfig config = config_of(*step.manifest, weights.model());
-    write_text(draft.path() / "config.json", hf_config_text(config, dtype));
+    const HfConfig config = config_of(*weights.origin().manifest, weights.model());
+    write_whole_file(draft.path() / "config.json", hf_config_text(config, dtype));
     if (files.size() > 1) {
-      write_text(draft.path() / "model.safetensors.index.json", list_text(files, result.bytes));
+      write_whole_file(draft.path() / "model.safetensors.index.json",
+                       list_text(files, result.bytes));
     }
-    copy_carried_files(step.path, draft.path());
+    copy_carried_files(weights.origin().path, draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_with_export(draft.path(), options, step, keys.options(), dtype);

@@ -90,13 +90,6 @@ std::vector<ShardTable> write_shards(const HfModel& model, const fs::path& folde
   return tables;
 }
 
-void write_new_file(const fs::path& path, const std::string& text) {
-  File file = File::create_new(path);
-  file.write(text.data(), std::ssize(text));
-  file.sync();
-  file.close();
-}
-
 // Writes the manifest and the wrapped key, on rank 0. Returns the number of bytes of all shards.
 std::int64_t write_manifest(const fs::path& folder, std::vector<ShardTable> tables,
                             const CheckpointMeta& meta, const FolderKey* key, bool read_back) {
@@ -110,9 +103,9 @@ std::int64_t write_manifest(const fs::path& folder, std::vector<ShardTable> tabl
   const std::string text = to_text(manifest);
   const Manifest read = parse_manifest(text, "the new manifest");
   if (key != nullptr) {
-    write_new_file(folder / kKeysFileName, keys_text(*key, read.seal));
+    write_whole_file(folder / kKeysFileName, keys_text(*key, read.seal));
   }
-  write_new_file(folder / kManifestName, text);
+  write_whole_file(folder / kManifestName, text);
   return manifest.bytes();
 }
 

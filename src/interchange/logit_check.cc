@@ -54,7 +54,8 @@ std::vector<double> logits_of_stored(const std::filesystem::path& checkpoint,
   std::vector<std::string> none;
   StepFolder step = find_step(checkpoint, none);
   unlock(*step.manifest, step.path, keys);
-  CheckpointWeights weights(std::move(step), which);
+  std::optional<StepFolder> base = open_base(step, keys);
+  CheckpointWeights weights(std::move(step), which, std::move(base));
   const ReadWeight read = [&](const std::string& name) { return weights.read(name); };
   return plain_logits(weights.model(), read, ids, available_processors());
 }

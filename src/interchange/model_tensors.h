@@ -12,6 +12,7 @@ namespace trireme {
 struct ModelTensor {
   std::string name;
   Shape shape;
+  friend bool operator==(const ModelTensor&, const ModelTensor&) = default;
 };
 
 // config: complete and valid, and of a model whose size is known to be sensible, because this takes

@@ -237,7 +237,14 @@ BranchGradient Attention::input_gradient(const Tensor& dpacked, const GatheredRo
   run.weight_gradient([this, dpacked, x](Run& then) {
     project_in_.backward_weight(dpacked.view(), x.whole(then).view(), then);
     // The parameters of keys and values follow that of the queries.
-    sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
+    if (!then.parameters[project_in_.weight].frozen) {
+      sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
+    }
+    for (const Adapters::Slot& slot : project_in_.adapters.slots) {
+      if (slot.first > 0) {
+        sum_copies(then.gradients->gradient(slot.b), shape_.kv_copies, then);
+      }
+    }
     project_in_.announce(then);
   });
   return result;

@@ -55,7 +55,7 @@ void Embedding::backward_dropout(const Tensor& d, Run& run) const {
 
 void Embedding::backward_positions(const MicroBatch& micro_batch, const GatheredRows& d,
                                    Run& run) const {
-  if (position == kNoParameter) {
+  if (position == kNoParameter || run.parameters[position].frozen) {
     return;
   }
   d.start_for_weights(run);
@@ -69,6 +69,9 @@ void Embedding::backward_positions(const MicroBatch& micro_batch, const Gathered
 
 void Embedding::backward_tokens(const MicroBatch& micro_batch, const GatheredRows& d, bool first,
                                 Run& run) const {
+  if (run.parameters[token].frozen) {
+    return;
+  }
   d.start_for_weights(run);
   run.weight_gradient([this, micro_batch, d, first](Run& then) {
     EmbeddingBackward call = arguments(micro_batch, d.whole(then));

@@ -14,6 +14,7 @@ class Gpt2Builder : public FamilyBuilder {
  public:
   Gpt2Builder(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
       : c_(config),
+        store_(store),
         declare_(config, slice, store),
         lean_(slice.recompute.kind == Recompute::Kind::selective) {}
 
@@ -33,8 +34,10 @@ class Gpt2Builder : public FamilyBuilder {
   Norm layer_norm(const std::string& name);
   Linear columns_of(const std::string& name, std::int64_t out, std::vector<IndexRange> columns);
   Linear rows_of(const std::string& name, std::int64_t in, IndexRange rows);
+  void adapt(Linear& linear, const std::string& module, const char* product, bool divides_out);
 
   const ModelConfig& c_;
+  ParameterStore& store_;
   ParameterDeclarer declare_;
   bool lean_;
 };
@@ -70,13 +73,19 @@ Linear Gpt2Builder::rows_of(const std::string& name, std::int64_t in, IndexRange
   return linear;
 }
 
+void Gpt2Builder::adapt(Linear& linear, const std::string& module, const char* product,
+                        bool divides_out) {
+  declare_.adapt(linear, {{module, product, store_[linear.weight].place}}, divides_out);
+}
+
 std::unique_ptr<Layer> Gpt2Builder::attention_layer(std::int64_t block) {
   const TensorShare& share = declare_.share();
   const Norm norm = layer_norm(name(block) + "ln_1");
-  const Linear attend =
-      columns_of(name(block) + "attn.c_attn", c_.qkv_width(), declare_.packed_columns());
-  const Linear merge =
-      rows_of(name(block) + "attn.c_proj", c_.attention_width(), declare_.query_rows());
+  const std::string attention = name(block) + "attn.";
+  Linear attend = columns_of(attention + "c_attn", c_.qkv_width(), declare_.packed_columns());
+  Linear merge = rows_of(attention + "c_proj", c_.attention_width(), declare_.query_rows());
+  adapt(attend, attention + "c_attn", "c_attn", true);
+  adapt(merge, attention + "c_proj", "attn.c_proj", false);
   const AttentionHeads heads{block,
                              share.heads.count,
                              share.kv_heads.count,
@@ -92,8 +101,11 @@ std::unique_ptr<Layer> Gpt2Builder::attention_layer(std::int64_t block) {
 std::unique_ptr<Layer> Gpt2Builder::mlp_layer(std::int64_t block) {
   const IndexRange ffn = declare_.share().ffn;
   const Norm norm = layer_norm(name(block) + "ln_2");
-  const Linear expand = columns_of(name(block) + "mlp.c_fc", c_.ffn, {ffn});
-  const Linear project = rows_of(name(block) + "mlp.c_proj", c_.ffn, ffn);
+  const std::string mlp = name(block) + "mlp.";
+  Linear expand = columns_of(mlp + "c_fc", c_.ffn, {ffn});
+  Linear project = rows_of(mlp + "c_proj", c_.ffn, ffn);
+  adapt(expand, mlp + "c_fc", "c_fc", true);
+  adapt(project, mlp + "c_proj", "mlp.c_proj", false);
   return std::make_unique<ResidualLayer>(norm, std::make_unique<GeluMlp>(expand, project, lean_),
                                          dropout(2 * block + 1), lean_);
 }

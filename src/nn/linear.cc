@@ -29,15 +29,30 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
   if (bias != kNoParameter && adds_bias) {
     product.bias = store.compute(bias);
   }
-  if (!before.empty()) {
+  if (!before.empty() && adapters.empty()) {
     product.aux = before;
     product.epilogue = Epilogue::gelu;
+  } else if (!before.empty()) {
+    product.c = before;
   }
   run.kernels().matmul(run.stream(), product);
+  if (adapters.empty()) {
+    return;
+  }
+  adapters.add_forward(x, product.c, run);
+  if (!before.empty()) {
+    run.kernels().gelu_forward(run.stream(), y, before);
+  }
 }
 
 void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
                              bool accumulate) const {
+  if (!adapters.empty()) {
+    adapters.backward_weight(dy, x, run);
+  }
+  if (is_frozen(run)) {
+    return;
+  }
   Matmul product;
   product.m = transposed ? out : in;
   product.n = transposed ? in : out;
@@ -81,11 +96,18 @@ void Linear::backward_input(const ConstView& dy, const View& dx, Run& run,
                             const View& before) const {
   Matmul product = input_product(*this, dy, product_weight(run.parameters), dx);
   round_operands(product, run, Role::gradient, Role::weight);
-  if (!before.empty()) {
+  if (!before.empty() && adapters.empty()) {
     product.aux = before;
     product.epilogue = Epilogue::gelu_backward;
   }
   run.kernels().matmul(run.stream(), product);
+  if (adapters.empty()) {
+    return;
+  }
+  adapters.add_backward_input(dy, dx, run);
+  if (!before.empty()) {
+    run.kernels().gelu_backward(run.stream(), dx, dx, before);
+  }
 }
 
 void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) const {
@@ -93,9 +115,16 @@ void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) c
   round_operands(product, run, Role::gradient, Role::weight);
   product.accumulate = true;
   run.kernels().matmul(run.stream(), product);
+  if (!adapters.empty()) {
+    adapters.add_backward_input(dy, dx, run);
+  }
 }
 
 void Linear::announce(Run& run) const {
+  adapters.announce(run);
+  if (is_frozen(run)) {
+    return;
+  }
   if (bias != kNoParameter) {
     run.gradients->ready(bias);
   }

@@ -40,7 +40,10 @@ class LlamaBuilder : public FamilyBuilder {
     return {static_cast<float>(c_.dropout), static_cast<std::uint32_t>(layer + 1)};
   }
   Norm rms_norm(const std::string& name);
+  Place place_of_queries() const;
+  Place place_of_keys() const;
   Linear project_qkv(const std::string& name);
+  void adapt_attention(const std::string& name, const Place& output, Linear& attend, Linear& merge);
 
   const ModelConfig& c_;
   ParameterDeclarer declare_;
@@ -55,10 +58,19 @@ Norm LlamaBuilder::rms_norm(const std::string& name) {
   return norm;
 }
 
-Linear LlamaBuilder::project_qkv(const std::string& name) {
-  const Place queries = Place::of_rows({c_.attention_width(), c_.hidden}, declare_.query_rows());
+Place LlamaBuilder::place_of_queries() const {
+  return Place::of_rows({c_.attention_width(), c_.hidden}, declare_.query_rows());
+}
+
+Place LlamaBuilder::place_of_keys() const {
   Place keys = Place::of_rows({c_.kv_heads * c_.head_dim, c_.hidden}, declare_.key_rows());
   keys.primary = declare_.keeps_keys();
+  return keys;
+}
+
+Linear LlamaBuilder::project_qkv(const std::string& name) {
+  const Place queries = place_of_queries();
+  const Place keys = place_of_keys();
   Linear linear = linear_of(declare_.matrix(name + "self_attn.q_proj.weight", queries), c_.hidden,
                             queries.rows.count + 2 * keys.rows.count);
   declare_.joined_matrix(name + "self_attn.k_proj.weight", keys);
@@ -67,15 +79,26 @@ Linear LlamaBuilder::project_qkv(const std::string& name) {
   return linear;
 }
 
+void LlamaBuilder::adapt_attention(const std::string& name, const Place& output, Linear& attend,
+                                   Linear& merge) {
+  declare_.adapt(attend,
+                 {{name + "self_attn.q_proj", "q_proj", place_of_queries()},
+                  {name + "self_attn.k_proj", "k_proj", place_of_keys()},
+                  {name + "self_attn.v_proj", "v_proj", place_of_keys()}},
+                 true);
+  declare_.adapt(merge, {{name + "self_attn.o_proj", "o_proj", output}}, false);
+}
+
 std::unique_ptr<Layer> LlamaBuilder::attention_layer(std::int64_t block) {
   const TensorShare& share = declare_.share();
   const Norm norm = rms_norm(name(block) + "input_layernorm");
-  const Linear attend = project_qkv(name(block));
+  Linear attend = project_qkv(name(block));
   const Place output =
       Place::of_columns({c_.hidden, c_.attention_width()}, {declare_.query_rows()});
-  const Linear merge =
+  Linear merge =
       linear_of(declare_.residual_matrix(name(block) + "self_attn.o_proj.weight", output),
                 output.width(), c_.hidden);
+  adapt_attention(name(block), output, attend, merge);
   const AttentionHeads heads{block,
                              share.heads.count,
                              share.kv_heads.count,
@@ -93,13 +116,16 @@ std::unique_ptr<Layer> LlamaBuilder::mlp_layer(std::int64_t block) {
   const Norm norm = rms_norm(name(block) + "post_attention_layernorm");
   const Place entry = Place::of_rows({c_.ffn, c_.hidden}, ffn);
   const Place exit = Place::of_columns({c_.hidden, c_.ffn}, {ffn});
-  const ParameterId gate = declare_.matrix(name(block) + "mlp.gate_proj.weight", entry);
-  const ParameterId up = declare_.matrix(name(block) + "mlp.up_proj.weight", entry);
-  const ParameterId down = declare_.residual_matrix(name(block) + "mlp.down_proj.weight", exit);
-  auto mlp = std::make_unique<SwigluMlp>(linear_of(gate, c_.hidden, ffn.count),
-                                         linear_of(up, c_.hidden, ffn.count),
-                                         linear_of(down, ffn.count, c_.hidden), lean_);
-  return std::make_unique<ResidualLayer>(norm, std::move(mlp), dropout(2 * block + 1), lean_);
+  const std::string mlp = name(block) + "mlp.";
+  Linear gate = linear_of(declare_.matrix(mlp + "gate_proj.weight", entry), c_.hidden, ffn.count);
+  Linear up = linear_of(declare_.matrix(mlp + "up_proj.weight", entry), c_.hidden, ffn.count);
+  Linear down =
+      linear_of(declare_.residual_matrix(mlp + "down_proj.weight", exit), ffn.count, c_.hidden);
+  declare_.adapt(gate, {{mlp + "gate_proj", "gate_proj", entry}}, true);
+  declare_.adapt(up, {{mlp + "up_proj", "up_proj", entry}}, true);
+  declare_.adapt(down, {{mlp + "down_proj", "down_proj", exit}}, false);
+  return std::make_unique<ResidualLayer>(norm, std::make_unique<SwigluMlp>(gate, up, down, lean_),
+                                         dropout(2 * block + 1), lean_);
 }
 
 }  // namespace

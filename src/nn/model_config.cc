@@ -1,9 +1,11 @@
 #include "src/nn/model_config.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/error.h"
 
@@ -14,6 +16,7 @@ namespace {
 constexpr std::int64_t kMostTokens = 2147483647;
 constexpr std::int64_t kLargest = std::int64_t{1} << 24;
 constexpr double kMostParameters = 0x1p50;
+constexpr std::int64_t kMostRank = 4096;  // of adapters
 
 class Problems {
  public:
@@ -127,6 +130,23 @@ void check_reals(const ModelConfig& c, Problems& problems) {
                   s.original_context);
 }
 
+void check_lora(const ModelConfig& c, Problems& problems) {
+  const std::vector<std::string>& known = lora_products(c.family);
+  const std::vector<std::string>& names = c.lora.products;
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    problems.unless(std::find(known.begin(), known.end(), *name) != known.end(),
+                    "lora.products names '{}': a {} model has {}, or all of them with 'all'", *name,
+                    family_name(c.family), fmt::join(known, ", "));
+    problems.unless(std::find(names.begin(), name, *name) == name,
+                    "lora.products names '{}' more than once", *name);
+  }
+  problems.unless(c.lora.rank >= 1 && c.lora.rank <= std::min(c.hidden, kMostRank),
+                  "lora.rank is {}: it must be from 1 to {}, and at most model.hidden {}",
+                  c.lora.rank, kMostRank, c.hidden);
+  problems.unless(c.lora.alpha > 0 && c.lora.alpha < 1e6,
+                  "lora.alpha is {}: it must be above 0 and below a million", c.lora.alpha);
+}
+
 }  // namespace
 
 Family parse_family(std::string_view name) {
@@ -139,7 +159,32 @@ Family parse_family(std::string_view name) {
   throw ConfigError(fmt::format("model.family is '{}': it must be gpt2 or llama", name));
 }
 
+const std::vector<std::string>& lora_products(Family family) {
+  static const std::vector<std::string> gpt2 = {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"};
+  static const std::vector<std::string> llama = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                                 "gate_proj", "up_proj", "down_proj"};
+  return family == Family::gpt2 ? gpt2 : llama;
+}
+
 std::string_view family_name(Family family) { return family == Family::gpt2 ? "gpt2" : "llama"; }
+
+namespace {
+
+void complete_products(ModelConfig& c) {
+  const std::vector<std::string>& known = lora_products(c.family);
+  std::vector<std::string>& names = c.lora.products;
+  if (names == std::vector<std::string>{"all"}) {
+    names = known;
+  }
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    const auto place = [&](const std::string& name) {
+      return std::find(known.begin(), known.end(), name) - known.begin();
+    };
+    return place(a) < place(b);
+  });
+}
+
+}  // namespace
 
 void ModelConfig::complete() {
   if (kv_heads == 0) {
@@ -151,6 +196,7 @@ void ModelConfig::complete() {
   if (ffn == 0 && family == Family::gpt2 && hidden <= kLargest) {
     ffn = 4 * hidden;
   }
+  complete_products(*this);
 }
 
 void ModelConfig::validate() const {
@@ -160,6 +206,9 @@ void ModelConfig::validate() const {
     check_heads(*this, problems);
   }
   check_reals(*this, problems);
+  if (lora.is_on()) {
+    check_lora(*this, problems);
+  }
   problems.raise();
 }
 

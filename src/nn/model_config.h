@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "src/nn/lora_config.h"
 
 namespace trireme {
 
@@ -12,6 +16,9 @@ enum class Family : std::uint8_t { gpt2, llama };
 // name: "gpt2" or "llama". Throws ConfigError for anything else.
 Family parse_family(std::string_view name);
 std::string_view family_name(Family family);
+// Returns the names of the products that adapters can fine-tune, in the order of a block. Each is
+// the end of a module's name in Hugging Face's models, such as q_proj.
+const std::vector<std::string>& lora_products(Family family);
 
 // Llama 3's stretching of the rotary frequencies ("rope_type": "llama3"); off if factor is 0.
 struct RopeScaling {
@@ -39,8 +46,9 @@ struct ModelConfig {
   double dropout = 0;            // of the embedding and of each residual branch, in training only
   double attention_dropout = 0;  // of attention's weights, in training only
   double initializer_range = 0.02;
+  LoraConfig lora;  // adapters beside frozen weights, for fine-tuning
 
-  // Replaces the zeros that stand for a default.
+  // Replaces the zeros that stand for a default, and "all" in lora.products; brings those in order.
   void complete();
   // Throws a ConfigError that lists all contradictions with their formulas and numbers. The config
   // must be complete.

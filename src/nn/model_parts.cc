@@ -44,35 +44,41 @@ Parameter hidden_matrix(const std::string& name, const Place& place, double devi
 
 }  // namespace
 
+ParameterId ParameterDeclarer::add(Parameter parameter) {
+  parameter.frozen = config_.lora.is_on();
+  parameter.trained = parameter.trained && !parameter.frozen;
+  return store_.add(std::move(parameter));
+}
+
 ParameterId ParameterDeclarer::matrix(const std::string& name, const Place& place) {
-  return store_.add(hidden_matrix(name, place, config_.initializer_range));
+  return add(hidden_matrix(name, place, config_.initializer_range));
 }
 
 ParameterId ParameterDeclarer::joined_matrix(const std::string& name, const Place& place) {
   Parameter parameter = hidden_matrix(name, place, config_.initializer_range);
   parameter.joined = true;
-  return store_.add(std::move(parameter));
+  return add(std::move(parameter));
 }
 
 ParameterId ParameterDeclarer::residual_matrix(const std::string& name, const Place& place) {
   const double branches = 2.0 * static_cast<double>(config_.layers);
-  return store_.add(hidden_matrix(name, place, config_.initializer_range / std::sqrt(branches)));
+  return add(hidden_matrix(name, place, config_.initializer_range / std::sqrt(branches)));
 }
 
 ParameterId ParameterDeclarer::ones(const std::string& name, std::int64_t elements) {
-  return store_.add(constant_vector(name, common({elements}), Initializer::Kind::ones));
+  return add(constant_vector(name, common({elements}), Initializer::Kind::ones));
 }
 
 ParameterId ParameterDeclarer::zeros(const std::string& name, std::int64_t elements) {
-  return store_.add(constant_vector(name, common({elements}), Initializer::Kind::zeros));
+  return add(constant_vector(name, common({elements}), Initializer::Kind::zeros));
 }
 
 ParameterId ParameterDeclarer::zeros(const std::string& name, const Place& place) {
-  return store_.add(constant_vector(name, place, Initializer::Kind::zeros));
+  return add(constant_vector(name, place, Initializer::Kind::zeros));
 }
 
 ParameterId ParameterDeclarer::common_matrix(const std::string& name, const Shape& shape) {
-  return store_.add(normal_matrix(name, common(shape), config_.initializer_range));
+  return add(normal_matrix(name, common(shape), config_.initializer_range));
 }
 
 ParameterId ParameterDeclarer::vocabulary_matrix(const std::string& name, bool trained) {
@@ -80,7 +86,7 @@ ParameterId ParameterDeclarer::vocabulary_matrix(const std::string& name, bool t
       normal_matrix(name, Place::of_rows({config_.vocab, config_.hidden}, share_.vocabulary),
                     config_.initializer_range);
   parameter.trained = trained;
-  return store_.add(std::move(parameter));
+  return add(std::move(parameter));
 }
 
 std::vector<IndexRange> ParameterDeclarer::packed_columns() const {
@@ -107,7 +113,8 @@ class Assembler {
     check(0 <= slice_.first && slice_.first < slice_.end && slice_.end <= 2 * config_.layers,
           "a slice holds residual layers of the model");
     ModelParts parts;
-    const bool split = config_.tie_embeddings && slice_.embeds() != slice_.has_head(config_);
+    const bool split = config_.tie_embeddings && !config_.lora.is_on() &&
+                       slice_.embeds() != slice_.has_head(config_);
     if (slice_.embeds()) {
       parts.embedding = embedding(declare_.vocabulary_matrix(family_->token_name(), !split));
       parts.embedding->position = family_->positions();

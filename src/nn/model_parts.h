@@ -9,6 +9,7 @@
 #include "src/nn/embedding.h"
 #include "src/nn/head.h"
 #include "src/nn/layer.h"
+#include "src/nn/linear.h"
 #include "src/nn/model_slice.h"
 
 namespace trireme {
@@ -36,9 +37,17 @@ struct ModelParts {
   std::optional<Embedding> tied_gradient;
 };
 
+// AdaptedWeight is a part of a Linear's weight that can have an adapter.
+struct AdaptedWeight {
+  std::string module;   // Hugging Face's name, such as model.layers.0.self_attn.q_proj
+  std::string product;  // as in lora_products()
+  Place place;          // of the weight
+};
+
 // Declares parameters, with the initial values of GPT-2 (Radford et al., 2019): normal ones,
 // divided by sqrt(2 layers) in the projections into the residual stream. A parameter that all ranks
-// of a group hold alike is primary on rank 0; what one rank alone holds is primary there.
+// of a group hold alike is primary on rank 0; what one rank alone holds is primary there. Beside
+// adapters, all other parameters are frozen.
 class ParameterDeclarer {
  public:
   ParameterDeclarer(const ModelConfig& config, const ModelSlice& slice, ParameterStore& store)
@@ -61,6 +70,11 @@ class ParameterDeclarer {
   // Declares this rank's rows of a [V,C] matrix.
   ParameterId vocabulary_matrix(const std::string& name, bool trained);
 
+  // Declares the adapters that the configuration asks for among the weights of a Linear, in their
+  // order. Adapters of one layer should be declared one after another, so that they share a bucket.
+  // divides_out: as in Adapters.
+  void adapt(Linear& linear, const std::vector<AdaptedWeight>& weights, bool divides_out);
+
   // Returns this rank's columns of the packed matrix of queries, keys and values (GPT-2).
   std::vector<IndexRange> packed_columns() const;
   // Return this rank's rows of the separate matrices of queries, and of keys and values.
@@ -74,6 +88,11 @@ class ParameterDeclarer {
     return {heads.first * config_.head_dim, heads.count * config_.head_dim};
   }
   Place common(const Shape& shape) const;
+  ParameterId add(Parameter parameter);
+  ParameterId add_a(const std::string& name, const Place& weight, const Linear& linear,
+                    bool divides_out, bool joined);
+  ParameterId add_b(const std::string& name, const Place& weight, const Linear& linear,
+                    bool divides_out);
 
   const ModelConfig& config_;
   TensorShare share_;

@@ -1,6 +1,8 @@
 #include "src/nn/model_size.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace trireme {
 namespace {
@@ -30,11 +32,41 @@ std::int64_t parameter_count(const ModelConfig& c) {
   return embeddings + c.layers * layer + head;
 }
 
+namespace {
+
+// Returns the sum of the widths of a product's input and output, over the products with adapters.
+std::int64_t adapted_widths(const ModelConfig& c) {
+  const std::int64_t keys = c.kv_heads * c.head_dim;
+  const std::map<std::string_view, std::int64_t> inner = {{"c_attn", c.qkv_width()},
+                                                          {"attn.c_proj", c.attention_width()},
+                                                          {"c_fc", c.ffn},
+                                                          {"mlp.c_proj", c.ffn},
+                                                          {"q_proj", c.attention_width()},
+                                                          {"k_proj", keys},
+                                                          {"v_proj", keys},
+                                                          {"o_proj", c.attention_width()},
+                                                          {"gate_proj", c.ffn},
+                                                          {"up_proj", c.ffn},
+                                                          {"down_proj", c.ffn}};
+  std::int64_t widths = 0;
+  for (const std::string& product : c.lora.products) {
+    widths += c.hidden + inner.at(product);
+  }
+  return widths;
+}
+
+}  // namespace
+
+std::int64_t trained_parameter_count(const ModelConfig& c) {
+  return c.lora.is_on() ? c.layers * c.lora.rank * adapted_widths(c) : parameter_count(c);
+}
+
 double flops_per_token(const ModelConfig& c, std::int64_t sequence) {
+  const double passes = c.lora.is_on() ? 4.0 : 6.0;
   const std::int64_t multiplied = parameter_count(c) - (c.tie_embeddings ? 0 : c.vocab * c.hidden);
-  return 6.0 * static_cast<double>(multiplied) + 6.0 * static_cast<double>(c.layers) *
-                                                     static_cast<double>(c.attention_width()) *
-                                                     static_cast<double>(sequence);
+  return passes * static_cast<double>(multiplied) + 6.0 * static_cast<double>(c.layers) *
+                                                        static_cast<double>(c.attention_width()) *
+                                                        static_cast<double>(sequence);
 }
 
 ForwardFlops forward_flops(const ModelConfig& c, std::int64_t sequence) {

@@ -8,14 +8,17 @@
 
 namespace trireme {
 
-// Returns the exact number of parameters; a tied output matrix counts once.
+// Returns the exact number of parameters without adapters; a tied output matrix counts once.
 std::int64_t parameter_count(const ModelConfig& config);
+// Returns the number of those that training updates: all, or the adapters alone.
+std::int64_t trained_parameter_count(const ModelConfig& config);
 
 // Returns the model FLOPs per token for training on sequences of `sequence` tokens: 6 N + 6 L C T
 // (Chowdhery et al., PaLM, 2022, appendix B, with causal attention counted as the half that is
 // computed), with C = heads x head_dim. N is the number of parameters, without the token embedding
 // if the output matrix is a separate one: to look up a row costs nothing, and the output product
-// counts once in either case.
+// counts once in either case. Beside adapters it is 4 N instead, because the gradients of frozen
+// weights are not computed; the adapters' own products, which are few, do not count.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
 
 // ForwardFlops holds the FLOPs per token of the forward pass on sequences of `sequence` tokens, by

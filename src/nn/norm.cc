@@ -99,18 +99,20 @@ TensorGroup::Exchange Norm::start_sums(Run& run) const {
 }
 
 // The kernel computes all gradients at once. If those of weights are put off (run.later), the ones
-// of weight and bias are kept in tensors of their own until then.
+// of weight and bias are kept in tensors of their own until then. Those of frozen ones are not
+// used.
 Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kept, Run& run) const {
   const bool layer_norm = bias != kNoParameter;
   NormBackward norm = arguments(dy, dresidual, kept, run);
   Tensor dx = dresidual.empty() ? dy : dresidual;
   Tensor dweight;
   Tensor dbias;
-  if (run.later == nullptr) {
+  const bool frozen = run.parameters[weight].frozen;
+  if (run.later == nullptr && !frozen) {
     norm.dweight = run.gradients->gradient(weight);
     norm.dbias = layer_norm ? run.gradients->gradient(bias) : View{};
   } else {
-    dx = Tensor(run.pool(), dy.shape(), dy.dtype());
+    dx = run.later == nullptr ? dx : Tensor(run.pool(), dy.shape(), dy.dtype());
     dweight = Tensor(run.pool(), {norm.channels}, DType::f32);
     dbias = layer_norm ? Tensor(run.pool(), {norm.channels}, DType::f32) : Tensor();
     norm.dweight = dweight.view();
@@ -119,6 +121,9 @@ Tensor Norm::backward(const Tensor& dy, const Tensor& dresidual, const Kept& kep
   norm.dx = dx.view();
   (layer_norm ? run.kernels().layer_norm_backward : run.kernels().rms_norm_backward)(run.stream(),
                                                                                      norm);
+  if (frozen) {
+    return dx;
+  }
   TensorGroup::Exchange sums = dweight.empty() ? start_sums(run) : 0;
   run.weight_gradient([this, dweight, dbias, sums](Run& then) mutable {
     if (!dbias.empty()) {

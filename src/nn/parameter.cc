@@ -57,6 +57,14 @@ std::vector<ParameterId> ParameterStore::ids_by_name() const {
   return ids;
 }
 
+ParameterId ParameterStore::end_of_joined(ParameterId first) const {
+  ParameterId end = first + 1;
+  while (end < count() && (*this)[end].joined) {
+    ++end;
+  }
+  return end;
+}
+
 std::int64_t ParameterStore::joined_elements(ParameterId first, int count) const {
   std::int64_t elements = 0;
   for (ParameterId id = first; id < first + count; ++id) {

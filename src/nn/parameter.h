@@ -30,6 +30,7 @@ struct Parameter {
   bool hidden = false;      // a matrix inside a layer (no embedding or head), which Muon can update
   bool joined = false;      // follows the parameter before it without a gap: parts of one matrix
   bool trained = true;      // false: a copy whose gradient and update another rank computes
+  bool frozen = false;      // keeps the values that it was loaded with; not trained either
   std::int64_t offset = 0;  // first element in the flat buffers
   Shape shape() const { return place.shape(); }
   std::int64_t elements() const { return shape().elements(); }
@@ -57,6 +58,8 @@ class ParameterStore {
     return parameters_[static_cast<std::size_t>(id)];
   }
   int count() const { return static_cast<int>(parameters_.size()); }
+  // Returns the end of the joined parameters that begin with `first`, without gaps between them.
+  ParameterId end_of_joined(ParameterId first) const;
   // Returns the parameters' indices in the bytewise order of their names, which is the order of
   // sums and digests.
   std::vector<ParameterId> ids_by_name() const;

@@ -23,10 +23,12 @@ ZeroParameters::ZeroParameters(ParameterStore& store, const ZeroLayout& layout,
                   home(b).whole.view(store.compute_dtype()));
     }
   }
-  for (ParameterId id = 0; id < store.count(); ++id) {
+  for (ParameterId id = 0, end = 0; id < store.count(); id = end) {
+    end = store.end_of_joined(id);
     if (layout.bucket_of(id) < 0) {
-      others_.push_back(zeroed(take(tools.context.state(), store[id].elements())));
-      store.place(id, id + 1, others_.back().view(store.compute_dtype()));
+      const std::int64_t elements = store.joined_elements(id, end - id);
+      others_.push_back(zeroed(take(tools.context.state(), elements)));
+      store.place(id, end, others_.back().view(store.compute_dtype()));
     }
   }
 }

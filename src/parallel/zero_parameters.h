@@ -67,7 +67,7 @@ class ZeroParameters : public ParameterResidence {
   const ZeroLayout& layout_;
   ZeroTools tools_;
   std::vector<Home> homes_;
-  std::vector<Buffer> others_;  // by parameter that is not trained
+  std::vector<Buffer> others_;  // parameters that are not trained, joined ones together
   std::int64_t bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
   StreamSeconds exposed_;

@@ -16,12 +16,12 @@ ZeroState::ZeroState(ParameterStore& store, const ZeroTools& tools, const Option
       optimizer_(masters_, options.optimizer),
       reducer_(layout_, tools, options.reproducibility) {}
 
-void ZeroState::initialize(std::uint64_t seed) {
+void ZeroState::initialize(std::uint64_t seed, bool with_frozen) {
   masters_.initialize(seed);
   optimizer_.start_average();
   Pool passing(tools_.context.device());  // returns its memory to the system when it ends
   for (ParameterId id = 0; id < store_.count(); ++id) {
-    if (layout_.bucket_of(id) < 0) {
+    if (layout_.bucket_of(id) < 0 && (with_frozen || !store_[id].frozen)) {
       const Tensor values(passing, store_[id].shape(), DType::f32);
       set_initial_values(store_[id], seed, 0, values.view(), tools_.context);
       tools_.context.kernels().cast(tools_.context.stream(), store_.compute(id), values.view());

@@ -34,9 +34,10 @@ class ZeroState {
   Optimizer& optimizer() { return optimizer_; }
   GradientReducer& reducer() { return reducer_; }
 
-  // Sets initial values from the seed. masters_changed() must follow a load of pieces_to_load(): it
-  // refreshes and publishes the working copies.
-  void initialize(std::uint64_t seed);
+  // Sets initial values from the seed; with_frozen: also those of frozen parameters.
+  // masters_changed() must follow a load of pieces_to_load(): it refreshes and publishes the
+  // working copies.
+  void initialize(std::uint64_t seed, bool with_frozen = true);
   void masters_changed();
   std::vector<StatePiece> pieces_to_load() const { return pieces_of(optimizer_); }
   // Returns this rank's part; over all ranks of the group, each primary element occurs once.

@@ -15,6 +15,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
 
@@ -60,7 +61,7 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
 
 // Called before the model is declared, which takes memory for every layer.
 void check_count(const Manifest& manifest, const ModelConfig& config) {
-  const std::int64_t claimed = parameter_count(config);
+  const std::int64_t claimed = trained_parameter_count(config);
   std::int64_t stored = 0;
   for (const StoredTensor& tensor : manifest.tensors) {
     stored += tensor.name.starts_with("optimizer.") ? 0 : tensor.shape.elements();
@@ -72,12 +73,17 @@ void check_count(const Manifest& manifest, const ModelConfig& config) {
       fmt::format("its model has {} parameters, but only {} are stored", claimed, stored));
 }
 
-// Called before memory is allocated for the weights.
-void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights weights) {
+// Called before memory is allocated for the weights. frozen: whether the manifest holds the frozen
+// parameters, or the others.
+void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights weights,
+                  bool frozen = false) {
   const std::string prefix = weights == Weights::average ? fmt::format("{}.", kAverageName) : "";
   std::vector<TensorBlock> blocks;
   for (const Parameter& p : store.all()) {
     const Shape& shape = p.place.whole;
+    if (p.frozen != frozen) {
+      continue;
+    }
     blocks.push_back(
         {prefix + p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
   }
@@ -87,7 +93,28 @@ void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights
   }
 }
 
-LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
+// Loads the parameters that are frozen, or the others, from one step.
+void load_masters(const StepFolder& step, const MasterWeights& masters, Weights weights,
+                  bool frozen) {
+  DeviceContext& context = masters.store().context();
+  std::vector<TensorBlock> blocks;
+  const std::vector<TensorBlock> all = parameters_to_load(masters, weights);
+  for (ParameterId id = 0; id < masters.store().count(); ++id) {
+    if (masters.store()[id].frozen == frozen) {
+      blocks.push_back(all[static_cast<std::size_t>(id)]);
+    }
+  }
+  HostMirror mirror(context);
+  load_step(step.path, *step.manifest, mirror.fetch(blocks));
+  mirror.store();
+  if (const auto fault = fault_of_numbers(context, blocks, FiniteCheck::finite); !fault.empty()) {
+    throw DataError(fmt::format("{}: {} (the run had diverged, or the checkpoint was changed)",
+                                step.path.string(), fault));
+  }
+}
+
+// base: that of a step of adapters; null for a step of weights.
+LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, DeviceContext& context,
                             std::optional<DType> compute, Weights weights) {
   LoadedModel loaded;
   const Manifest& manifest = *step.manifest;
@@ -107,15 +134,14 @@ LoadedModel load_whole_step(const StepFolder& step, DeviceContext& context,
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
   }
+  if (base != nullptr) {
+    check_shapes(*base->manifest, *loaded.parameters, Weights::latest, true);
+  }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
-  HostMirror mirror(context);
-  const std::vector<TensorBlock> blocks = parameters_to_load(masters, weights);
-  load_step(step.path, manifest, mirror.fetch(blocks));
-  mirror.store();
-  if (const auto fault = fault_of_numbers(context, blocks, FiniteCheck::finite); !fault.empty()) {
-    throw DataError(fmt::format("{}: {} (the run had diverged, or the checkpoint was changed)",
-                                step.path.string(), fault));
+  load_masters(step, masters, weights, false);
+  if (base != nullptr) {
+    load_masters(*base, masters, Weights::latest, true);
   }
   masters.refresh_working_copies();
   return loaded;
@@ -141,11 +167,13 @@ std::vector<std::filesystem::path> steps_to_try(const std::filesystem::path& dir
   return paths;
 }
 
+using LoadStep = std::function<LoadedModel(const StepFolder&, const StepFolder* base)>;
+
 // Returns why the step cannot be loaded on all ranks, or "" after setting `loaded`.
 std::string try_step(const std::filesystem::path& path, Communicator& world, StepKeys& keys,
-                     LoadedModel& loaded,
-                     const std::function<LoadedModel(const StepFolder&)>& load) {
+                     LoadedModel& loaded, const LoadStep& load) {
   StepFolder step;
+  std::optional<StepFolder> base;
   const auto try_together = [&](const std::function<void()>& work) {
     std::string fault;
     try {
@@ -159,11 +187,18 @@ std::string try_step(const std::filesystem::path& path, Communicator& world, Ste
   std::string fault = try_together([&] {
     std::vector<std::string> none;
     step = find_step(path, none);
+    if (has_adapters(*step.manifest)) {
+      base = recorded_base(step);
+    }
   });
   if (fault.empty()) {
     fault = keys.unlock(*step.manifest, step.path);
   }
-  return fault.empty() ? try_together([&] { loaded = load(step); }) : fault;
+  if (fault.empty() && base) {
+    fault = keys.unlock(*base->manifest, base->path);
+  }
+  return fault.empty() ? try_together([&] { loaded = load(step, base ? &*base : nullptr); })
+                       : fault;
 }
 
 [[noreturn]] void refuse_all(const std::filesystem::path& directory, Communicator& world,
@@ -206,9 +241,10 @@ LoadedModel load_model(const std::filesystem::path& directory, Communicator& wor
   std::vector<std::string> problems;
   for (const std::filesystem::path& path : steps_to_try(directory, world, problems)) {
     LoadedModel loaded;
-    const std::string fault = try_step(path, world, keys, loaded, [&](const StepFolder& step) {
-      return load_whole_step(step, context, compute, weights);
-    });
+    const std::string fault =
+        try_step(path, world, keys, loaded, [&](const StepFolder& step, const StepFolder* base) {
+          return load_whole_step(step, base, context, compute, weights);
+        });
     if (fault.empty()) {
       if (world.rank() == 0) {
         loaded.skipped = shortened(std::move(problems), directory);

@@ -25,12 +25,16 @@ inline Floats values_of(const Tensor& tensor) { return values_of(tensor.view());
 
 class LayerFixture {
  public:
+  enum class Kind { trained, joined, frozen };
   // Declares a parameter. Call it before begin().
-  ParameterId add(const std::string& name, const Shape& shape, Floats values, bool joined = false) {
+  ParameterId add(const std::string& name, const Shape& shape, Floats values,
+                  Kind kind = Kind::trained) {
     Parameter parameter;
     parameter.name = name;
     parameter.place = Place::all(shape);
-    parameter.joined = joined;
+    parameter.joined = kind == Kind::joined;
+    parameter.frozen = kind == Kind::frozen;
+    parameter.trained = !parameter.frozen;
     values_.push_back(std::move(values));
     return store.add(std::move(parameter));
   }

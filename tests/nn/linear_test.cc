@@ -133,8 +133,8 @@ TEST(JoinedLinear, IsOneMatrix) {
   LayerFixture layer;
   Linear linear;
   linear.weight = layer.add("q", {2, 2}, {1, 0, 0, 1});
-  layer.add("k", {1, 2}, {5, 7}, true);
-  layer.add("v", {1, 2}, {-1, 1}, true);
+  layer.add("k", {1, 2}, {5, 7}, LayerFixture::Kind::joined);
+  layer.add("v", {1, 2}, {-1, 1}, LayerFixture::Kind::joined);
   linear.weights = 3;
   linear.in = 2;
   linear.out = 4;

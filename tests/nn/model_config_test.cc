@@ -42,6 +42,26 @@ TEST(ModelConfig, KeepsWhatIsGiven) {
   EXPECT_EQ(complaint(after), "");
 }
 
+TEST(ModelConfig, BringsAdaptedProductsInOrder) {
+  EXPECT_EQ(with_adapters(tiny_llama(), {"down_proj", "q_proj"}).lora.products,
+            (std::vector<std::string>{"q_proj", "down_proj"}));
+  EXPECT_EQ(with_adapters(tiny_gpt2(), {"all"}).lora.products, lora_products(Family::gpt2));
+}
+
+TEST(ModelConfig, RefusesAdaptersThatCannotBe) {
+  EXPECT_EQ(complaint(with_adapters(tiny_llama(), {"q_proj"})), "");
+  EXPECT_THAT(complaint(with_adapters(tiny_llama(), {"c_attn"})),
+              HasSubstr("'c_attn': a llama model has q_proj, k_proj"));
+  EXPECT_THAT(complaint(with_adapters(tiny_gpt2(), {"c_fc", "c_fc"})),
+              HasSubstr("'c_fc' more than once"));
+  ModelConfig c = with_adapters(tiny_gpt2(), {"c_fc"});
+  c.lora.rank = 16;
+  EXPECT_THAT(complaint(c), HasSubstr("lora.rank is 16"));
+  c.lora.rank = 4;
+  c.lora.alpha = NAN;
+  EXPECT_THAT(complaint(c), HasSubstr("lora.alpha"));
+}
+
 TEST(ModelConfig, RefusesImpossibleShapesWithTheFormula) {
   ModelConfig c = tiny_gpt2();
   c.head_dim = 4;

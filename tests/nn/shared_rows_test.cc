@@ -15,7 +15,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-Floats values_of(const Tensor& tensor) {
+Floats values_in(const Tensor& tensor) {
   const auto* x = as<float>(tensor.view());
   return Floats(x, x + tensor.elements());
 }
@@ -54,7 +54,7 @@ TEST(SharedRows, AreGatheredInTheOrderOfTheRanks) {
     rows.start(rank.run);  // has no further effect
     const Tensor whole = rows.whole(rank.run);
     EXPECT_EQ(whole.shape(), (Shape{2, 2, 2}));
-    EXPECT_EQ(values_of(whole), (Floats{0, 1, 2, 3, 10, 11, 12, 13}));
+    EXPECT_EQ(values_in(whole), (Floats{0, 1, 2, 3, 10, 11, 12, 13}));
     const GatheredRows copy = rows;
     EXPECT_EQ(copy.whole(rank.run).view().data, whole.view().data) << "gathered once";
   });
@@ -70,12 +70,12 @@ TEST(SharedRows, AreGatheredWhenTheirWeightGradientsAre) {
     ASSERT_EQ(later.size(), 1U);
     rank.run.later = nullptr;
     later.front()(rank.run);
-    EXPECT_EQ(values_of(rows.whole(rank.run)), (Floats{0, 1}));
+    EXPECT_EQ(values_in(rows.whole(rank.run)), (Floats{0, 1}));
     // If weight gradients are not postponed, the gather starts at once.
     const GatheredRows now(rank.tensor({1, 1, 1}, {static_cast<float>(comm.rank())}), rank.run);
     now.start_for_weights(rank.run);
     EXPECT_EQ(later.size(), 1U);
-    EXPECT_EQ(values_of(now.whole(rank.run)), (Floats{0, 1}));
+    EXPECT_EQ(values_in(now.whole(rank.run)), (Floats{0, 1}));
   });
 }
 
@@ -103,7 +103,7 @@ TEST(SharedRows, SumsGiveEveryRankItsRows) {
     const Tensor part = rank.tensor({1, 4, 1}, {own, 2 * own, 3 * own, 4 * own});
     const Tensor sum = sum_rows(part, rank.run);
     EXPECT_EQ(sum.shape(), (Shape{1, 2, 1}));
-    EXPECT_EQ(values_of(sum), comm.rank() == 0 ? (Floats{101, 202}) : (Floats{303, 404}));
+    EXPECT_EQ(values_in(sum), comm.rank() == 0 ? (Floats{101, 202}) : (Floats{303, 404}));
   });
 }
 
@@ -113,7 +113,7 @@ TEST(SharedRows, SumsOfAWholeStreamAreTheSameOnAllRanks) {
     const Tensor part = rank.tensor({1, 2, 1}, {static_cast<float>(comm.rank()), 5});
     const Tensor sum = sum_rows(part, rank.run);
     EXPECT_EQ(sum.view().data, part.view().data);
-    EXPECT_EQ(values_of(sum), (Floats{3, 15}));
+    EXPECT_EQ(values_in(sum), (Floats{3, 15}));
     // If rows are not shared, every rank has them all.
     const Tensor all = gather_rows(part, rank.run);
     EXPECT_EQ(all.view().data, part.view().data);
@@ -158,10 +158,10 @@ TEST(SharedRows, DropoutOfAShareIsThatOfTheWhole) {
     alone.group = nullptr;
     const Tensor all = rank.tensor({2, 3, 8}, Floats(48, 1));
     apply_dropout(dropout, all, all, alone);
-    const Floats mask = values_of(all);
+    const Floats mask = values_in(all);
     EXPECT_THAT(mask, testing::Contains(0.0F));
     EXPECT_THAT(mask, testing::Contains(2.0F));
-    EXPECT_EQ(values_of(own),
+    EXPECT_EQ(values_in(own),
               Floats(mask.begin() + 16 * comm.rank(), mask.begin() + 16 * (comm.rank() + 1)));
   });
 }

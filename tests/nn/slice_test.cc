@@ -162,7 +162,10 @@ INSTANTIATE_TEST_SUITE_P(
     Models, SliceTest,
     testing::Values(Named{"gpt2", with(tiny_gpt2(), true, 0)},
                     Named{"gpt2_untied_dropout", with(tiny_gpt2(), false, 0.3)},
+                    Named{"gpt2_lora", with_adapters(with(tiny_gpt2(), true, 0.3), {"all"})},
                     Named{"llama", with(tiny_llama(), false, 0)},
+                    Named{"llama_lora", with_adapters(with(tiny_llama(), false, 0),
+                                                      {"q_proj", "v_proj", "down_proj"})},
                     Named{"llama_tied_dropout", with(tiny_llama(), true, 0.3)}),
     [](const auto& named) { return named.param.name; });
 

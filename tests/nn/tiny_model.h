@@ -153,4 +153,11 @@ inline ModelConfig tiny_llama() {
   return c;
 }
 
+// Returns the model with adapters for these products.
+inline ModelConfig with_adapters(ModelConfig config, std::vector<std::string> products) {
+  config.lora = {std::move(products), 3, 6};
+  config.complete();
+  return config;
+}
+
 }  // namespace trireme

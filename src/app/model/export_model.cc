@@ -9,6 +9,7 @@
 #include "src/base/units.h"
 #include "src/interchange/export_gguf.h"
 #include "src/interchange/export_hf.h"
+#include "src/interchange/export_peft.h"
 #include "src/interchange/hf_config.h"
 
 namespace trireme {
@@ -52,8 +53,9 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
   command
       .add_option("--format", arguments.format,
                   "As hf, a folder for from_pretrained() of Hugging Face's transformers; as gguf, "
-                  "a file for llama.cpp")
-      .check(one_of({"hf", "gguf"}));
+                  "a file for llama.cpp; as peft, adapters for PeftModel.from_pretrained(). To hf "
+                  "and gguf, adapters are added to their weights")
+      .check(one_of({"hf", "gguf", "peft"}));
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");
   command
@@ -90,16 +92,17 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);
   const std::string dtype = arguments.dtype.empty() ? "q8_0" : arguments.dtype;
-  if (arguments.format == "hf" && !arguments.dtype.empty() && !options.dtype) {
+  if (arguments.format != "gguf" && !arguments.dtype.empty() && !options.dtype) {
     throw ConfigError(
-        fmt::format("--dtype {} is a type of GGUF files: with --format hf, choose fp32, bf16 or "
+        fmt::format("--dtype {} is a type of GGUF files: with --format {}, choose fp32, bf16 or "
                     "fp16",
-                    arguments.dtype));
+                    arguments.dtype, arguments.format));
   }
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
-  const ExportResult result = arguments.format == "hf"
-                                  ? export_to_hf(options, world, keys)
+  const ExportResult result = arguments.format == "hf" ? export_to_hf(options, world, keys)
+                              : arguments.format == "peft"
+                                  ? export_to_peft(options, world, keys)
                                   : export_to_gguf(options, gguf_type(dtype), world, keys);
   if (world.rank() == 0) {
     print_result(arguments, result);

@@ -62,9 +62,9 @@ void Engine::set_deadline(std::chrono::duration<double> deadline) {
   }
 }
 
-void Engine::initialize(std::uint64_t seed) {
+void Engine::initialize(std::uint64_t seed, bool with_frozen) {
   for (const auto& chunk : chunks_) {
-    chunk->state.initialize(seed);
+    chunk->state.initialize(seed, with_frozen);
   }
   refresh_tied_embedding(*chunks_.front(), *chunks_.back(), *pp_, tools_.context.stream());
 }

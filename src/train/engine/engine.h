@@ -67,8 +67,9 @@ class Engine {
   }
   // Sets the deadline of all groups, including both that have all ranks.
   void set_deadline(std::chrono::duration<double> deadline);
-  // Sets all parameters to their initial values for the seed. Collective.
-  void initialize(std::uint64_t seed);
+  // Sets all parameters to their initial values for the seed; without with_frozen, frozen ones keep
+  // what was loaded. Collective.
+  void initialize(std::uint64_t seed, bool with_frozen = true);
   // Updates what depends on the masters after a load. Collective.
   void masters_changed();
   // Returns the mean loss in nats per token, the same on all ranks. Throws DataError or IoError, on

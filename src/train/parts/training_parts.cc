@@ -20,6 +20,7 @@
 #include "src/train/memory/held_memory.h"
 #include "src/train/numerics/self_check.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/base_weights.h"
 #include "src/train/saving/initial_weights.h"
 #include "src/train/start/links.h"
 #include "src/train/start/open_dataset.h"
@@ -122,7 +123,14 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
       check_kernels(context, kernel_shapes(config, layout.grid.tp()));
     }
   }
-  make_checkpoints(start && start->is_replay() ? nullptr : host.origin);
+  std::optional<StepFolder> base;
+  if (config.model.lora.is_on()) {
+    base = find_initial_step(config, world);
+  }
+  make_checkpoints(start && start->is_replay() ? nullptr : host.origin, base);
+  if (base) {
+    load_base(std::move(*base), !start);
+  }
   if (start) {
     resume_at(*start);
   } else {
@@ -230,7 +238,8 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
   }
 }
 
-void TrainingParts::make_checkpoints(const RunOrigin* origin) {
+void TrainingParts::make_checkpoints(const RunOrigin* origin,
+                                     const std::optional<StepFolder>& base) {
   const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
   nlohmann::json numerics = numerics_fingerprint(config, context.kernels().name, layout.grid.dp(),
                                                  layout.grid.tp(), layout.sequence_parallel);
@@ -239,10 +248,23 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin) {
       JsonValue(config_fingerprint(config, dataset.manifest().digest(), describe(tokenizer))),
       JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
+  if (base) {
+    put_base(*base, *fingerprints.extra);
+  }
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit, origin,
       host.keys, dataset.manifest_sha256(), dataset.manifest().label, host.access});
+}
+
+void TrainingParts::load_base(StepFolder base, bool say) {
+  enter("load", config.deadline.checkpoint);
+  const std::string loaded =
+      load_base_weights(std::move(base), config, engine, world, host.keys,
+                        [&](const Manifest& manifest) { checkpoints->begin_from(manifest); });
+  if (say && world.rank() == 0) {
+    host.log.info(loaded);
+  }
 }
 
 void TrainingParts::resume() {
@@ -256,8 +278,8 @@ void TrainingParts::resume() {
 }
 
 void TrainingParts::begin() {
-  engine.initialize(config.train.seed);
-  if (!config.checkpoint.init_from.empty()) {
+  engine.initialize(config.train.seed, !config.model.lora.is_on());
+  if (!config.checkpoint.init_from.empty() && !config.model.lora.is_on()) {
     const std::string loaded =
         load_initial_weights(config, engine, world, host.keys,
                              [&](const Manifest& manifest) { checkpoints->begin_from(manifest); });

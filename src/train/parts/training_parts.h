@@ -87,7 +87,8 @@ struct TrainingParts {
   void log_graphs();
   void open_validation_set();
   // origin: null if no checkpoint is to be signed; a replay saves none.
-  void make_checkpoints(const RunOrigin* origin);
+  void make_checkpoints(const RunOrigin* origin, const std::optional<StepFolder>& base);
+  void load_base(StepFolder base, bool say);
   void resume();
   // Sets the weights of step 0.
   void begin();

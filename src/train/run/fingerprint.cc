@@ -93,6 +93,11 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
                                   const std::string& tokenizer) {
   const OptimizerConfig& o = c.optimizer;
   nlohmann::json fields = model_fingerprint(c.model);
+  if (c.model.lora.is_on()) {
+    fields["lora.products"] = c.model.lora.products;
+    fields["lora.rank"] = c.model.lora.rank;
+    fields["lora.alpha"] = c.model.lora.alpha;
+  }
   fields["data.digest"] = dataset_digest;
   fields["data.tokenizer"] = tokenizer;
   fields["data.sequence"] = c.data.sequence;
@@ -272,6 +277,22 @@ class ModelFields {
   const nlohmann::json& fingerprint_;
 };
 
+LoraConfig lora_from_fingerprint(const nlohmann::json& fingerprint) {
+  LoraConfig lora;
+  if (!fingerprint.contains("lora.products")) {
+    return lora;
+  }
+  for (const nlohmann::json& product : array_field(fingerprint, "lora.products")) {
+    if (!product.is_string()) {
+      throw DataError("field 'lora.products' does not hold names alone");
+    }
+    lora.products.push_back(product.get<std::string>());
+  }
+  lora.rank = count_field(fingerprint, "lora.rank", 1);
+  lora.alpha = number_field(fingerprint, "lora.alpha");
+  return lora;
+}
+
 }  // namespace
 
 ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
@@ -297,6 +318,7 @@ ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
     m.attention_dropout = fields.real("attention_dropout");
   }
   m.initializer_range = fields.real("initializer_range");
+  m.lora = lora_from_fingerprint(fingerprint);
   try {
     m.family = parse_family(fields.text("family"));
     m.validate();

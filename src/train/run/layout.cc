@@ -148,7 +148,7 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_per_host) 
   layout.shape = {.stages = grid.pp(),
                   .chunks = p.virtual_stages,
                   .micro_batches = config.micro_batches() / grid.dp(),
-                  .tied = config.model.tie_embeddings};
+                  .tied = config.model.tie_embeddings && !config.model.lora.is_on()};
   if (layout.shape.chunks > 1 && layout.shape.stages == 1) {
     throw ConfigError(fmt::format(
         "parallel.virtual_stages {} needs a parallel.pp of at least 2, but parallel.pp is 1: set "

@@ -267,10 +267,21 @@ void bind(ConfigBinder& b, ModelConfig& c) {
       .above(0);
 }
 
+void bind(ConfigBinder& b, LoraConfig& c) {
+  b.texts("lora.products", c.products,
+          "matrix products that are fine-tuned by adapters of low rank, beside the frozen weights "
+          "of checkpoint.init_from: names of modules such as q_proj, or all; empty: all weights "
+          "are trained (docs/finetune.md)");
+  b.integer("lora.rank", c.rank, "rank of the adapters").at_least(1);
+  b.real("lora.alpha", c.alpha, "the adapters' products are multiplied by lora.alpha / lora.rank")
+      .above(0);
+}
+
 namespace {
 
 void bind_all(ConfigBinder& b, RunConfig& c) {
   bind(b, c.model);
+  bind(b, c.model.lora);
   bind(b, c.data);
   bind(b, c.train);
   bind(b, c.optimizer);

@@ -192,6 +192,23 @@ void check_optimizer(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
+void check_adapters(ConfigBinder& b, const RunConfig& c) {
+  if (!c.model.lora.is_on()) {
+    return;
+  }
+  if (c.checkpoint.init_from.empty()) {
+    b.refuse("lora.products",
+             "adapters need the weights that they fine-tune: name their checkpoint in "
+             "checkpoint.init_from, also to resume");
+  }
+  if (c.train.uses_fp8()) {
+    b.refuse("lora.products", "adapters have no products in fp8: set train.products to precision");
+  }
+  if (c.optimizer.name == "muon") {
+    b.refuse("lora.products", "muon is not meant for adapters: set optimizer.name to adamw or sgd");
+  }
+}
+
 }  // namespace
 
 void check_precision(const RunConfig& c, Device device) {
@@ -326,6 +343,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_rewinds(b, c);
   check_evaluations(b, c);
   check_optimizer(b, c);
+  check_adapters(b, c);
   check_keys(b, c.encryption);
   check_transport(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;

@@ -44,27 +44,13 @@ void check_same_model(const StepFolder& step, const ModelConfig& own) {
   }
 }
 
-StepFolder open_step(const std::filesystem::path& from, Communicator& world, StepKeys* keys,
-                     const std::function<void(const Manifest&)>& admit) {
-  const std::string path = run_on_root(world, [&] {
-    std::vector<std::string> skipped;
-    return find_step(from, skipped).path.string();
-  });
-  std::vector<std::string> none;
-  StepFolder step = find_step(path, none);
-  if (admit) {
-    admit(*step.manifest);
-  }
-  if (keys == nullptr && !step.manifest->data_key.empty()) {
-    throw PolicyError(fmt::format(
-        "checkpoint.init_from: {} is encrypted: name a key that opens it in encryption.keys",
+void check_has_weights(const StepFolder& step) {
+  if (step.manifest->meta.config->contains("lora.products")) {
+    throw ConfigError(fmt::format(
+        "checkpoint.init_from: {} holds adapters alone: export it, which adds them to its weights, "
+        "and import the result",
         step.path.string()));
   }
-  const std::string fault = keys == nullptr ? "" : keys->unlock(*step.manifest, step.path);
-  if (!fault.empty()) {
-    throw DataError(fault);
-  }
-  return step;
 }
 
 // Returns the blocks of the weights that this rank holds, without optimizer state.
@@ -97,11 +83,38 @@ std::string fault_of_load(const StepFolder& step, Engine& engine,
 
 }  // namespace
 
+StepFolder find_initial_step(const RunConfig& config, Communicator& world) {
+  const std::string path = run_on_root(world, [&] {
+    std::vector<std::string> skipped;
+    return find_step(config.checkpoint.init_from, skipped).path.string();
+  });
+  std::vector<std::string> none;
+  return find_step(path, none);
+}
+
+void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
+                       const std::function<void(const Manifest&)>& admit) {
+  if (admit) {
+    admit(*step.manifest);
+  }
+  if (keys == nullptr && !step.manifest->data_key.empty()) {
+    throw PolicyError(fmt::format(
+        "checkpoint.init_from: {} is encrypted: name a key that opens it in encryption.keys",
+        step.path.string()));
+  }
+  const std::string fault = keys == nullptr ? "" : keys->unlock(*step.manifest, step.path);
+  if (!fault.empty()) {
+    throw DataError(fault);
+  }
+  check_has_weights(step);
+  check_same_model(step, config.model);
+}
+
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
                                  StepKeys* keys,
                                  const std::function<void(const Manifest&)>& admit) {
-  const StepFolder step = open_step(config.checkpoint.init_from, world, keys, admit);
-  check_same_model(step, config.model);
+  StepFolder step = find_initial_step(config, world);
+  open_initial_step(step, config, keys, admit);
   const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
   if (!faults.empty()) {
     throw DataError(fmt::format("checkpoint.init_from: {}", faults));

@@ -7,16 +7,26 @@
 #include <string>
 
 #include "io/checkpoint/step_keys.h"
+#include "io/checkpoint/store.h"
 #include "src/train/engine/engine.h"
 
 namespace trireme {
 
-// Collective. Replaces the initial values of an engine that was initialized. The checkpoint may be
-// of any layout. keys: null if none are configured. Returns a line for the log that says what was
-// loaded. All ranks throw NotFound if there is no checkpoint, ConfigError that lists the fields of
-// the model that differ, DataError for damage and for weights that are not finite, and PolicyError
-// if the checkpoint can't be opened. admit: called with the manifest on all ranks before anything
-// else is read; throws what keeps it from being used.
+// Collective. Returns the step that checkpoint.init_from names, as rank 0 finds it, without reading
+// more than its manifest. All ranks throw NotFound or DataError if there is none.
+StepFolder find_initial_step(const RunConfig& config, Communicator& world);
+
+// Collective. Opens the step for reading. keys: null if none are configured. admit: called with the
+// manifest on all ranks before anything else is read; throws what keeps it from being used; may be
+// empty. All ranks throw ConfigError that lists the fields of the model that differ, or if the step
+// has adapters instead of weights, and PolicyError if it can't be opened.
+void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
+                       const std::function<void(const Manifest&)>& admit);
+
+// Collective. Replaces the initial values of an engine that was initialized by those of the step
+// that checkpoint.init_from names, which may be of any layout. The arguments are as above. Returns
+// a line for the log that says what was loaded. All ranks also throw DataError for damage and for
+// weights that are not finite.
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
                                  StepKeys* keys,
                                  const std::function<void(const Manifest&)>& admit = {});

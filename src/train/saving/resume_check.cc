@@ -11,6 +11,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/json_fields.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/saving/base_weights.h"
 
 namespace trireme {
 namespace {
@@ -152,6 +153,7 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
 
 void ResumeCheck::accept(const Manifest& manifest) const {
   check_same_run(manifest, config_, *own_.config);
+  check_same_base(*manifest.meta.extra, *own_.extra);
   check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
   (void)place_of(manifest.meta);
   warn_of_other_numerics(manifest);

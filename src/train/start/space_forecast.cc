@@ -126,7 +126,8 @@ SpaceForecast forecast_space(const RunConfig& config) {
   SpaceForecast forecast;
   // Muon has one state less for matrices, so that this is an upper limit.
   const std::int64_t numbers = 1 + config.optimizer.options().states();
-  forecast.checkpoint_bytes = numbers * std::int64_t{sizeof(float)} * parameter_count(config.model);
+  forecast.checkpoint_bytes =
+      numbers * std::int64_t{sizeof(float)} * trained_parameter_count(config.model);
   forecast.newest = std::min<std::int64_t>(c.keep + 1, saves);
   if (c.keep_every > 0 && every > 0) {
     const std::int64_t between = std::lcm(c.keep_every, every);

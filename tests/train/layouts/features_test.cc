@@ -44,6 +44,11 @@ void use_sgd(RunConfig& c) {
   c.optimizer.schedule.warmup = 2;
 }
 
+void use_adapters(RunConfig& c) {
+  c.model.lora = {{"all"}, 3, 6};
+  c.model.complete();
+}
+
 const std::vector<Feature>& features() {
   static const std::vector<Feature> all = {
       {"loss_terms",
@@ -62,6 +67,8 @@ const std::vector<Feature>& features() {
          c.optimizer.ema = 0.9F;
        },
        Family::llama},
+      {"adapters", use_adapters},
+      {"adapters_of_llama", use_adapters, Family::llama},
       {"muon", use_muon, Family::gpt2, true},
       {"muon_of_llama", use_muon, Family::llama, true},
   };
@@ -109,6 +116,9 @@ class FeaturesTest : public testing::TestWithParam<Feature> {
       return losses;
     });
     const auto more = run_world(config(second), second.ranks(), second.text(), [&](Rank& rank) {
+      if (rank.config.model.lora.is_on()) {
+        rank.engine.initialize(rank.config.train.seed);  // the frozen weights
+      }
       TrainingCounters counters = rank.load(folders[0]);
       std::vector<double> losses = rank.train(counters, kFeatureSteps);
       rank.save(folders[1], counters);
@@ -148,6 +158,24 @@ TEST_P(FeaturesTest, GivesTheSameBitsInEveryLayout) {
   if (GetParam().name != "average") {
     EXPECT_NE(std::vector<double>(one.losses.begin(), one.losses.begin() + kFeatureSteps), without)
         << "the feature does something";
+  }
+}
+
+// With 8 ranks, two of them hold each of the 4 key-value heads.
+TEST(AdaptersFeaturesTest, OfSharedHeadsAreSummed) {
+  const auto losses = [](const Degrees& degrees) {
+    RunConfig config = config_of(model_of(Family::llama, 1), {degrees});
+    use_adapters(config);
+    return run_world(config, degrees.tp, "tp", [](Rank& rank) {
+      rank.engine.initialize(rank.config.train.seed);
+      TrainingCounters counters;
+      return rank.train(counters, kFeatureSteps);
+    });
+  };
+  const std::vector<double> whole = losses({1, 1, 1});
+  const std::vector<double> divided = losses({1, 8, 1});
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(divided[i] / whole[i], 1, 1e-5) << "step " << i;
   }
 }
 
