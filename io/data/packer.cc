@@ -85,14 +85,14 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   }
   const double text_bytes = static_cast<double>(options.shard_bytes / job.format.token_bytes) *
                             tokenizer.bytes_per_token();
-  const TextSource source{files, selection, tokenizer, options.field};
+  const TextInputs inputs{files, selection, options.field};
   for (TextShard& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
     ShardJob shard;
     shard.fingerprint = fingerprint(options, tokenizer, selection, files, plan);
     shard.restart_fingerprint = restart_fingerprint(files, plan);
     shard.input_bytes = plan.input_bytes();
-    shard.fill = [&source, plan = std::move(plan)](ShardWriter& writer, const auto& read) {
-      return pack_text(source, plan, writer, read);
+    shard.fill = [&, plan = std::move(plan)](ShardWriter& writer, const auto& read) {
+      return pack_text(inputs, tokenizer, plan, writer, read);
     };
     job.shards.push_back(std::move(shard));
   }

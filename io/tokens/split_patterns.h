@@ -17,4 +17,7 @@ std::size_t scan_gpt2(std::string_view text, std::size_t at);
 // Returns null for an expression without a scanner.
 SplitScanner scanner_of(std::string_view regex);
 
+// Returns the regular expression of "gpt2", "llama3", "qwen2" or "tekken"; "" for another name.
+std::string_view regex_named(std::string_view name);
+
 }  // namespace trireme

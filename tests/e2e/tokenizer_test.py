@@ -46,6 +46,29 @@ class Tokenizers(unittest.TestCase):
         self.refused(65, [other], "tokenizer", "info", other)
         self.refused(66, ["none.json"], "tokenizer", "info", self.folder / "none.json")
 
+    def test_trains_the_same_tokenizer_with_any_threads(self):
+        text = harness.make_text(self.folder / "to-train", 60_000, 3)
+        (text / "arabic.jsonl").write_text(json.dumps({"text": "السفينة تبحر على طول الساحل " * 9}))
+        reports = []
+        for threads in (1, 3):
+            out = self.folder / f"trained-{threads}"
+            reports.append(json.loads(self.tokenizer(
+                "train", text, "--vocab", 400, "--out", out, "--threads", threads, "--special",
+                "<pad>", "--json")))
+        self.assertEqual(reports[0]["digest"], reports[1]["digest"])
+        self.assertEqual(reports[0]["arabic"]["words"], 45)
+        self.assertGreaterEqual(reports[0]["arabic"]["fertility"], 1)
+        self.assertEqual((out / "tokenizer.json").read_bytes(),
+                         (self.folder / "trained-1/tokenizer.json").read_bytes())
+        ids = self.tokenizer("encode", out, "--text", "the ship<pad>").split()
+        self.assertEqual(self.tokenizer("decode", out, "--ids", " ".join(ids)), "the ship")
+        self.assertEqual(json.loads(self.tokenizer("info", out, "--json"))["end_of_document"], 0)
+        new = self.folder / "new"
+        for words, arguments in (("has a tokenizer.json", ["--vocab", 400, "--out", out]),
+                                 ("a vocabulary of 9 ids", ["--vocab", 9, "--out", new]),
+                                 ("pattern 'x'", ["--vocab", 9, "--out", new, "--pattern", "x"])):
+            self.refused(2, [words], "tokenizer", "train", text, *arguments)
+
     def test_travels_from_the_text_to_the_model(self):
         text = harness.make_text(self.folder / "text", 40_000, 1) / "text0.txt"
         lines = [json.dumps({"text": line}) for line in text.read_text().splitlines()]

@@ -11,6 +11,7 @@
 
 #include "io/tokens/tokenizer_files.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/data/tokenizer_train.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -203,7 +204,7 @@ void add_input(CommandLine& command, TokenizerOptions& options, const std::strin
 
 void add_tokenizer_command(CommandLine& app) {
   CommandLine& group =
-      app.add_command("tokenizer", "Encode and decode text with a tokenizer's files");
+      app.add_command("tokenizer", "Train tokenizers, and encode and decode text with them");
   group.require_command();
   group.footer("Example:\n  trireme tokenizer encode llama/tokenizer.json --text 'Hello world'");
   const auto options = std::make_shared<TokenizerOptions>();
@@ -219,6 +220,8 @@ void add_tokenizer_command(CommandLine& app) {
   encoding.add_flag("--json", options->json, "Print JSON");
   encoding.footer("Example:\n  trireme tokenizer encode gpt2/ README.md --count");
   encoding.callback([options] { encode(*options); });
+
+  add_tokenizer_train(group);
 
   CommandLine& decoding = add_one(group, options, "decode", "Print the text of token ids");
   add_input(decoding, *options, "ids in decimal, separated by blanks");
