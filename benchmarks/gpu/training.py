@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import time
@@ -35,19 +37,20 @@ def prepare(options):
     run(options, 60, "data", "pack", text, "--out", options.out / "data")
 
 
-def run(options, limit, *arguments, check=True):
+def run(options, limit, *arguments, check=True, environment=None):
     command = [str(word) for word in (options.trireme, *arguments)]
     return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
-                          check=check)
+                          check=check, env={**os.environ, **(environment or {})})
 
 
-def train(options, name, limit, keys, check=True):
+def train(options, name, limit, keys, check=True, environment=None):
     """Trains in OUT/name and returns the losses by step."""
     folder = options.out / name
     small = SMALL if options.quick else {}
     all_keys = {**MODEL, **small, "data.train": options.out / "data", "run.dir": folder, **keys}
     run(options, limit, "train", options.out / "empty.yaml",
-        *(f"{key}={value}" for key, value in all_keys.items()), check=check)
+        *(f"{key}={value}" for key, value in all_keys.items()), check=check,
+        environment=environment)
     return {line["step"]: line for line in lines_of(folder / "metrics.jsonl")}
 
 
@@ -85,19 +88,35 @@ def against_the_cpu(options, precision, steps):
     return part
 
 
+def kept_digest(options, name, keys, device, limit):
+    """Returns the digest of what a device saves after it has loaded the newest checkpoint of a run
+    and skipped one step, which leaves weights and moments as they were."""
+    kept = f"{name}-kept"
+    shutil.copytree(options.out / name, options.out / kept)
+    loaded = max(lines_of(options.out / kept / "metrics.jsonl"), key=lambda line: line["step"])
+    train(options, kept, limit,
+          {**keys, "train.steps": loaded["step"] + 1, "train.device": device},
+          environment={"TRIREME_FAULTS": "step.gradient:0:1:nan"})
+    return digest(options, kept)
+
+
 def handed_over(options, first, second):
-    """Half a run on one device and half on the other, against the whole run on the second."""
+    """Half a run on one device and half on the other, against the whole run on the second. What the
+    second one saves at the hand-over must be what the first one has saved."""
     def part(limit):
         keys = {"train.precision": "fp32", "optimizer.schedule.steps": 20}
         whole = train(options, f"whole-{second}", limit,
                       {**keys, "train.steps": 20, "train.device": second})
         name = f"{first}-to-{second}"
         train(options, name, limit, {**keys, "train.steps": 10, "train.device": first})
+        saved = digest(options, name)
+        same = kept_digest(options, name, keys, second, limit) == saved
         rest = train(options, name, limit, {**keys, "train.steps": 20, "train.device": second})
         difference = largest_difference({s: rest[s] for s in rest if s > 10}, whole)
-        return ("passed" if difference <= TOLERANCE["fp32"] else "failed",
-                f"losses after the change differ by {difference:.1e} at most from those without",
-                {"largest_difference": difference})
+        return ("passed" if same and difference <= TOLERANCE["fp32"] else "failed",
+                f"{'the same' if same else 'other'} bits at the hand-over; losses after it differ "
+                f"by {difference:.1e} at most from those without",
+                {"largest_difference": difference, "same_bits": same})
     return part
 
 
@@ -115,6 +134,30 @@ def same_bits(options):
         return ("passed" if same else "failed",
                 "two runs, one without graphs and a resumed one have the same bits" if same
                 else f"{digests}", {})
+    return part
+
+
+def variant(options, name, steps, changes, allowed):
+    """Losses of a run that computes otherwise, against those of a run in bf16 on the same device.
+    allowed: the largest relative difference of the mean of the second half."""
+    def part(limit):
+        keys = {"train.steps": steps, "optimizer.schedule.steps": steps, "train.device": "cuda",
+                "train.precision": "bf16"}
+        plain = train(options, f"{name}-plain", limit, keys)
+        try:
+            found = train(options, name, limit, {**keys, **changes})
+        except subprocess.CalledProcessError as error:
+            if error.returncode == 2:  # which says what this GPU does not compute
+                return "not run", error.stderr.strip().splitlines()[-1], {}
+            raise
+        means = [statistics.mean(run[s]["loss"] for s in run if s > len(run) // 2)
+                 for run in (found, plain)]
+        difference = abs(means[0] / means[1] - 1)
+        falls = found[max(found)]["loss"] < found[min(found)]["loss"]
+        good = falls and math.isfinite(difference) and difference <= allowed
+        return ("passed" if good else "failed",
+                f"the mean loss of the second half of {steps} steps differs by {difference:.1e} "
+                f"from that of bf16", {"difference_of_means": difference, "falls": falls})
     return part
 
 
@@ -145,7 +188,7 @@ def cudnn_attention(options):
 
 def parts(options):
     """Returns (name, seconds, part) of each."""
-    steps = 10 if options.quick else 200
+    steps, short = (10, 6) if options.quick else (200, 50)
     return [
         (f"{steps} steps, fp32, against the CPU", 40, against_the_cpu(options, "fp32", steps)),
         (f"{steps} steps, bf16, against the CPU", 40, against_the_cpu(options, "bf16", steps)),
@@ -153,6 +196,12 @@ def parts(options):
         ("checkpoint from GPU to CPU", 30, handed_over(options, "cuda", "cpu")),
         ("same bits again and resumed", 30, same_bits(options)),
         ("20 steps with cuDNN's attention", 20, cudnn_attention(options)),
+        (f"{short} steps in fp16", 15,
+         variant(options, "fp16", short, {"train.precision": "fp16"}, 0.05)),
+        (f"{short} steps in fp8", 15,
+         variant(options, "fp8", short, {"train.products": "fp8"}, 0.05)),
+        (f"{short} steps with dropout", 15,
+         variant(options, "dropout", short, {"model.dropout": 0.1}, 0.2)),
     ]
 
 

@@ -7,6 +7,7 @@
 //   kernels_benchmark --benchmark_filter=adamw --benchmark_repetitions=5
 //   kernels_benchmark --device=cuda --benchmark_format=json
 //
+// A simulated device refuses, except with --simulated, which a test of the benchmarks gives.
 // TRIREME_KERNELS selects the CPU's kernel table, OMP_NUM_THREADS the number of threads.
 #include <cstdio>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "benchmarks/kernels/bench.h"
 #include "src/base/error.h"
+#include "src/compute/device_choice.h"
 
 namespace trireme {
 namespace {
@@ -279,33 +281,43 @@ TRIREME_BENCHMARK(rope);
 TRIREME_BENCHMARK(embedding_forward);
 TRIREME_BENCHMARK(embedding_backward)->Arg(257)->Arg(50257);
 
-// Obeys --device=cpu or --device=cuda and removes it from the arguments.
-void take_device(int& argc, char** argv) {
+// Obeys --device=cpu, --device=cuda and --simulated and removes them from the arguments. Returns
+// whether a simulated device may run the benchmarks, which a test of them asks for.
+bool take_device(int& argc, char** argv) {
+  bool may_be_simulated = false;
   int kept = 0;
   for (int i = 0; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--device=cuda") {
       measured_device() = {DeviceKind::cuda, 0};
+    } else if (word == "--simulated") {
+      may_be_simulated = true;
     } else if (word != "--device=cpu") {
       argv[kept++] = argv[i];
     }
   }
   argc = kept;
+  return may_be_simulated;
 }
 
 }  // namespace
 }  // namespace trireme
 
 int main(int argc, char** argv) {
-  trireme::take_device(argc, argv);
-  if (trireme::is_simulated()) {
-    std::fprintf(stderr, "kernels_benchmark: this device is simulated: its times mean nothing\n");
+  const bool may_be_simulated = trireme::take_device(argc, argv);
+  if (trireme::is_simulated() && !may_be_simulated) {
+    std::fprintf(stderr,
+                 "kernels_benchmark: a simulated device has no speed: measure a GPU with the "
+                 "program of the preset cuda, or try the benchmarks themselves with --simulated\n");
+    return 2;
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
     return 2;
   }
   try {
+    const trireme::Device device = trireme::measured_device();
+    benchmark::AddCustomContext("device", trireme::device_text(device));
     benchmark::RunSpecifiedBenchmarks();
   } catch (const trireme::Error& error) {
     std::fprintf(stderr, "kernels_benchmark: %s\n", error.what());

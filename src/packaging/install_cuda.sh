@@ -19,7 +19,7 @@ fi
 mkdir -p "$1"
 /usr/bin/python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
   --target "$packages" \
-  'cuda-toolkit[nvcc,crt,nvvm,cudart,cccl,cublas,nvml,nvtx]==13.0.2' nvidia-nccl-cu13==2.28.9 \
+  'cuda-toolkit[nvcc,crt,nvvm,cudart,cccl,cublas,nvml,nvtx]==13.0.2' nvidia-nccl-cu13==2.30.7 \
   nvidia-cudnn-cu13==9.19.0.56 nvidia-cuda-nvdisasm==13.2.51
 
 # The linker asks for names without a version, and nvcc for a folder lib64.

@@ -47,6 +47,7 @@ TraceHeader parse_header(const nlohmann::json& json) {
   h.ranks = static_cast<int>(count_field(json, "ranks", 1, kMostRanks));
   h.rank = static_cast<int>(count_field(json, "rank", 0, h.ranks - 1));
   h.host = text_field(json, "host");
+  h.device = json.contains("device") ? text_field(json, "device") : "";
   h.grid = place_field(json, "grid", 1);
   h.place = place_field(json, "place", 0);
   if (h.place.dp >= h.grid.dp || h.place.tp >= h.grid.tp || h.place.pp >= h.grid.pp) {

@@ -2,7 +2,7 @@
 // load (Trace Event Format, "JSON Object Format"). A rank is shown as a process and a lane as a
 // thread. Times are microseconds since the trace's start by rank 0's clock, with three decimals.
 //
-//   {"trireme": {schema, id, rank, ranks, host, place, grid, clock, dropped},
+//   {"trireme": {schema, id, rank, ranks, host, device, place, grid, clock, dropped},
 //    "traceEvents": [
 //      {"ph":"M","name":"thread_name","pid":RANK,"tid":0,"args":{"name":"main"}},
 //      {"ph":"X","name":"forward","cat":"compute","pid":RANK,"tid":0,"ts":T,"dur":D,
@@ -37,6 +37,7 @@ struct TraceHeader {
   int rank = 0;
   int ranks = 1;
   std::string host;
+  std::string device;           // what computed, such as "cpu"; empty in older files
   TracePlace place;             // of the rank
   TracePlace grid = {1, 1, 1};  // the degrees
   // The three numbers are what was added to this rank's clock, the error bound of that, and by how

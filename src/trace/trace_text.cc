@@ -32,6 +32,7 @@ std::string header_text(const TraceHeader& h) {
                                        {"rank", h.rank},
                                        {"ranks", h.ranks},
                                        {"host", h.host},
+                                       {"device", h.device},
                                        {"place", to_json(h.place)},
                                        {"grid", to_json(h.grid)},
                                        {"clock",

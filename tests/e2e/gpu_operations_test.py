@@ -256,6 +256,15 @@ class GpuOperations(unittest.TestCase):
         env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="1")
         harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertEqual(harness.digest(config), harness.digest(alone))
+        # The GPU must hold what both ranks need.
+        log = (harness.run_dir(config) / "logs/rank-00000.jsonl").read_text()
+        events = {line.get("event"): line for line in map(json.loads, log.splitlines())}
+        needed = max(rank["total"] for rank in events["memory_predicted"]["devices"])
+        env["TRIREME_SIM_MEMORY"] = str(needed * 3 // 2)
+        result = harness.run("train", config, f"run.dir={self.folder}/too-small", ranks=2, env=env)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("CUDA device 0 of host", result.stderr)
+        self.assertIn("the cheapest change that makes it fit", result.stderr)
 
     def test_versions_of_nccl_must_agree(self):
         result = self.ranks_of_two_kinds({"TRIREME_SIM_NCCL": "22809"},

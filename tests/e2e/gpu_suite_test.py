@@ -76,11 +76,19 @@ class GpuSuite(unittest.TestCase):
     # On the simulated device, the benchmarks for GPUs run over small arrays.
     def test_kernels_are_timed(self):
         report = self.folder / "kernels.json"
-        subprocess.run([BENCHMARK, "--device=cuda", "--benchmark_min_time=0.000001",
-                        "--benchmark_out_format=json", f"--benchmark_out={report}"],
-                       env=harness.ENVIRONMENT, stdout=subprocess.DEVNULL, timeout=200, check=True)
+        command = [BENCHMARK, "--device=cuda", "--benchmark_min_time=0.000001",
+                   "--benchmark_out_format=json", f"--benchmark_out={report}"]
+        refused = subprocess.run(command, env=harness.ENVIRONMENT, capture_output=True, text=True,
+                                 timeout=200, check=False)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("a simulated device has no speed", refused.stderr)
+        self.assertFalse(report.exists())
+        subprocess.run([*command, "--simulated"], env=harness.ENVIRONMENT,
+                       stdout=subprocess.DEVNULL, timeout=200, check=True)
         speeds = speeds_module()
-        rates = speeds.rates_of(json.loads(report.read_text()))
+        found = json.loads(report.read_text())
+        self.assertIn("simulated device", found["context"]["device"])
+        rates = speeds.rates_of(found)
         self.assertGreater(len(rates), 20)
         self.assertTrue(set(speeds.NOT_BOUND_BY_MEMORY) - {"triad"} <= rates.keys())
         self.assertIn("embedding_backward/257", rates)

@@ -23,7 +23,8 @@ class SimulatedTest(unittest.TestCase):
         harness.PROGRAM = program
         self.addCleanup(setattr, harness, "PROGRAM", previous)
 
-    def config(self, name, model="gpt2", precision="bf16", **keys):
+    def config(self, name, model="gpt2", precision="bf16", layers=2, **keys):
+        """Writes a configuration. Two layers are what two pipeline stages need; more take longer."""
         keys = {
             "data__sequence": 24,
             "train__steps": STEPS,
@@ -34,7 +35,9 @@ class SimulatedTest(unittest.TestCase):
             **keys,
         }
         path = self.folder / f"{name}.yaml"
-        return harness.write_config(path, self.datasets, model, precision, **keys)
+        harness.write_config(path, self.datasets, model, precision, **keys)
+        path.write_text(path.read_text().replace("layers: 5", f"layers: {layers}"))
+        return path
 
     def train(self, config, ranks=0, env=None, code=0, more=()):
         result = harness.run("train", config, *more, ranks=ranks, env=env)

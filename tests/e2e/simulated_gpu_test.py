@@ -33,6 +33,15 @@ class SimulatedGpu(SimulatedTest):
                         this = self.trained(f"{model}-{name}", ranks, model=model, **keys)
                         self.assertEqual(alone, this)
 
+    def test_pipeline_schedules_have_the_same_bits(self):
+        keys = {"layers": 4, "train__steps": 2}
+        alone = self.trained("schedule-none", train__graphs="off", **keys)
+        for schedule in ["gpipe", "interleaved", "zero_bubble"]:
+            with self.subTest(schedule):
+                this = self.trained(f"schedule-{schedule}", 2, parallel__pp=2,
+                                    parallel__schedule=schedule, **keys)
+                self.assertEqual(alone, this)
+
     def test_graphs_are_made_where_they_can_be(self):
         config = self.config("graphs", train__eval_every=2)
         self.assertIn("are recorded as CUDA graphs", self.train(config).stderr)
@@ -101,6 +110,7 @@ class SimulatedGpu(SimulatedTest):
         self.assertEqual(summary["steps"], [3, 4])
         # A kernel of the simulated device takes long, and the call that queues it hardly any time.
         trace = json.loads((harness.run_dir(config) / "trace" / "rank-00000.json").read_text())
+        self.assertIn("simulated device", trace["trireme"]["device"])
         spans = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
         steps = [e["dur"] for e in spans if e["cat"] == "step"]
         computing = [e["dur"] for e in spans if e["cat"] == "compute"]
@@ -317,6 +327,20 @@ class SimulatedGpu(SimulatedTest):
             self.assertEqual(launch.wait(), 2, launch.text())
             self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
             self.assertIn("micro_batch", launch.text())
+
+    def test_libraries_and_kernels_run_out_of_memory(self):
+        for number, fault in enumerate([
+            "cublasLtCreate:1:CUBLAS_STATUS_ALLOC_FAILED",
+            "cublasLtMatmul:90:CUBLAS_STATUS_ALLOC_FAILED",
+            "cudaLaunchKernelEx:500:cudaErrorMemoryAllocation",
+        ]):
+            with self.subTest(fault):
+                config = self.config(f"exhausted-{number}")
+                stderr = self.train(config, 0, {"TRIREME_SIM_FAULT": fault}, code=76).stderr
+                self.assertIn("out of memory", stderr)
+                self.assertIn("held by the pools of this rank", stderr)
+                reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
+                self.assertEqual((reason["code"], reason["kind"]), (76, "memory"))
 
     def test_wrong_variables_of_the_simulator_end_the_start(self):
         config = self.config("variables")

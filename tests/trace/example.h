@@ -23,6 +23,7 @@ inline TraceHeader header_of(int rank, TracePlace place, TracePlace grid) {
   header.rank = rank;
   header.ranks = grid.dp * grid.tp * grid.pp;
   header.host = "node" + std::to_string(rank);
+  header.device = "simulated CUDA device";
   header.place = place;
   header.grid = grid;
   header.clock_offset_ns = -1234567;

@@ -24,6 +24,7 @@ TEST(TraceFile, ComesBackAsItWasWritten) {
   EXPECT_EQ(trace.header.id, 77);
   EXPECT_EQ(trace.header.ranks, 2);
   EXPECT_EQ(trace.header.host, "node0");
+  EXPECT_EQ(trace.header.device, "simulated CUDA device");
   EXPECT_EQ(trace.header.grid, (TracePlace{1, 1, 2}));
   EXPECT_EQ(trace.header.clock_offset_ns, -1234567);
   EXPECT_EQ(trace.header.clock_uncertainty_ns, 1500);
@@ -72,6 +73,12 @@ TEST(TraceFile, OperationsOfOneLaneFollowEachOther) {
   EXPECT_EQ(operations, 3);
   EXPECT_EQ(ends.size(), 2U);
   EXPECT_FALSE(ends.contains(0));
+}
+
+TEST(TraceFile, OlderFilesNameNoDevice) {
+  const std::string text = replaced(first_text(), "\"device\":\"simulated CUDA device\",", "");
+  EXPECT_EQ(parse_trace(text).header.device, "");
+  EXPECT_THROW(parse_trace(replaced(first_text(), "\"simulated CUDA device\"", "7")), DataError);
 }
 
 TEST(TraceFile, AnyHostNameIsJson) {

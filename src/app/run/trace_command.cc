@@ -44,11 +44,8 @@ nlohmann::ordered_json to_json(const StepTimes& times) {
 
 nlohmann::ordered_json to_json(const RankSummary& rank) {
   const TraceHeader& h = rank.header;
-  nlohmann::ordered_json json = {{"rank", h.rank},
-                                 {"host", h.host},
-                                 {"dp", h.place.dp},
-                                 {"tp", h.place.tp},
-                                 {"pp", h.place.pp}};
+  nlohmann::ordered_json json = {{"rank", h.rank},   {"host", h.host},   {"device", h.device},
+                                 {"dp", h.place.dp}, {"tp", h.place.tp}, {"pp", h.place.pp}};
   json.update(to_json(rank.mean));
   json["compute_median_ms"] = kMilliseconds * rank.compute_seconds;
   json["slowness"] = rank.slowness.of_peers;

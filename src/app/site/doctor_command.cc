@@ -195,8 +195,22 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   return found;
 }
 
+// Returns on what this program can compute.
+std::string back_end_line() {
+  switch (cuda::back_end()) {
+    case cuda::BackEnd::none:
+      return "CPUs only (built without CUDA)";
+    case cuda::BackEnd::simulated:
+      return fmt::format("CPUs, and a {} without speed, for tests", cuda::back_end_text());
+    case cuda::BackEnd::real:
+      break;
+  }
+  return fmt::format("CPUs and GPUs ({})", cuda::back_end_text());
+}
+
 void print(const std::vector<Finding>& found, const std::vector<std::string>& summaries, int ranks,
            int planned) {
+  fmt::print("program  computes on {}\n", back_end_line());
   for (const std::string& summary : summaries) {
     fmt::print("device   {}\n", printable(summary));
   }

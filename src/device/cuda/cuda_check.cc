@@ -64,13 +64,21 @@ void throw_cuda_error(cudaError_t error, const char* call) {
   int device = -1;
   (void)cudaGetDevice(&device);
   (void)cudaGetLastError();  // the next check must not see this error again
-  const std::string text =
-      fmt::format("{} failed on {}: {} ({}){}", call, describe_device(device),
-                  cudaGetErrorString(error), cudaGetErrorName(error), advice_for(error));
   if (error == cudaErrorMemoryAllocation) {
-    throw ResourceError(text);
+    throw_out_of_memory_in(fmt::format("{} failed ({})", call, cudaGetErrorName(error)));
   }
-  throw DeviceError(text);
+  throw DeviceError(fmt::format("{} failed on {}: {} ({}){}", call, describe_device(device),
+                                cudaGetErrorString(error), cudaGetErrorName(error),
+                                advice_for(error)));
+}
+
+void throw_out_of_memory_in(const std::string& what) {
+  int device = -1;
+  (void)cudaGetDevice(&device);
+  throw ResourceError(
+      fmt::format("out of memory on {}: {}; use a smaller micro-batch or model, train.recompute or "
+                  "parallel.zero, or end the processes that use the device",
+                  describe_device(device), what));
 }
 
 void throw_out_of_device_memory(std::int64_t bytes) {

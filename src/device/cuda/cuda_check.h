@@ -16,12 +16,16 @@ void remember_device(int index, const DeviceFacts& facts);
 // Returns, for example, "CUDA device 0 (NVIDIA H100 80GB HBM3, GPU-5b2e..., 0000:1b:00.0) on n17".
 std::string describe_device(int index);
 
-// Throws DeviceError that names the call, the error, and the device of the calling thread.
+// Throws DeviceError that names the call, the error, and the device of the calling thread, or
+// ResourceError if the device has no memory left.
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* call);
 
 // Throws ResourceError that names the device of the calling thread, and how much of its memory is
 // free. bytes: what could not be allocated.
 [[noreturn]] void throw_out_of_device_memory(std::int64_t bytes);
+// The same where a library or a kernel needs memory of its own, and nobody says how much. what:
+// says which call has failed.
+[[noreturn]] void throw_out_of_memory_in(const std::string& what);
 // Throws ResourceError for memory of the host that the device can access directly.
 [[noreturn]] void throw_out_of_pinned_memory(std::int64_t bytes);
 

@@ -24,6 +24,10 @@ namespace {
 
 constexpr std::size_t kAllocationAlignment = 512;
 constexpr std::size_t kRedZone = 512;  // at least
+constexpr std::size_t kMemoryPage = 4096;
+// A change of access costs time for each page that kernels have touched. After so many, all pages
+// are unmapped, so that those that are no longer in use cost nothing.
+constexpr int kClosings = 32;
 
 void poison(const void* address, std::size_t bytes) {
   if (__asan_poison_memory_region != nullptr) {
@@ -150,14 +154,28 @@ void DeviceMemory::merge_with_next(std::map<std::size_t, std::size_t>::iterator 
   }
 }
 
+// Returns the end of the last allocation's last page, red zone included.
+std::size_t DeviceMemory::end_of_allocations() const {
+  const auto& [at, bytes] = *taken_.rbegin();
+  return std::min((at + with_red_zone(bytes) + kMemoryPage - 1) / kMemoryPage * kMemoryPage,
+                  capacity_);
+}
+
 void DeviceMemory::allow_access(bool allowed) {
-  if (allowed != allowed_) {
-    ::mprotect(own_, capacity_, allowed ? PROT_READ | PROT_WRITE : PROT_NONE);
-    allowed_ = allowed;
+  if (allowed) {
+    const std::size_t end = taken_.empty() ? 0 : end_of_allocations();
+    if (end > open_) {
+      ::mprotect(own_ + open_, end - open_, PROT_READ | PROT_WRITE);
+      open_ = end;
+    }
+  } else if (open_ > 0) {
+    if (++closings_ % kClosings == 0) {
+      ::madvise(own_, open_, MADV_DONTNEED);  // the file keeps what they hold
+    }
+    ::mprotect(own_, open_, PROT_NONE);
+    open_ = 0;
     for (const auto& [at, bytes] : taken_) {
-      if (!allowed) {
-        check_red_zone(at, bytes);
-      }
+      check_red_zone(at, bytes);
     }
   }
 }

@@ -33,19 +33,22 @@ class DeviceMemory {
   // behind the allocation.
   bool give_back(void* address);
 
-  // Lets every thread of the process access the memory at its own addresses, or none. Ends the
-  // program if a kernel has written behind an allocation in the meantime.
+  // Lets every thread of the process access the allocations at their own addresses, or none. Memory
+  // behind the last allocation stays closed, since a change of access costs time for each page.
+  // Ends the program if a kernel has written behind an allocation in the meantime.
   void allow_access(bool allowed);
 
  private:
   void check_red_zone(std::size_t at, std::size_t bytes) const;
   void merge_with_next(std::map<std::size_t, std::size_t>::iterator at);
   void fill_fresh(std::size_t end);
+  std::size_t end_of_allocations() const;
 
   std::size_t capacity_;
   std::byte* own_ = nullptr;
   std::byte* alias_ = nullptr;
-  bool allowed_ = false;
+  std::size_t open_ = 0;  // bytes from the start that every thread may access
+  int closings_ = 0;
   std::size_t used_ = 0;
   std::size_t filled_ = 0;                    // bytes that were NaN or allocated once
   std::map<std::size_t, std::size_t> free_;   // bytes by offset

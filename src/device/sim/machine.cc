@@ -14,8 +14,10 @@
 namespace sim {
 namespace {
 
-constexpr std::chrono::microseconds kPollInterval{30};
-constexpr int kEagerRounds = 50;              // polls without a pause
+// The pauses between polls grow with the number of polls, so that a long wait costs little.
+constexpr std::chrono::microseconds kShortestPause{30};
+constexpr std::chrono::microseconds kLongestPause{1000};
+constexpr int kEagerRounds = 20;              // polls without a pause
 constexpr std::uint64_t kLongestDelay = 300;  // microseconds
 constexpr std::size_t kSteadyFor = 500;       // operations for which a stream keeps its priority
 
@@ -184,57 +186,6 @@ cudaError_t Machine::enqueue(cudaStream_t stream, Operation operation) {
   return cudaSuccess;
 }
 
-cudaError_t Machine::synchronize(cudaStream_t stream) {
-  std::unique_lock lock(mutex);
-  const CUstream_st* from = resolve(stream);
-  if (from == nullptr) {
-    return cudaErrorInvalidResourceHandle;
-  }
-  if (from->capture != nullptr) {
-    from->capture->is_valid = false;
-    return cudaErrorStreamCaptureUnsupported;
-  }
-  const std::uint64_t last = from->enqueued;
-  finished_.wait(lock, [&] { return from->finished >= last || error_ != cudaSuccess; });
-  return error_;
-}
-
-cudaError_t Machine::synchronize_device(int device) {
-  std::unique_lock lock(mutex);
-  const std::uint64_t last = sequence_;
-  finished_.wait(lock, [&] {
-    return error_ != cudaSuccess ||
-           std::all_of(streams_.begin(), streams_.end(), [=](const auto& stream) {
-             return stream->device != device || stream->queue.empty() ||
-                    stream->queue.front().sequence > last;
-           });
-  });
-  return error_;
-}
-
-cudaError_t Machine::synchronize(const std::shared_ptr<EventState>& event) {
-  std::unique_lock lock(mutex);
-  const std::uint64_t last = event->recorded;
-  finished_.wait(lock, [&] { return event->reached >= last || error_ != cudaSuccess; });
-  return error_;
-}
-
-cudaError_t Machine::query(cudaStream_t stream) {
-  const std::lock_guard lock(mutex);
-  const CUstream_st* from = resolve(stream);
-  if (from == nullptr) {
-    return cudaErrorInvalidResourceHandle;
-  }
-  if (from->capture != nullptr) {
-    from->capture->is_valid = false;
-    return cudaErrorStreamCaptureUnsupported;
-  }
-  if (error_ != cudaSuccess) {
-    return error_;
-  }
-  return from->queue.empty() ? cudaSuccess : cudaErrorNotReady;
-}
-
 void Machine::fail(cudaError_t error) {
   const std::lock_guard lock(mutex);
   if (error_ == cudaSuccess) {
@@ -380,7 +331,8 @@ void Machine::wait_for_work(std::unique_lock<std::mutex>& lock) {
     std::this_thread::yield();
     lock.lock();
   } else {
-    changed_.wait_for(lock, kPollInterval);
+    const int pauses = fruitless_ - kEagerRounds;
+    changed_.wait_for(lock, std::min(kShortestPause * (1 + pauses / 8), kLongestPause));
   }
 }
 

@@ -82,6 +82,10 @@ class Machine {
   cudaError_t synchronize(const std::shared_ptr<EventState>& event);
   // Returns cudaErrorNotReady while operations are left.
   cudaError_t query(cudaStream_t stream);
+  // Returns cudaErrorNotReady until the event's last record is performed. A thread that asks about
+  // one event again and again waits for it: then the answer comes late, so that the worker has the
+  // processor.
+  cudaError_t query(const std::shared_ptr<EventState>& event);
 
   bool is_capturing(cudaStream_t stream);
 

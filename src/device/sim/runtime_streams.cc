@@ -118,12 +118,14 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (const cudaError_t error = begin_call("cudaEventQuery"); error != cudaSuccess) {
     return error;
   }
-  const std::lock_guard lock(machine().mutex);
-  if (event->capture != nullptr) {
-    event->capture->is_valid = false;
-    return end_call(cudaErrorCapturedEvent);
+  {
+    const std::lock_guard lock(machine().mutex);
+    if (event->capture != nullptr) {
+      event->capture->is_valid = false;
+      return end_call(cudaErrorCapturedEvent);
+    }
   }
-  return event->state->reached >= event->state->recorded ? cudaSuccess : cudaErrorNotReady;
+  return machine().query(event->state);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = begin_call("cudaEventSynchronize"); error != cudaSuccess) {

@@ -58,6 +58,9 @@ class Trial {
                         .aux = kind_.epilogue == Epilogue::none ? nullptr : aux_.data,
                         .a_scale = scale_of(kind_.a_format),
                         .b_scale = scale_of(kind_.b_format)});
+    if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+      throw_out_of_memory_in("cuBLASLt found no memory for a product");
+    }
     if (status != CUBLAS_STATUS_SUCCESS) {
       require(cudaStreamSynchronize(memory_.stream()), "a product failed");  // the device's fault
       return AlgorithmVerdict::unsupported;

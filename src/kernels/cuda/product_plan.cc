@@ -19,10 +19,14 @@ namespace {
 constexpr int kCandidates = 8;
 
 void lt_check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    throw DeviceError(
-        fmt::format("cuBLASLt: {} failed: {}", what, cublasLtGetStatusString(status)));
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    return;
   }
+  const auto text = fmt::format("cuBLASLt: {} failed: {}", what, cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+    throw_out_of_memory_in(text);
+  }
+  throw DeviceError(text);
 }
 
 cudaDataType_t data_type(DType dtype) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -157,14 +159,24 @@ void MemoryReport::check_devices(const RunConfig& config, const Layout& layout,
   if (config.memory_check == "off") {
     return;
   }
+  // Ranks that share a GPU (train.share_device) need the sum of their parts of it.
+  const std::vector<std::string> uuids =
+      all_gather_text(world_, cuda::device_identity(device_.index).uuid);
+  std::map<std::pair<std::string, std::string>, std::size_t> share_of;
   std::vector<HostShare> devices;
   for (int rank = 0; rank < world_.size(); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    devices.push_back({fmt::format("CUDA device {} of host {}", all[2 * at + 1], places[at].host),
-                       {rank},
-                       all[2 * at],
-                       "not in use by any process",
-                       0});
+    const auto [share, is_new] = share_of.try_emplace({places[at].host, uuids[at]}, devices.size());
+    if (is_new) {
+      devices.push_back({fmt::format("CUDA device {} of host {}", all[2 * at + 1], places[at].host),
+                         {},
+                         all[2 * at],
+                         "not in use by any process",
+                         0});
+    }
+    HostShare& device = devices[share->second];
+    device.ranks.push_back(rank);
+    device.available = std::min(device.available, all[2 * at]);
   }
   const std::vector<std::int64_t> nothing(devices.size(), 0);
   run_on_root(world_, [&] {

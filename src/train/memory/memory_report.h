@@ -27,8 +27,8 @@ struct SnapshotMemory {
 class MemoryReport {
  public:
   // device: where this rank computes. Throws ConfigError on every rank, with numbers and advice, if
-  // a rank will take more memory of its CUDA device, or the ranks of a host together more of the
-  // host, than is available, unless run.memory_check is off.
+  // the ranks of a CUDA device, or of a host, together will take more of its memory than is
+  // available, unless run.memory_check is off.
   MemoryReport(const RunConfig& config, const Layout& layout, const std::vector<RankPlace>& places,
                Communicator& world, Device device);
 

@@ -169,7 +169,8 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() {
   }
   return std::make_unique<StepTrace>(StepTrace::Parts{
       config.trace, layout.grid, RunDirectory(config.run_dir).trace(), host.recorder, world,
-      host.log, context.device().kind == DeviceKind::cuda ? &context.stream() : nullptr});
+      host.log, context.device().kind == DeviceKind::cuda ? &context.stream() : nullptr,
+      device_text(context.device())});
 }
 
 void TrainingParts::say_what_starts() {

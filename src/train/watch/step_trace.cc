@@ -131,6 +131,7 @@ TraceHeader StepTrace::header(const SharedClock& clock) const {
           .rank = rank,
           .ranks = parts_.world.size(),
           .host = parts_.world.host(rank),
+          .device = parts_.device,
           .place = {grid.dp_rank(rank), grid.tp_rank(rank), grid.pp_rank(rank)},
           .grid = {grid.dp(), grid.tp(), grid.pp()},
           .clock_offset_ns = clock.offset_ns(),

@@ -23,6 +23,7 @@ class StepTrace {
     Communicator& world;
     Log& log;
     Stream* stream = nullptr;  // what spans follow, on a device; null: the host
+    std::string device = {};   // what this rank computes on
   };
   explicit StepTrace(Parts parts);
   StepTrace(const StepTrace&) = delete;

@@ -133,6 +133,27 @@ TEST(SimMemoryDeathTest, HostAccessesDie) {
       "");
 }
 
+TEST(SimMemoryDeathTest, AccessesBehindTheLastAllocationDie) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        void* memory = nullptr;
+        cudaMalloc(&memory, 32);
+        launch(store_at, 1, 1, 0, nullptr, static_cast<float*>(memory), 1 << 20);
+        cudaDeviceSynchronize();
+      },
+      "thread \\(0, 0, 0\\): access to device memory failed|use-after-poison");
+}
+
+TEST(SimMemory, LaterAllocationsAreAccessible) {
+  DeviceArray<float> first(1);
+  launch(store_at, 1, 1, 0, nullptr, first.data(), 0);
+  DeviceArray<float> later(1 << 16);  // behind what the kernel before made accessible
+  launch(store_at, 1, 1, 0, nullptr, later.data(), (1 << 16) - 1);
+  EXPECT_EQ(later.read().back(), 1);
+  EXPECT_EQ(first.read()[0], 1);
+}
+
 TEST(SimMemoryDeathTest, StoresBehindAnAllocationDie) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(

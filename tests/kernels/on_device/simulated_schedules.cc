@@ -11,7 +11,7 @@ namespace trireme::testing {
 void each_schedule(const std::function<void(const std::string&, Stream&)>& run) {
   const std::uint64_t before = sim::machine().seed();
   const char* const wanted = std::getenv("TRIREME_TEST_SCHEDULES");
-  const std::uint64_t seeds = wanted == nullptr ? 2 : std::strtoull(wanted, nullptr, 10);
+  const std::uint64_t seeds = wanted == nullptr ? 4 : std::strtoull(wanted, nullptr, 10);
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     sim::machine().set_seed(seed);
     Stream stream = test_stream(1);

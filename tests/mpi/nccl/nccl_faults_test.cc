@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpi/nccl/nccl_check.h"
 #include "mpi/nccl/nccl_world.h"
 #include "mpi/thread/thread_world.h"
 #include "src/base/error.h"
@@ -42,6 +43,16 @@ class Recorders : public Inquiry {
  private:
   ThreadWorld& world_;
 };
+
+// NCCL writes these words into its log, from which ncclGetLastError takes them.
+TEST(NcclOutOfMemory, IsKnownByItsWords) {
+  EXPECT_TRUE(is_out_of_memory(ncclUnhandledCudaError, "Cuda failure 2 'out of memory'"));
+  EXPECT_TRUE(is_out_of_memory(ncclSystemError, "Call to mmap failed: Cannot allocate memory"));
+  EXPECT_FALSE(
+      is_out_of_memory(ncclUnhandledCudaError, "Cuda failure 700 'illegal memory access'"));
+  EXPECT_FALSE(is_out_of_memory(ncclSystemError, "socketPollConnect: Connection refused"));
+  EXPECT_FALSE(is_out_of_memory(ncclRemoteError, "out of memory"));  // of another rank
+}
 
 class NcclFaults : public testing::Test {
  protected:
