@@ -178,7 +178,7 @@ void MemoryReport::check_devices(const RunConfig& config, const Layout& layout,
     device.ranks.push_back(rank);
     device.available = std::min(device.available, all[2 * at]);
   }
-  const std::vector<std::int64_t> nothing(devices.size(), 0);
+  const std::vector<std::int64_t> nothing(places.size(), 0);
   run_on_root(world_, [&] {
     if (const auto fault =
             memory_fault(config, layout, devices, on_devices_, nothing, MemoryPlace::device)) {
