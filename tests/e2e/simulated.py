@@ -24,7 +24,7 @@ class SimulatedTest(unittest.TestCase):
         self.addCleanup(setattr, harness, "PROGRAM", previous)
 
     def config(self, name, model="gpt2", precision="bf16", layers=2, **keys):
-        """Writes a configuration. Two layers are what two pipeline stages need; more take longer."""
+        """Writes a configuration. Two pipeline stages need two layers; more take longer."""
         keys = {
             "data__sequence": 24,
             "train__steps": STEPS,
