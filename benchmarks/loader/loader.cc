@@ -84,9 +84,9 @@ class Bench {
   void list_ranges() {
     BatchReads batch;
     for (std::int64_t i = 0; i < batches_; ++i) {
-      batch.samples.clear();
+      batch.rows.clear();
       for (std::int64_t k = 0; k < options_.micro_batch; ++k) {
-        batch.samples.push_back(sampler_(i * options_.micro_batch + k));
+        batch.rows.push_back({k, sampler_(i * options_.micro_batch + k)});
       }
       batch.plan(index_);
       for (const BatchReads::Read& read : batch.reads) {

@@ -98,8 +98,12 @@ class TrainBench {
 };
 
 void TrainBench::log_settings() {
-  const auto samples = [&](const std::filesystem::path& data) {
-    return SampleIndex(Dataset::open(data).manifest(), config_.data.sequence).samples();
+  const auto samples = [&](const auto& datasets) {
+    std::int64_t sum = 0;
+    for (const auto& each : datasets) {
+      sum += Dataset::open(each.path).samples(config_.data.sequence);
+    }
+    return sum;
   };
   const std::int64_t per_rank = config_.train.global_batch / config_.train.micro_batch;
   mllog_.event("seed", config_.train.seed);
@@ -118,8 +122,7 @@ void TrainBench::log_settings() {
   mllog_.event("max_steps", config_.train.steps);
   mllog_.event("opt_name", config_.optimizer.name);
   mllog_.event("train_samples", samples(config_.data.train));
-  mllog_.event("eval_samples",
-               config_.data.validation.empty() ? 0 : samples(config_.data.validation));
+  mllog_.event("eval_samples", samples(config_.data.validation));
 }
 
 // Gradients travel in fp32; parameters (ZeRO) and activations as they are computed with.

@@ -25,31 +25,45 @@ void check_plan(const LoaderPlan& plan) {
 
 // Worker holds what a thread keeps from one micro-batch to the next.
 struct Loader::Worker {
-  std::vector<std::byte> scratch;
-  BatchReads reads;
-  std::optional<EpochOrder> order;
+  // OfSource is the part for one dataset.
+  struct OfSource {
+    BatchReads reads;
+    std::optional<EpochOrder> order;
 
-  // Equals sampler(n), but keeps the order of the epoch from call to call.
-  std::int64_t sample(const Sampler& sampler, std::int64_t n) {
-    const std::int64_t epoch = n / sampler.samples();
-    if (!order || order->epoch() != epoch) {
-      order.emplace(sampler, epoch);
+    // Equals sampler(n), but keeps the order of the epoch from call to call.
+    std::int64_t sample(const Sampler& sampler, std::int64_t n) {
+      const std::int64_t epoch = n / sampler.samples();
+      if (!order || order->epoch() != epoch) {
+        order.emplace(sampler, epoch);
+      }
+      return (*order)(n % sampler.samples());
     }
-    return (*order)(n % sampler.samples());
-  }
+  };
+  explicit Worker(std::size_t sources) : of_sources(sources) {}
+
+  std::vector<std::byte> scratch;
+  std::vector<OfSource> of_sources;
 };
 
 Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
                std::int64_t first_sample)
-    : dataset_(dataset),
-      sampler_(sampler),
-      index_(dataset.manifest(), plan.sequence),
+    : Loader({LoaderSource{dataset, sampler}}, Mixture(), plan, first_sample) {}
+
+Loader::Loader(const std::vector<LoaderSource>& sources, const Mixture& mixture,
+               const LoaderPlan& plan, std::int64_t first_sample)
+    : mixture_(mixture),
       plan_(plan),
       end_batch_(plan.steps < 0 ? std::numeric_limits<std::int64_t>::max()
                                 : plan.first_batch + plan.steps) {
   check_plan(plan);
-  caller_ = std::make_unique<Worker>();
-  check(sampler.samples() == index_.samples(), "the sampler was made for this dataset");
+  check(sources.size() == mixture.sources(), "a mixture is of all sources");
+  for (const LoaderSource& each : sources) {
+    sources_.push_back(
+        {each.dataset, each.sampler, SampleIndex(each.dataset.manifest(), plan.sequence)});
+    check(each.sampler.samples() == sources_.back().index.samples(),
+          "the sampler was made for this dataset");
+  }
+  caller_ = std::make_unique<Worker>(sources_.size());
   check(first_sample >= 0 && plan.first_batch >= 0, "samples consumed are not negative");
   cursor_ = {plan.first_batch, first_sample, micros_of(plan.batches.size_of(plan.first_batch)), 0};
   // There are slots for `depth_steps` of the largest steps, and for the step that is leased.
@@ -78,7 +92,7 @@ Loader::~Loader() {
 }
 
 void Loader::work() {
-  Worker worker;
+  Worker worker(sources_.size());
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
@@ -135,20 +149,34 @@ std::vector<std::int64_t> Loader::micros_of(std::int64_t batch_samples) const {
 
 void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
   slot.first_sample = first;
-  BatchReads& batch = worker.reads;
-  batch.samples.resize(static_cast<std::size_t>(plan_.micro_batch));
-  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-    batch.samples[i] = worker.sample(sampler_, first + static_cast<std::int64_t>(i));
+  for (Worker::OfSource& each : worker.of_sources) {
+    each.reads.rows.clear();
   }
-  batch.plan(index_);
+  for (std::int64_t row = 0; row < plan_.micro_batch; ++row) {
+    const MixturePlace place = mixture_(first + row);
+    Worker::OfSource& own = worker.of_sources[place.source];
+    own.reads.rows.push_back({row, own.sample(sources_[place.source].sampler, place.number)});
+  }
   fault("data.read");
   // The disk gets all read-ahead requests at once, before the loop below waits for the data.
-  for (const BatchReads::Read& read : batch.reads) {
-    dataset_.will_need(read.run);
+  for (std::size_t s = 0; s < sources_.size(); ++s) {
+    BatchReads& batch = worker.of_sources[s].reads;
+    batch.plan(sources_[s].index);
+    for (const BatchReads::Read& read : batch.reads) {
+      sources_[s].dataset.will_need(read.run);
+    }
   }
-  const int width = dataset_.manifest().token_bytes;
+  for (std::size_t s = 0; s < sources_.size(); ++s) {
+    read_rows(sources_[s], worker.of_sources[s].reads, worker.scratch, slot);
+  }
+}
+
+void Loader::read_rows(const Source& source, const BatchReads& batch,
+                       std::vector<std::byte>& scratch, Slot& slot) const {
+  const Dataset& dataset = source.dataset;
+  const int width = dataset.manifest().token_bytes;
   for (const BatchReads::Read& read : batch.reads) {
-    const std::byte* raw = dataset_.read(read.run, worker.scratch);
+    const std::byte* raw = dataset.read(read.run, scratch);
     std::uint32_t largest = 0;
     for (std::size_t r = read.first_row; r < read.end_row; ++r) {
       const BatchReads::Row& row = batch.rows[r];
@@ -160,8 +188,8 @@ void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
       largest = std::max(largest, widen_tokens(tokens + width * plan_.sequence, width, 1,
                                                targets + plan_.sequence - 1));
     }
-    if (largest >= dataset_.manifest().vocab) {
-      dataset_.check_vocabulary(read.run, raw);
+    if (largest >= dataset.manifest().vocab) {
+      dataset.check_vocabulary(read.run, raw);
     }
   }
 }

@@ -1,8 +1,9 @@
 // Loader reads the micro-batches of one rank ahead on threads of its own. The content of a
 // micro-batch depends only on the sampler and on its position in the run: sample i of micro-batch m
 // of step s is number first_sample + S + m * micro_batch + i, where S is the number of samples in
-// the steps before s, whichever rank computes it. Borrows the dataset, which must outlive it. Only
-// one thread may call next().
+// the steps before s, whichever rank computes it. If there are several datasets, a mixture says
+// from which of them each sample comes. Borrows the datasets, which must outlive it. Only one
+// thread may call next().
 //
 //   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
 //
@@ -22,6 +23,7 @@
 
 #include "io/data/batch_schedule.h"
 #include "io/data/dataset.h"
+#include "io/data/mixture.h"
 #include "io/data/sampler.h"
 #include "src/device/device.h"
 
@@ -53,11 +55,20 @@ struct LoadedMicroBatch {
   std::shared_ptr<const void> lease = nullptr;
 };
 
+// LoaderSource is a dataset and the order in which the loader reads its samples.
+struct LoaderSource {
+  const Dataset& dataset;
+  Sampler sampler;
+};
+
 class Loader {
  public:
   // first_sample: number of samples consumed before. Throws ConfigError if the plan is
   // inconsistent.
   Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
+         std::int64_t first_sample);
+  // mixture: has as many sources.
+  Loader(const std::vector<LoaderSource>& sources, const Mixture& mixture, const LoaderPlan& plan,
          std::int64_t first_sample);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -79,6 +90,12 @@ class Loader {
     bool filled = false;
     std::exception_ptr error;
   };
+  // Source is a LoaderSource with the places of its samples.
+  struct Source {
+    const Dataset& dataset;
+    Sampler sampler;
+    SampleIndex index;
+  };
   struct Worker;
   // Cursor describes the micro-batch that the next ticket reads.
   struct Cursor {
@@ -93,6 +110,9 @@ class Loader {
   void fill_next(std::unique_lock<std::mutex>& lock, Worker& worker);
   // first_sample: global number of the micro-batch's first sample.
   void fill(std::int64_t first_sample, Slot& slot, Worker& worker) const;
+  // Reads the samples of one dataset into their rows.
+  void read_rows(const Source& source, const BatchReads& batch, std::vector<std::byte>& scratch,
+                 Slot& slot) const;
   // Advances the cursor and returns the first sample of the micro-batch that it was at.
   std::int64_t claim_micro_batch();
   std::vector<std::int64_t> micros_of(std::int64_t batch_samples) const;
@@ -104,9 +124,8 @@ class Loader {
   LoadedMicroBatch lease(Slot& slot);
   void give_back(Slot& slot) noexcept;
 
-  const Dataset& dataset_;
-  Sampler sampler_;
-  SampleIndex index_;
+  std::vector<Source> sources_;
+  Mixture mixture_;
   LoaderPlan plan_;
   std::int64_t end_batch_;  // one past the last step's batch; the largest integer if unlimited
 

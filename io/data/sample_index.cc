@@ -1,6 +1,7 @@
 #include "io/data/sample_index.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/base/check.h"
 #include "src/base/error.h"
@@ -34,15 +35,11 @@ TokenRun SampleIndex::locate(std::int64_t sample) const {
 }
 
 void BatchReads::plan(const SampleIndex& index) {
-  rows.clear();
   reads.clear();
-  for (std::size_t row = 0; row < samples.size(); ++row) {
-    rows.push_back({static_cast<std::int64_t>(row), 0});
-  }
-  std::ranges::sort(rows, {},
-                    [this](const Row& r) { return samples[static_cast<std::size_t>(r.row)]; });
+  std::ranges::sort(rows, {}, [](const Row& r) { return std::pair(r.sample, r.row); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const TokenRun sample = index.locate(samples[static_cast<std::size_t>(rows[i].row)]);
+    const TokenRun sample = index.locate(rows[i].sample);
+    rows[i].tokens_before = 0;
     // Consecutive samples share a token, so their reads overlap and are merged.
     if (!reads.empty() && reads.back().run.shard == sample.shard &&
         sample.first < reads.back().run.first + reads.back().run.count) {

@@ -34,22 +34,24 @@ class SampleIndex {
   std::vector<std::int64_t> first_sample_;
 };
 
-// BatchReads lists the reads for a batch of samples, in the order of the dataset. Samples that are
-// neighbours in the dataset share one read. Reuses its memory from batch to batch.
+// BatchReads lists the reads for those samples of a batch that come from one dataset, in the order
+// of the dataset. Samples that are neighbours in the dataset share one read. Reuses its memory from
+// batch to batch.
 struct BatchReads {
   struct Row {
-    std::int64_t row;            // index in the batch
-    std::int64_t tokens_before;  // tokens of its read that precede the row's tokens
+    std::int64_t row;                // index in the batch
+    std::int64_t sample;             // of the dataset
+    std::int64_t tokens_before = 0;  // tokens of its read that precede the row's tokens
   };
   struct Read {
     TokenRun run;
     std::size_t first_row;  // its rows are rows[first_row, end_row)
     std::size_t end_row;
   };
-  std::vector<Row> rows;
+  std::vector<Row> rows;  // input: the row and the sample of each
   std::vector<Read> reads;
-  std::vector<std::int64_t> samples;  // input: the sample of each row
 
+  // Sorts the rows and sets everything else.
   void plan(const SampleIndex& index);
 };
 

@@ -309,11 +309,35 @@ ConfigRule ConfigBinder::real_pair(const std::string& key, std::array<double, 2>
 ConfigRule ConfigBinder::texts(const std::string& key, std::vector<std::string>& value,
                                std::string_view doc) {
   const Given* given = begin(key, ConfigValue::list(value), doc, "text or [text, ...]");
-  if (given == nullptr || given->value.kind == ConfigValue::Kind::null ||
-      given->value.kind == ConfigValue::Kind::mapping) {
+  if (given == nullptr || (given->value.kind != ConfigValue::Kind::scalar &&
+                           given->value.kind != ConfigValue::Kind::list)) {
     return end(given, false);
   }
   value = given->value.items;
+  return end(given, true);
+}
+
+ConfigRule ConfigBinder::mappings(const std::string& key,
+                                  std::vector<std::vector<ConfigEntry>>& value,
+                                  const std::string& text_key, std::string_view doc) {
+  using Kind = ConfigValue::Kind;
+  const Given* given =
+      begin(key, ConfigValue::scalar(""), doc, fmt::format("{0} or [{{{0}: ...}}, ...]", text_key));
+  if (given == nullptr || given->value.kind == Kind::null ||
+      (given->value.kind == Kind::scalar && given->value.items[0].empty())) {
+    const ConfigRule rule = end(given, true);  // `key=` unsets what a weaker source has given
+    resolved_.back().value = ConfigValue::scalar("");
+    return rule;
+  }
+  const std::vector<std::string>& items = given->value.items;
+  if (given->value.kind == Kind::mapping || items.empty()) {
+    return end(given, false);
+  }
+  for (const std::string& item : items) {
+    value.push_back(given->value.kind == Kind::mappings
+                        ? parse_config(item, given->origin)
+                        : std::vector{ConfigEntry{text_key, ConfigValue::scalar(item), 1}});
+  }
   return end(given, true);
 }
 

@@ -104,6 +104,11 @@ class ConfigBinder {
   // A single text counts as a list of one.
   ConfigRule texts(const std::string& key, std::vector<std::string>& value, std::string_view doc);
 
+  // Binds a list of mappings, to the entries of each. A text, or a list of texts, stands for
+  // mappings whose only key is `text_key`; an empty text for none.
+  ConfigRule mappings(const std::string& key, std::vector<std::vector<ConfigEntry>>& value,
+                      const std::string& text_key, std::string_view doc);
+
   // Adds a problem that a room found in combinations of keys; the message includes the origin of
   // `key`.
   void refuse(const std::string& key, const std::string& what);

@@ -17,8 +17,35 @@ namespace {
 
 constexpr std::size_t kMaxKeyBytes = 200;  // includes the names of the sections
 
+bool plain(const std::string& text) {
+  const bool safe = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '+' || c == '.' || c == '/';
+  });
+  return safe && !text.empty() && text != "null" && text != "Null" && text != "NULL" &&
+         text != "-" && text != "---" && text != "...";
+}
+
+std::string quoted(const std::string& text) {
+  if (plain(text)) {
+    return text;
+  }
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 // Flattens the parser's events. A frame of the stack is a mapping that expects a key or a key's
-// value.
+// value. The mappings of a list are not flattened: their YAML is written on one line.
 class Flattener : public YAML::EventHandler {
  public:
   explicit Flattener(std::string origin) : origin_(std::move(origin)) {}
@@ -49,6 +76,7 @@ class Flattener : public YAML::EventHandler {
     }
     in_list_ = true;
     list_ = {full_key(), ConfigValue::list({}), mark.line + 1};
+    list_frames_ = frames_.size();
   }
   void OnSequenceEnd() override {
     in_list_ = false;
@@ -58,18 +86,32 @@ class Flattener : public YAML::EventHandler {
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     refuse_extras(mark, tag, anchor);
-    if (in_list_ || (!frames_.empty() && !frames_.back().has_key)) {
+    const bool begins_item = in_list_ && !in_item();
+    if (begins_item) {
+      begin_item(mark, ConfigValue::Kind::mappings);
+    } else if (!frames_.empty() && !frames_.back().has_key) {
       fail(mark, "expected a value, but found a mapping");
     }
     if (frames_.size() >= kMaxConfigDepth) {
       fail(mark, fmt::format("the configuration is nested deeper than {} levels", kMaxConfigDepth));
     }
-    frames_.push_back({frames_.empty() ? "" : full_key() + ".", "", false, mark.line + 1, {}});
+    if (in_list_) {
+      list_.value.items.back() += '{';
+    }
+    const std::string prefix = frames_.empty() || begins_item ? "" : full_key() + ".";
+    frames_.push_back({prefix, "", false, mark.line + 1, {}});
   }
   void OnMapEnd() override {
     const bool is_empty = frames_.back().seen.empty();
     const int line = frames_.back().line;
     frames_.pop_back();
+    if (in_list_) {
+      list_.value.items.back() += '}';
+      if (in_item()) {
+        frames_.back().has_key = false;
+      }
+      return;
+    }
     if (frames_.empty()) {
       return;
     }
@@ -103,6 +145,21 @@ class Flattener : public YAML::EventHandler {
 
   std::string full_key() const { return frames_.back().prefix + frames_.back().key; }
 
+  // Returns whether the parser is within a mapping of a list.
+  bool in_item() const { return in_list_ && frames_.size() > list_frames_; }
+
+  void begin_item(const YAML::Mark& mark, ConfigValue::Kind kind) {
+    ConfigValue& value = list_.value;
+    if (!value.items.empty() && value.kind != kind) {
+      fail(mark, "a list holds either values or mappings, not both");
+    }
+    if (value.items.size() >= kMaxConfigEntries) {
+      fail(mark, fmt::format("a list has more than {} items", kMaxConfigEntries));
+    }
+    value.kind = kind;
+    value.items.emplace_back();
+  }
+
   // text: null for YAML's null.
   void value(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
              const std::string* text) {
@@ -110,11 +167,9 @@ class Flattener : public YAML::EventHandler {
     if (text != nullptr && text->find('\0') != std::string::npos) {
       fail(mark, "a value must not contain a NUL byte (\\0)");
     }
-    if (in_list_) {
-      list_.value.items.push_back(text == nullptr ? "" : *text);
-      if (list_.value.items.size() > kMaxConfigEntries) {
-        fail(mark, fmt::format("a list has more than {} items", kMaxConfigEntries));
-      }
+    if (in_list_ && !in_item()) {
+      begin_item(mark, ConfigValue::Kind::list);
+      list_.value.items.back() = text == nullptr ? "" : *text;
     } else if (frames_.empty()) {
       if (text != nullptr) {
         fail(mark, fmt::format("expected `key: value`, but found '{}'", *text));
@@ -123,8 +178,12 @@ class Flattener : public YAML::EventHandler {
       begin_key(mark, text == nullptr ? "" : *text);
     } else {
       frames_.back().has_key = false;
-      add({full_key(), text == nullptr ? ConfigValue{} : ConfigValue::scalar(*text),
-           mark.line + 1});
+      ConfigValue scalar = text == nullptr ? ConfigValue{} : ConfigValue::scalar(*text);
+      if (in_list_) {
+        list_.value.items.back() += scalar.to_yaml();
+      } else {
+        add({full_key(), std::move(scalar), mark.line + 1});
+      }
     }
   }
 
@@ -143,6 +202,9 @@ class Flattener : public YAML::EventHandler {
     }
     frame.key = key;
     frame.has_key = true;
+    if (in_list_) {
+      list_.value.items.back() += fmt::format("{}{}: ", frame.seen.size() > 1 ? ", " : "", key);
+    }
   }
 
   void add(ConfigEntry entry) {
@@ -163,6 +225,7 @@ class Flattener : public YAML::EventHandler {
   std::set<std::string> keys_;
   ConfigEntry list_;
   bool in_list_ = false;
+  std::size_t list_frames_ = 0;  // number of frames around the list
   int documents_ = 0;
 };
 
@@ -181,33 +244,6 @@ void refuse_binary(std::string_view yaml, const std::string& origin) {
     }
     line += c == '\n' ? 1 : 0;
   }
-}
-
-bool plain(const std::string& text) {
-  const bool safe = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '+' || c == '.' || c == '/';
-  });
-  return safe && !text.empty() && text != "null" && text != "Null" && text != "NULL" &&
-         text != "-" && text != "---" && text != "...";
-}
-
-std::string quoted(const std::string& text) {
-  if (plain(text)) {
-    return text;
-  }
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
 }
 
 // Returns the distance of optimal string alignment: the number of insertions, deletions,
@@ -248,7 +284,7 @@ std::string ConfigValue::to_yaml() const {
   }
   std::string out;
   for (const std::string& item : items) {
-    out += (out.empty() ? "" : ", ") + quoted(item);
+    out += (out.empty() ? "" : ", ") + (kind == Kind::mappings ? item : quoted(item));
   }
   return "[" + out + "]";
 }

@@ -1,7 +1,7 @@
 // Parses the YAML of configurations into flat entries: `train: {steps: 5}` becomes the entry
-// "train.steps" with its value and line. Accepts a restricted subset: mappings, scalars and lists
-// of scalars, without anchors, aliases, tags or duplicate keys, and with bounded size and depth. An
-// empty mapping is an entry of its own. Pure functions.
+// "train.steps" with its value and line. Accepts a restricted subset: mappings, scalars, and lists
+// of scalars or of mappings, without anchors, aliases, tags or duplicate keys, and with bounded
+// size and depth. An empty mapping is an entry of its own. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,15 @@
 namespace trireme {
 
 struct ConfigValue {
-  enum class Kind { null, scalar, list, mapping };  // a mapping is always empty
+  // A mapping is always empty. `mappings` is a list of mappings: each item is the YAML of one, on
+  // one line, as in "{path: a, weight: 2}"; parse_config() reads it.
+  enum class Kind { null, scalar, list, mapping, mappings };
   Kind kind = Kind::null;
   std::vector<std::string> items;  // one item for a scalar
 
   static ConfigValue scalar(std::string text) { return {Kind::scalar, {std::move(text)}}; }
   static ConfigValue list(std::vector<std::string> texts) { return {Kind::list, std::move(texts)}; }
-  // Returns YAML on one line, quoted if necessary: 5, "a b", [0.9, 0.95], ~, {}.
+  // Returns YAML on one line, quoted if necessary: 5, "a b", [0.9, 0.95], ~, {}, [{a: 1}].
   std::string to_yaml() const;
 };
 

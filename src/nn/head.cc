@@ -156,6 +156,12 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
       }
     }
     run.kernels().sum(run.stream(), run.loss, chunks.losses.view());
+    const std::int64_t samples = run.sample_losses.count;
+    for (std::int64_t b = 0; b < samples; ++b) {
+      const std::int64_t tokens = chunks.rows / samples;
+      run.kernels().sum(run.stream(), run.sample_losses.slice(b, 1),
+                        chunks.losses.view().slice(b * tokens, tokens));
+    }
   }
   if (!tied) {
     output.announce(run);

@@ -23,8 +23,8 @@ struct Head {
   std::int64_t rows_at_once = 1;      // on a CPU, see logits_rows; more on a GPU
 
   // targets: i32 [B,T]. Writes the sum of the token losses, with the terms of run.loss_terms, to
-  // run.loss, and returns the gradient of scale x loss with respect to the stream: [B,T,C], or this
-  // rank's rows of it.
+  // run.loss, and that of each sample to run.sample_losses. Returns the gradient of scale x loss
+  // with respect to the stream: [B,T,C], or this rank's rows of it.
   Tensor forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
   // Writes the sum of the plain cross entropies, as evaluation reports it, to run.loss.
   void loss(Residual stream, const ConstView& targets, Run& run) const;

@@ -42,6 +42,9 @@ struct Run {
   LossTerms loss_terms{};  // for training; evaluation uses the plain cross entropy
   // f64 [1], to which the last slice writes the sum of the micro-batch's token losses.
   View loss{};
+  // f64 [B], to which the last slice writes the sum of each sample's token losses in training; may
+  // be empty.
+  View sample_losses{};
   // Receives the gradients; needed for backward only.
   GradientSink* gradients = nullptr;
   // If given, backward computes the gradients of activations alone and puts off those of weights to

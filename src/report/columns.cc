@@ -41,6 +41,10 @@ constexpr std::array<std::string_view, 28> kFields = {"loss",
                                                       "price_per_step",
                                                       "time"};
 
+// Objects within a line whose numbers are read as well, and the most fields read from them.
+constexpr std::array<std::string_view, 2> kGroups = {"sources", "val_losses"};
+constexpr std::size_t kMostGrouped = 2048;
+
 // LineReader takes the numbers of one line from the parser's events, without building objects.
 class LineReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -51,6 +55,8 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
     field_ = kOther;
     is_object_ = false;
     device_.clear();
+    grouped_.clear();
+    path_ = {};
   }
 
   // These hold the line after a successful parse.
@@ -58,9 +64,14 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   double step() const { return step_; }
   const std::array<double, kFields.size()>& values() const { return values_; }
   const std::string& device() const { return device_; }
+  // Returns the numbers in groups, as {"sources/web/loss", 2.5}.
+  const std::vector<std::pair<std::string, double>>& grouped() const { return grouped_; }
 
   bool key(string_t& name) override {
     field_ = kOther;
+    if (depth_ >= 1 && depth_ <= static_cast<int>(path_.size())) {
+      path_.at(static_cast<std::size_t>(depth_ - 1)) = name;
+    }
     if (depth_ == 1) {
       const auto found = std::find(kFields.begin(), kFields.end(), name);
       field_ = found != kFields.end() ? found - kFields.begin()
@@ -109,6 +120,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   bool take(double value, bool is_integer) {
     constexpr double kMostStep = 1e15;  // whole numbers up to here are exact
     if (depth_ != 1) {
+      take_grouped(value);
       return true;
     }
     if (field_ >= 0) {
@@ -119,7 +131,22 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
+  void take_grouped(double value) {
+    const bool is_grouped = std::find(kGroups.begin(), kGroups.end(), path_[0]) != kGroups.end();
+    if (!is_grouped || depth_ < 2 || depth_ > static_cast<int>(path_.size()) ||
+        grouped_.size() >= kMostGrouped) {
+      return;
+    }
+    std::string field = path_[0];
+    for (int depth = 2; depth <= depth_; ++depth) {
+      field += '/' + path_.at(static_cast<std::size_t>(depth - 1));
+    }
+    grouped_.emplace_back(std::move(field), value);
+  }
+
   std::array<double, kFields.size()> values_{};
+  std::array<std::string, 3> path_;  // the keys that lead to a value, from the outermost
+  std::vector<std::pair<std::string, double>> grouped_;
   double step_ = kNone;
   std::string device_;
   int depth_ = 0;
@@ -152,6 +179,20 @@ std::vector<double> RunColumns::step_counts() const {
   return counts;
 }
 
+std::vector<std::string> RunColumns::names_in(std::string_view group) const {
+  std::vector<std::string> names;
+  const std::string prefix = std::string(group) + "/";
+  for (auto at = fields.lower_bound(prefix); at != fields.end() && at->first.starts_with(prefix);
+       ++at) {
+    const std::string rest = at->first.substr(prefix.size());
+    const std::string name = rest.substr(0, rest.find('/'));
+    if (names.empty() || names.back() != name) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 RunColumns parse_columns(std::string_view text) {
   RunColumns columns;
   std::array<std::vector<double>, kFields.size()> values;
@@ -182,9 +223,19 @@ RunColumns parse_columns(std::string_view text) {
         values.at(i).back() = value;
       }
     }
+    for (const auto& [field, value] : reader.grouped()) {
+      if (columns.fields.size() < kMostGrouped || columns.fields.contains(field)) {
+        std::vector<double>& numbers = columns.fields[field];
+        numbers.resize(columns.step.size(), kNone);
+        numbers.back() = value;
+      }
+    }
     columns.device = reader.device().empty() ? columns.device : reader.device();
   }
   columns.none_.assign(columns.step.size(), kNone);
+  for (auto& [field, numbers] : columns.fields) {
+    numbers.resize(columns.step.size(), kNone);
+  }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::any_of(values.at(i).begin(), values.at(i).end(),
                     [](double each) { return std::isfinite(each); })) {

@@ -13,7 +13,8 @@ namespace trireme {
 struct RunColumns {
   std::vector<double> step;  // ascending
   // The numbers of each field, as many as there are steps; NaN where a line has none. Fields that
-  // no line has are absent.
+  // no line has are absent. Those of the sources of a mixture are called "sources/NAME/loss" and
+  // "sources/NAME/tokens", those of several validation sets "val_losses/NAME".
   std::map<std::string, std::vector<double>, std::less<>> fields;
   std::string device;             // as the last line says; may be empty
   std::int64_t bad_lines = 0;     // neither whole nor a step
@@ -24,6 +25,8 @@ struct RunColumns {
   const std::vector<double>& of(std::string_view field) const;
   bool has(std::string_view field) const;     // whether any line has a finite number
   double last(std::string_view field) const;  // the last finite number, or NaN
+  // Returns the NAMEs of fields that begin with "sources/" or "val_losses/".
+  std::vector<std::string> names_in(std::string_view group) const;
   // Returns for each line the number of steps since the line before it.
   std::vector<double> step_counts() const;
 

@@ -111,6 +111,45 @@ std::string time_text(double seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%F %T UTC", &parts)};
 }
 
+namespace {
+
+constexpr std::size_t kMostLinesOfAFigure = 6;
+
+// Adds what is known of the sources of a mixture, or of several validation sets: a figure of the
+// first ones, and a table of all.
+void add_named(DocSection& section, const RunFolder& run, std::string_view group,
+               const std::string& heading) {
+  const RunColumns& m = run.metrics;
+  const std::vector<std::string> names = m.names_in(group);
+  if (names.empty()) {
+    return;
+  }
+  const bool is_source = group == "sources";
+  const auto loss_of = [&](const std::string& name) {
+    return fmt::format("{}/{}{}", group, name, is_source ? "/loss" : "");
+  };
+  LineFigure figure{heading, "nats per token", {}};
+  DocTable table{heading, {"name", "last loss", "lowest loss"}, {}};
+  if (is_source) {
+    table.head.insert(table.head.end(), {"tokens", "epochs"});
+  }
+  for (const std::string& name : names) {
+    const std::string field = loss_of(name);
+    if (figure.lines.size() < kMostLinesOfAFigure) {
+      figure.lines.push_back({name, m.of(field), 1, true});
+    }
+    table.rows.push_back({name, number_text(m.last(field)), number_text(least_of(m.of(field)))});
+    if (is_source) {
+      table.rows.back().push_back(format_count(m.last("sources/" + name + "/tokens")));
+      table.rows.back().push_back(number_text(m.last("sources/" + name + "/epochs")));
+    }
+  }
+  add_figure(section, run, figure);
+  section.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
 DocSection training_part(const RunFolder& run) {
   const RunColumns& m = run.metrics;
   DocSection section;
@@ -119,6 +158,8 @@ DocSection training_part(const RunFolder& run) {
              {"Loss",
               "nats per token",
               {{"training", m.of("loss")}, {"validation", m.of("val_loss"), 1, true}}});
+  add_named(section, run, "sources", "Loss by source of the training data");
+  add_named(section, run, "val_losses", "Loss by validation set");
   add_figure(section, run,
              {"Gradient norm", "norm before clipping", {{"norm", m.of("grad_norm")}}});
   add_figure(section, run, {"Learning rate", "learning rate", {{"learning rate", m.of("lr")}}});

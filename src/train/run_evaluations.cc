@@ -18,24 +18,19 @@ bool RunEvaluations::due() const {
 }
 
 // A failed evaluation does not end the run.
-double RunEvaluations::loss() {
+void RunEvaluations::evaluate(StepMetrics& metrics) {
   p_.enter("evaluate", p_.config.deadline.evaluate);
   const SpanTimer span(p_.engine.spans(), SpanKind::evaluation, "evaluation");
   fault("step.evaluate");
-  const auto failed = [this](const Error& error) {
-    if (p_.world.rank() == 0) {
-      p_.host.log.warning(
-          fmt::format("step {}: the evaluation failed, training continues and val_loss is null: {}",
-                      p_.counters.step, error.what()));
-    }
-    return std::numeric_limits<double>::quiet_NaN();
-  };
-  try {
-    return p_.validation_loss();
-  } catch (const DataError& error) {
-    return failed(error);
-  } catch (const IoError& error) {
-    return failed(error);
+  const std::vector<double> losses = p_.validation_losses([this](const std::string& what) {
+    p_.host.log.warning(
+        fmt::format("step {}: the evaluation failed, training continues and val_loss is null: {}",
+                    p_.counters.step, what));
+  });
+  metrics.val_loss = losses.empty() ? std::numeric_limits<double>::quiet_NaN() : losses.front();
+  const std::vector<EvaluationSet>& sets = p_.config.data.validation;
+  for (std::size_t i = 0; losses.size() > 1 && i < losses.size(); ++i) {
+    metrics.val_losses.push_back({sets[i].name, losses[i]});
   }
 }
 

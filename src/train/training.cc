@@ -117,12 +117,14 @@ LoopEnd Loop::run() {
 StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
   const std::int64_t step = p_.counters.step;
+  const std::int64_t first_sample = p_.config.batches().before(p_.counters.batches());
   const StepResult result = p_.step->run(p_.counters, stop_signal());
   fault("step.end");
   energy_.note_step();
   p_.host.status.step = p_.counters.step;
   if (!result.judgement.breaks_off()) {
     p_.counters.loss_window.add(result.loss);
+    p_.note_sources(first_sample, result);
   }
   window_.add(result);
   records_.add({step, result.loss, result.grad_norm, result.bits});
@@ -252,7 +254,7 @@ void Loop::write(const StepMetrics& metrics) {
     p_.host.observe(metrics);
   }
   window_ = StepWindow();
-  p_.counters.loss_window = {};
+  p_.counters.clear_windows();
 }
 
 StepMetrics Loop::metrics_of(const StepResult& result) {
@@ -280,7 +282,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) {
 void Loop::evaluate(StepMetrics metrics, bool stopping) {
   const bool now = !stopping || p_.counters.step == p_.config.train.steps;
   if (now) {
-    metrics.val_loss = evaluations_.loss();
+    evaluations_.evaluate(metrics);
   }
   write(metrics);
   if (p_.metrics != nullptr) {
@@ -301,7 +303,7 @@ void Loop::make_up_evaluation() {
     return;
   }
   if (const auto logged = p_.logged_validation_loss()) {
-    p_.counters.loss_window = {};
+    p_.counters.clear_windows();
     evaluations_.settle(*logged);
     return;
   }

@@ -73,9 +73,9 @@ class LaunchChecksTest : public testing::Test {
 };
 
 TEST_F(LaunchChecksTest, OneRankPerHostChecksTheHost) {
-  config_.data.train = folder_.path() / "none";
-  config_.data.validation = folder_.path() / "file";
-  write_file_durably(config_.data.validation, "x");
+  config_.data.train = {{.name = "none", .path = folder_.path() / "none", .weights = {}}};
+  config_.data.validation = {{.name = "held out", .path = folder_.path() / "file"}};
+  write_file_durably(config_.data.validation[0].path, "x");
   const std::vector<RankPlace> places = places_on({"n1", "n1", "n2"});
   std::mutex mutex;
   std::vector<std::vector<Finding>> found(3);
@@ -92,14 +92,15 @@ TEST_F(LaunchChecksTest, OneRankPerHostChecksTheHost) {
     EXPECT_EQ(train[0].severity, Severity::error);
     EXPECT_EQ(train[0].code, ExitCode::not_found);
     EXPECT_EQ(train[0].where, places[rank].host);
-    EXPECT_EQ(train[0].remedy, "see `trireme data verify " + config_.data.train.string() + "`");
+    EXPECT_EQ(train[0].remedy,
+              "see `trireme data verify " + config_.data.train[0].path.string() + "`");
     EXPECT_EQ(about("data.validation: ", found[rank]).size(), 1U);
   }
   EXPECT_FALSE(fs::exists(config_.run_dir));
 }
 
 TEST_F(LaunchChecksTest, NoValidationSetIsNoProblem) {
-  config_.data.train = folder_.path() / "none";
+  config_.data.train = {{.name = "none", .path = folder_.path() / "none", .weights = {}}};
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
   std::vector<Finding> found = LaunchChecks(config_, alone, places).host({});
@@ -122,7 +123,7 @@ TEST_F(LaunchChecksTest, AFolderThatCannotBeMadeIsNamed) {
 TEST_F(LaunchChecksTest, AnAuditLogAndAKeyThatCannotBeUsedAreErrors) {
   const fs::path log = folder_.path() / "audit.jsonl";
   const fs::path key = folder_.path() / "key";
-  config_.data.train = folder_.path() / "none";
+  config_.data.train = {{.name = "none", .path = folder_.path() / "none", .weights = {}}};
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
   const auto found = [&](const char* name) {
@@ -308,7 +309,7 @@ TEST_F(LaunchChecksTest, AnImpossibleDegreeIsLeftToTheCheckOfTheLayout) {
 TEST_F(LaunchChecksTest, KeysOfEncryption) {
   const fs::path key = folder_.path() / "site.key";
   config_.encryption.keys = {"file:" + key.string()};
-  config_.data.train = folder_.path() / "none";
+  config_.data.train = {{.name = "none", .path = folder_.path() / "none", .weights = {}}};
   SelfCommunicator alone;
   const auto places = places_on({"n1"});
   const auto found = [&] {
@@ -321,13 +322,17 @@ TEST_F(LaunchChecksTest, KeysOfEncryption) {
     EXPECT_EQ(finding.severity, Severity::warning) << finding.what;
   }
   // A plain dataset is refused beside keys, unless the configuration accepts it.
-  config_.data.train = pack_documents(folder_.path(), "train_plain", {lesson(500)});
+  config_.data.train = {{.name = "plain",
+                         .path = pack_documents(folder_.path(), "train_plain", {lesson(500)}),
+                         .weights = {}}};
   const auto about_data = [&] {
     return about("data.train: ", LaunchChecks(config_, alone, places).host({}));
   };
   ASSERT_EQ(about_data().size(), 1U);
   EXPECT_EQ(about_data()[0].code, ExitCode::refused);
-  recode({config_.data.train, true, dataset_key_maker(KeyRing({"file:" + key.string()})), {}}, {});
+  recode(
+      {config_.data.train[0].path, true, dataset_key_maker(KeyRing({"file:" + key.string()})), {}},
+      {});
   EXPECT_THAT(about_data(), IsEmpty());
   fs::permissions(key, fs::perms::group_read, fs::perm_options::add);
   const auto refused = found();

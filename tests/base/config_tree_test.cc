@@ -59,6 +59,32 @@ TEST(ConfigTree, AnEmptyMappingIsAnEntry) {
   EXPECT_EQ(entries[2].value.kind, ConfigValue::Kind::null);
 }
 
+TEST(ConfigTree, AListOfMappingsKeepsTheirYaml) {
+  const auto entries = parse_config(
+      "data:\n"
+      "  train:\n"
+      "    - path: a b\n"
+      "      weight: {0: 1, 10: 0.5}\n"
+      "    - {path: c, epochs: ~, more: {}}\n"
+      "    - {}\n"
+      "  seed: 3\n",
+      "x");
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].key, "data.train");
+  EXPECT_EQ(entries[0].line, 3);
+  EXPECT_EQ(entries[0].value.kind, ConfigValue::Kind::mappings);
+  EXPECT_THAT(entries[0].value.items, ElementsAre("{path: \"a b\", weight: {0: 1, 10: 0.5}}",
+                                                  "{path: c, epochs: ~, more: {}}", "{}"));
+  EXPECT_EQ(entries[1].key, "data.seed");
+  const auto item = parse_config(entries[0].value.items[0], "x");
+  ASSERT_EQ(item.size(), 3U);
+  EXPECT_THAT(item[0].value.items, ElementsAre("a b"));
+  EXPECT_EQ(item[2].key, "weight.10");
+  EXPECT_EQ(parse_config("k: " + entries[0].value.to_yaml(), "x")[0].value.items,
+            entries[0].value.items)
+      << "what is written can be read";
+}
+
 TEST(ConfigTree, NamesFileAndLineOfWhatIsNotYaml) {
   EXPECT_THAT(yaml_refusal("train:\n  steps: [1, 2\n"), StartsWith("run.yaml:"));
   EXPECT_THAT(yaml_refusal("a: 1\nb: }\n"), HasSubstr("run.yaml:2: not valid YAML"));
@@ -74,7 +100,12 @@ TEST(ConfigTree, RefusesWhatAConfigurationNeedsNot) {
   EXPECT_THAT(yaml_refusal("- a\n- b\n"), HasSubstr("but found a list"));
   EXPECT_THAT(yaml_refusal("just words\n"), HasSubstr("'just words'"));
   EXPECT_THAT(yaml_refusal("a: [[1]]\n"), HasSubstr("a list within a list"));
-  EXPECT_THAT(yaml_refusal("a: [{b: 1}]\n"), HasSubstr("but found a mapping"));
+  EXPECT_THAT(yaml_refusal("a: [{b: [1]}]\n"), HasSubstr("a list within a list"));
+  EXPECT_THAT(yaml_refusal("a: [1, {b: 1}]\n"), HasSubstr("either values or mappings"));
+  EXPECT_THAT(yaml_refusal("a: [{b: 1}, 2]\n"), HasSubstr("either values or mappings"));
+  EXPECT_THAT(yaml_refusal("a: [{b: 1, b: 2}]\n"), HasSubstr("the key b occurs twice"));
+  EXPECT_THAT(yaml_refusal("a: [{b c: 1}]\n"), HasSubstr("not a valid key"));
+  EXPECT_THAT(yaml_refusal("a: [{{x: 1}: 1}]\n"), HasSubstr("but found a mapping"));
   EXPECT_THAT(yaml_refusal("{a: 1}: 2\n"), HasSubstr("run.yaml:1:"));
   EXPECT_THAT(yaml_refusal("[a]: 2\n"), HasSubstr("run.yaml:1:"));
   EXPECT_THAT(yaml_refusal("a b: 2\n"), HasSubstr("not a valid key"));

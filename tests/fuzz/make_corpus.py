@@ -32,6 +32,15 @@ run: {dir: run, trace: 2}
 """
 
 
+MIXTURE = """\
+model: {preset: tiny-llama, context: 64}
+data: {train: [{path: a, weight: {0: 1, 9: 0.5}}, {name: b, path: c/train, weight: 2, epochs: 3}],
+       validation: [{path: a}, {name: x, path: d}]}
+train: {steps: 2}
+run: {dir: r}
+"""
+
+
 def put(target, name, contents):
     folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +114,9 @@ def from_run(folder):
     put("run_config_fuzz", "preset",
         "model: {preset: tiny-llama, context: 64}\ndata: {train: d}\ntrain: {steps: 2}\n"
         "divergence: {spike: rewind}\nrun: {dir: r}\n")
+    put("run_config_fuzz", "mixture", MIXTURE)
     put("config_fuzz", "run", RUN)
+    put("config_fuzz", "mappings", "a: [{b: 1, c: {d: \"e f\", 0: ~}}, {}]\n")
     put("config_fuzz", "lists", "a: [1, x, \"y z\"]\nb: {c: ~, d: 'e'}\n# f\ng: |\n  h\n  i\n")
 
 

@@ -62,6 +62,23 @@ TEST(Columns, ASecondLineOfAStepAddsToTheFirst) {
   EXPECT_EQ(m.of("val_loss")[0], 3);
 }
 
+TEST(Columns, SourcesAndValidationSetsHaveNames) {
+  const RunColumns m = parse_columns(
+      "{\"step\": 1, \"sources\": {\"web\": {\"loss\": 3, \"tokens\": 8, \"x\": [7]}}}\n"
+      "{\"step\": 2, \"sources\": {\"web\": {\"loss\": null}, \"code\": {\"loss\": 2}},"
+      " \"val_losses\": {\"a/b\": 5, \"c\": {\"d\": 6}}, \"other\": {\"e\": 1}}\n"
+      "{\"step\": 3, \"loss\": 1}\n");
+  EXPECT_THAT(m.names_in("sources"), ElementsAre("code", "web"));
+  EXPECT_THAT(m.names_in("val_losses"), ElementsAre("a", "c"));
+  EXPECT_TRUE(m.names_in("other").empty());
+  ASSERT_EQ(m.of("sources/web/loss").size(), 3U);
+  EXPECT_EQ(m.of("sources/web/loss")[0], 3);
+  EXPECT_TRUE(std::isnan(m.of("sources/web/loss")[1]));
+  EXPECT_EQ(m.last("sources/web/tokens"), 8);
+  EXPECT_TRUE(std::isnan(m.of("sources/code/loss")[0]));
+  EXPECT_EQ(m.of("sources/code/loss")[1], 2);
+}
+
 TEST(Columns, DeepNestingIsRefused) {
   const RunColumns m = parse_columns("{\"step\": 1, \"a\": " + std::string(100000, '[') + "\n");
   EXPECT_TRUE(m.empty());

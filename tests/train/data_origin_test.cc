@@ -19,21 +19,26 @@ using testing::HasSubstr;
 class DataOriginTest : public testing::Test {
  protected:
   DataOriginTest()
-      : dataset_(Dataset::open(
+      : folder_(
             pack_documents(temp_.path(), "data",
-                           {std::string(10, 'a'), std::string(20, 'b'), std::string(30, 'c')}))) {
+                           {std::string(10, 'a'), std::string(20, 'b'), std::string(30, 'c')})) {
+    config_.data.train = {{.name = "data", .path = folder_, .weights = {}}};
+    config_.data.shuffle = "none";
     config_.data.sequence = 4;
     config_.train.micro_batch = 1;
     config_.train.global_batch = 3;
   }
   std::vector<std::string> origin(std::int64_t batch, const std::vector<double>& losses,
                                   std::size_t most) {
-    const Sampler in_order(dataset_.samples(4), 1, Shuffle::none, 0);
-    return data_origin(dataset_, in_order, config_, batch, losses, most);
+    std::vector<Dataset> datasets;
+    for (const DataSource& source : config_.data.train) {
+      datasets.emplace_back(source.path, read_manifest_text(source.path));
+    }
+    return data_origin(TrainingData(config_, std::move(datasets)), config_, batch, losses, most);
   }
 
   TempFolder temp_;
-  Dataset dataset_;
+  std::filesystem::path folder_;
   RunConfig config_;
 };
 
@@ -78,7 +83,7 @@ TEST_F(DataOriginTest, AMicroBatchHasSeveralSamples) {
 }
 
 TEST_F(DataOriginTest, WithoutItsShardOnlyTheDocumentsAreUnknown) {
-  std::filesystem::remove(dataset_.folder() / "shards/00000.h5");
+  std::filesystem::remove(folder_ / "shards/00000.h5");
   EXPECT_THAT(origin(1, {4, 8, 6}, 1).front(),
               HasSubstr("sample 4 (shards/00000.h5 tokens 16 to 20, documents unknown)"));
 }

@@ -47,7 +47,7 @@ TEST(SpaceForecast, CountsTheBestSteps) {
   const auto best_of = [](std::int64_t steps, std::int64_t every, std::int64_t eval_every,
                           int keep_best) {
     RunConfig config = run_of(steps, every, 2, 0);
-    config.data.validation = "validation";
+    config.data.validation = {{.name = "v", .path = "validation"}};
     config.train.eval_every = eval_every;
     config.checkpoint.keep_best = keep_best;
     const SpaceForecast forecast = forecast_space(config);

@@ -44,6 +44,7 @@ class ThreadRun {
         .config;
   }
   const std::filesystem::path& data() const { return data_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path dir() const { return folder_.path() / "run"; }
   std::filesystem::path checkpoints() const { return dir() / "checkpoints"; }
 

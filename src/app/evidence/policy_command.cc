@@ -154,8 +154,13 @@ void check_run(const CheckOptions& options, const Access& access, int& exit_code
       {.file = options.file, .arguments = options.arguments, .environment = environ});
   const RunConfig& config = loaded.config;
   RunCheck check(access);
-  check.read_dataset("data.train", config.data.train);
-  check.read_dataset("data.validation", config.data.validation);
+  const DataConfig& data = config.data;
+  for (const DataSource& source : data.train) {
+    check.read_dataset(source.key(data.train.size()), source.path);
+  }
+  for (const EvaluationSet& set : data.validation) {
+    check.read_dataset(set.key(data.validation.size()), set.path);
+  }
   check.read_checkpoint(config.checkpoint_dir());
   check.write_checkpoints(config.checkpoint_dir());
   if (options.json) {

@@ -53,6 +53,21 @@ nlohmann::ordered_json json_of(const std::string& item, const std::string& allow
   return item;
 }
 
+// Returns a list of objects. Keys with dots stay as they are.
+nlohmann::ordered_json json_of_mappings(const ConfigValue& value) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const std::string& item : value.items) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const ConfigEntry& entry : parse_config(item, "")) {
+      object[entry.key] = entry.value.kind == ConfigValue::Kind::scalar
+                              ? json_of(entry.value.items.at(0), "")
+                              : nlohmann::ordered_json();
+    }
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
 nlohmann::ordered_json json_of(const ResolvedKey& key) {
   const ConfigValue& value = key.value;
   switch (value.kind) {
@@ -64,6 +79,8 @@ nlohmann::ordered_json json_of(const ResolvedKey& key) {
       return json_of(value.items.at(0), key.allowed);
     case ConfigValue::Kind::list:
       break;
+    case ConfigValue::Kind::mappings:
+      return json_of_mappings(value);
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const std::string& item : value.items) {

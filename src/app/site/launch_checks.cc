@@ -17,6 +17,7 @@
 #include "slurm/doctor/node_checks.h"
 #include "src/app/command/version.h"
 #include "src/app/site/audit_checks.h"
+#include "src/app/site/dataset_checks.h"
 #include "src/app/site/gpu_checks.h"
 #include "src/app/site/key_checks.h"
 #include "src/app/site/transport_checks.h"
@@ -27,7 +28,6 @@
 #include "src/compute/kernel_choice.h"
 #include "src/device/cuda_device.h"
 #include "src/kernels/instructions.h"
-#include "src/keys/key_ring.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
@@ -41,6 +41,7 @@
 #include "src/train/start/space_forecast.h"
 #include "src/train/start/startup.h"
 #include "src/train/start/tokenizer_identity.h"
+#include "src/train/start/training_data.h"
 #include "src/train/watch/shared_clock.h"
 
 namespace trireme {
@@ -50,56 +51,8 @@ namespace {
 constexpr std::chrono::seconds kVisibleWithin{5};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-nlohmann::json fingerprint_of(const RunConfig& config, const Dataset& train) {
-  return config_fingerprint(config, train.manifest().digest(),
-                            describe(tokenizer_of(train.manifest())));
-}
-
-// Adds a finding if `work` throws. `key` names the configuration key at fault, unless the message
-// does.
-void check_key(const char* key, const std::string& host, std::vector<Finding>& found,
-               const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    found.push_back(error_of(error, host));
-    if (!found.back().what.starts_with(key)) {
-      found.back().what = fmt::format("{}: {}", key, found.back().what);
-    }
-  }
-}
-
-// Returns the keys that the dataset needs. Throws PolicyError if it is not encrypted, but has to
-// be.
-std::vector<std::string> keys_for(const std::filesystem::path& folder, const RunConfig& config) {
-  const DatasetManifest manifest =
-      parse_dataset_manifest(read_manifest_text(folder), (folder / kDatasetManifestName).string());
-  const EncryptionConfig& encryption = config.encryption;
-  if (!manifest.is_encrypted() && !encryption.keys.empty() && !encryption.accept_plain_data) {
-    throw plain_dataset_refused(folder);
-  }
-  return manifest.is_encrypted() ? encryption.keys : std::vector<std::string>();
-}
-
-// Returns nothing if no dataset is configured or it cannot be used.
-std::optional<Dataset> check_dataset(const char* key, const std::filesystem::path& folder,
-                                     const RunConfig& config, const std::string& host,
-                                     std::vector<Finding>& found) {
-  std::optional<Dataset> dataset;
-  if (folder.empty()) {
-    return dataset;
-  }
-  const std::size_t before = found.size();
-  check_key(key, host, found, [&] {
-    Dataset opened = Dataset::open(folder, KeyRing(keys_for(folder, config)));
-    (void)opened.samples(config.data.sequence);
-    check_vocabulary(opened, config.model.vocab);
-    dataset.emplace(std::move(opened));
-  });
-  if (found.size() > before && found.back().code != ExitCode::usage) {
-    found.back().remedy = fmt::format("see `trireme data verify {}`", folder.string());
-  }
-  return dataset;
+nlohmann::json fingerprint_of(const RunConfig& config, const TrainingData& train) {
+  return config_fingerprint(config, train.digest(), describe(train.tokenizer()));
 }
 
 // Reports an error if not even one checkpoint fits, because the run ends with it, and a warning if
@@ -120,7 +73,7 @@ std::vector<Finding> check_space(const RunConfig& config, const std::string& hos
 
 // Makes the checks of a start that resumes. A start from a given step does not look at others.
 // train: the dataset, if it can be used.
-void check_resuming(const RunConfig& config, const std::optional<Dataset>& train) {
+void check_resuming(const RunConfig& config, const std::optional<TrainingData>& train) {
   const IntegerOrWord& resume = config.checkpoint.resume;
   const std::filesystem::path folder = config.checkpoint_dir();
   std::vector<StepFolder> steps = list_steps(folder);
@@ -203,7 +156,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     append(found, check_audit(config_.audit, host));  // rank 0 records and signs for all
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });
   }
-  check_dataset("data.train", config_.data.train, config_, host, found);
+  (void)check_training_data(config_, host, found);
   return found;
 }
 
@@ -214,8 +167,7 @@ std::vector<Finding> LaunchChecks::after_layout() const {
   }
   const std::string& host = own().host;
   std::vector<Finding> known;  // host() has reported these
-  const std::optional<Dataset> train =
-      check_dataset("data.train", config_.data.train, config_, host, known);
+  const std::optional<TrainingData> train = check_training_data(config_, host, known);
   if (train) {
     check_key("checkpoint.allow_change", host, found, [&] {
       check_allowed_fields(config_.checkpoint.allow_change, fingerprint_of(config_, *train));
@@ -226,10 +178,15 @@ std::vector<Finding> LaunchChecks::after_layout() const {
       check_resuming(config_, train);
     }
   });
-  const std::optional<Dataset> validation =
-      check_dataset("data.validation", config_.data.validation, config_, host, found);
-  if (train && validation) {
-    check_key("data.validation", host, found, [&] { check_same_tokenizer(*validation, *train); });
+  const DataConfig& data = config_.data;
+  for (const EvaluationSet& set : data.validation) {
+    const std::string key = set.key(data.validation.size());
+    const std::optional<Dataset> opened = check_dataset(key, set.path, config_, host, found);
+    if (train && opened) {
+      check_key(key, host, found, [&] {
+        check_same_tokenizer(key, *opened, data.train.front().key(data.train.size()), (*train)[0]);
+      });
+    }
   }
   append(found, check_space(config_, host));
   return found;

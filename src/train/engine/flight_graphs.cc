@@ -89,6 +89,9 @@ Tensor FlightGraphs::pass(Pass pass, const Tensor& input, Run run, const Compute
     }
     own_.stream().copy(recorded.input.view(), input.view());
   }
+  if (!run.sample_losses.empty() && sample_losses_.empty()) {
+    sample_losses_ = Tensor(own_.state(), {run.sample_losses.count}, DType::f64);
+  }
   Tensor output;
   const auto work = [&] {
     Run here{.context = own_, .parameters = run.parameters};
@@ -98,6 +101,7 @@ Tensor FlightGraphs::pass(Pass pass, const Tensor& input, Run run, const Compute
     here.dropout_position = parts_.drops ? ConstView(position_.view()) : ConstView();
     here.loss_terms = run.loss_terms;
     here.loss = run.loss.empty() ? View{} : loss_.view();
+    here.sample_losses = run.sample_losses.empty() ? View{} : sample_losses_.view();
     here.gradients = pass == Pass::forward ? nullptr : &gradients_;
     here.later = run.later;
     here.residence = run.residence == nullptr ? nullptr : &residence_;

@@ -50,6 +50,8 @@ class FlightGraphs {
   void gradients_to(GradientLeaf& leaf) { gradients_.begin(leaf); }
   // f64 [1]: the loss, after the backward pass of the last chunk.
   ConstView loss() const { return loss_.view(); }
+  // f64 [B]: the losses of the samples, if the run has asked for them.
+  ConstView sample_losses() const { return sample_losses_.view(); }
 
   // Return the bytes that the pools have taken, and the nodes in all graphs.
   std::int64_t activation_bytes() const {
@@ -85,6 +87,7 @@ class FlightGraphs {
   Tensor targets_;
   Tensor position_;  // u32 [2]
   Tensor loss_;
+  Tensor sample_losses_;
   MicroBatch placed_;                // its views lie in ids_ and targets_
   float scale_ = 0;                  // with which the passes were recorded
   std::vector<const void*> places_;  // of the parameters then

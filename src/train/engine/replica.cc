@@ -43,6 +43,10 @@ class Replica::Work : public StageWork {
     numbers_ = &numbers;
     const auto tokens = static_cast<double>(sequences * parts_.config.data.sequence);
     scale_ = static_cast<float>(1 / tokens) * static_cast<float>(loss_scale);
+    if (!losses_.empty() && parts_.config.data.is_mixture()) {
+      sample_losses_ =
+          Tensor(parts_.context.activations(), {count_ * samples_per_micro_batch()}, DType::f64);
+    }
   }
 
   Tensor forward(int chunk, std::int64_t m, Tensor input) override {
@@ -123,6 +127,7 @@ class Replica::Work : public StageWork {
     MicroBatchOutput output;
     output.micro_batches = count_;
     output.losses = std::move(losses_);
+    output.sample_losses = std::move(sample_losses_);
     output.watches = std::move(watches_);
     output.has_digests = parts_.config.divergence.digests;
     return output;
@@ -139,6 +144,10 @@ class Replica::Work : public StageWork {
             .sequence_parallel = parts_.layout.sequence_parallel};
     if (!losses_.empty() && &c == parts_.chunks.back().get()) {
       run.loss = losses_.view().slice(m, 1);
+      if (!sample_losses_.empty()) {
+        const std::int64_t samples = samples_per_micro_batch();
+        run.sample_losses = sample_losses_.view().slice(m * samples, samples);
+      }
     }
     if (is_training()) {
       run.training = true;
@@ -151,6 +160,7 @@ class Replica::Work : public StageWork {
   }
 
   bool is_training() const { return numbers_ != nullptr; }
+  std::int64_t samples_per_micro_batch() const { return parts_.config.train.micro_batch; }
 
   std::int64_t number_of(std::int64_t m) const { return (*numbers_)[static_cast<std::size_t>(m)]; }
 
@@ -210,6 +220,9 @@ class Replica::Work : public StageWork {
         run.later == nullptr);
     if (!run.loss.empty()) {
       parts_.context.stream().copy(run.loss, flight.graphs->loss());
+      if (!run.sample_losses.empty()) {
+        parts_.context.stream().copy(run.sample_losses, flight.graphs->sample_losses());
+      }
     }
     return d;
   }
@@ -241,7 +254,8 @@ class Replica::Work : public StageWork {
   std::int64_t batch_;
   std::int64_t count_;
   MicroBatchGraphs* graphs_;
-  Tensor losses_;  // f64 [count], by micro-batch; empty unless this rank has the head
+  Tensor losses_;         // f64 [count], by micro-batch; empty unless this rank has the head
+  Tensor sample_losses_;  // f64 [count, B]; empty unless it trains on a mixture
   std::int64_t step_ = 0;
   float scale_ = 0;  // weight of each token's loss in the mean, times the loss scale
   const std::vector<std::int64_t>* numbers_ = nullptr;
@@ -299,11 +313,22 @@ void MicroBatchOutput::read(HostReads& reads) {
   if (!losses.empty()) {
     reads_.push_back(reads.add(losses.view()));
   }
+  if (!sample_losses.empty()) {
+    read_of_samples_ = reads.add(sample_losses.view());
+  }
   if (has_digests) {
     for (const auto& [m, watch] : watches) {
       reads_.push_back(reads.add(watch->digests()));
     }
   }
+}
+
+std::vector<double> MicroBatchOutput::losses_of_samples(const HostReads& reads) const {
+  if (!read_of_samples_) {
+    return {};
+  }
+  const auto found = reads.at<double>(*read_of_samples_);
+  return {found.begin(), found.end()};
 }
 
 MicroBatchBits MicroBatchOutput::bits(const HostReads& reads) const {

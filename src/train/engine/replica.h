@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "io/data/loader.h"
@@ -32,6 +33,9 @@ struct MicroBatchBits {
 struct MicroBatchOutput {
   std::int64_t micro_batches = 0;
   Tensor losses;  // f64 [micro_batches]; empty unless this rank has the head
+  // f64 [micro_batches, B]: of each sample; empty unless the run mixes sources and this rank has
+  // the head.
+  Tensor sample_losses;
   // The watches whose digests are asked for, with the numbers of their micro-batches.
   std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches;
   bool has_digests = false;
@@ -39,9 +43,12 @@ struct MicroBatchOutput {
   // Adds all of it to `reads`; bits() returns it after reads.wait().
   void read(HostReads& reads);
   MicroBatchBits bits(const HostReads& reads) const;
+  // Returns the sample losses, or nothing if there are none on this rank.
+  std::vector<double> losses_of_samples(const HostReads& reads) const;
 
  private:
   std::vector<std::size_t> reads_;  // losses, if any, and the digests of the watches
+  std::optional<std::size_t> read_of_samples_;
 };
 
 class Replica {

@@ -143,6 +143,7 @@ ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
   engine_.fp8().read(reads);
   reads.wait();
   result.bits = output.bits(reads);
+  result.sample_losses = output.losses_of_samples(reads);
   engine_.fp8().take(reads);
   return SquareSums::total(reads.at<double>(sums));
 }
@@ -152,16 +153,20 @@ ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
 void TrainStep::share(int signal, StepResult& result) {
   constexpr std::size_t kExtra = 2;
   const std::vector<double>& losses = result.bits.losses;
-  const std::size_t per_rank = losses.size() + kExtra;
   Communicator& world = engine_.world();
   const RunConfig& config = engine_.config();
+  const auto samples =  // per micro-batch, whose losses are exchanged
+      static_cast<std::size_t>(config.data.is_mixture() ? config.train.micro_batch : 0);
+  const std::size_t per_rank = losses.size() * (1 + samples) + kExtra;
   const Layout& layout = engine_.layout();
   const int ranks = world.size();
   std::vector<double> all(per_rank * static_cast<std::size_t>(ranks), 0.0);
   double* own = all.data() + per_rank * static_cast<std::size_t>(world.rank());
-  std::copy(losses.begin(), losses.end(), own);
-  own[losses.size()] = signal;
-  own[losses.size() + 1] = static_cast<double>(resident_bytes());
+  own = std::copy(losses.begin(), losses.end(), own);
+  std::copy(result.sample_losses.begin(), result.sample_losses.end(), own);
+  own += losses.size() * samples;
+  own[0] = signal;
+  own[1] = static_cast<double>(resident_bytes());
   SpanTimer meeting(engine_.spans(), SpanKind::meet, "losses");
   world.all_gather({all.data(), static_cast<std::int64_t>(all.size()), DType::f64}).wait();
   meeting.end();
@@ -169,14 +174,20 @@ void TrainStep::share(int signal, StepResult& result) {
   const ProcessGrid& grid = layout.grid;
   std::vector<double>& in_order = result.micro_losses;
   in_order.assign(static_cast<std::size_t>(micro_batches(result)), 0.0);
+  result.sample_losses.assign(in_order.size() * samples, 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + per_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
+      const double* of_samples = from + losses.size();
       for (const std::int64_t number : layout.micro_batches_of(rank, micro_batches(result))) {
-        in_order[static_cast<std::size_t>(number)] = *from++;
+        const auto n = static_cast<std::size_t>(number);
+        in_order[n] = *from++;
+        std::copy_n(of_samples, samples, result.sample_losses.data() + n * samples);
+        of_samples += samples;
       }
+      from = of_samples;
     } else {
-      from += losses.size();
+      from += losses.size() * (1 + samples);
     }
     result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
     result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));

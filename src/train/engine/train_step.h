@@ -23,6 +23,8 @@ struct StepResult {
   int stop_signal = 0;               // a signal that any rank has received, or 0
   std::int64_t memory_bytes = 0;     // resident, the maximum over all ranks
   std::vector<double> micro_losses;  // sums of token losses in nats, of all micro-batches in order
+  // The same of all samples of the global batch in order; empty unless the run mixes sources.
+  std::vector<double> sample_losses;
   // The following are this rank's.
   MicroBatchBits bits;
   double data_wait_ms = 0;

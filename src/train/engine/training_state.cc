@@ -99,6 +99,21 @@ Fp8History fp8_field(const nlohmann::json& object) {
   return history;
 }
 
+// Reads the windows of the sources of a mixture.
+std::vector<SourceWindow> source_windows_field(const nlohmann::json& object) {
+  constexpr std::size_t kMostWindows = 256;
+  const nlohmann::json& list = array_field(object, "source_windows");
+  if (list.size() > kMostWindows) {
+    throw DataError(fmt::format("source_windows: {} sources are more than the largest number of {}",
+                                list.size(), kMostWindows));
+  }
+  std::vector<SourceWindow> windows;
+  for (const nlohmann::json& window : list) {
+    windows.push_back({finite_field(window, "sum"), count_field(window, "samples")});
+  }
+  return windows;
+}
+
 // Reads the state of loss scaling of a run that has skipped `skipped_steps` steps.
 LossScale loss_scale_field(const nlohmann::json& object, std::int64_t skipped_steps) {
   const nlohmann::json& fields = object_field(object, "loss_scale");
@@ -157,6 +172,18 @@ double LossWindow::mean() const {
   return steps == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(steps);
 }
 
+void SourceWindow::add(double loss_of_sample) {
+  if (std::isfinite(loss_of_sample)) {
+    sum += loss_of_sample;
+    ++samples;
+  }
+}
+
+double SourceWindow::mean(std::int64_t tokens_per_sample) const {
+  return samples == 0 ? std::numeric_limits<double>::quiet_NaN()
+                      : sum / static_cast<double>(samples) / static_cast<double>(tokens_per_sample);
+}
+
 std::int64_t TrainingCounters::batches() const {
   std::int64_t batches = step;
   for (const DataWindow& window : left_out) {
@@ -165,12 +192,15 @@ std::int64_t TrainingCounters::batches() const {
   return batches;
 }
 
-std::int64_t TrainingCounters::samples(const BatchSchedule& schedule) const {
-  std::int64_t samples = 0;
+std::vector<std::pair<std::int64_t, std::int64_t>> TrainingCounters::used_samples(
+    const BatchSchedule& schedule) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> used;
   std::int64_t first = 0;  // step
   std::int64_t skipped = 0;
   const auto add_steps_to = [&](std::int64_t end) {
-    samples += schedule.before(end + skipped) - schedule.before(first + skipped);
+    if (end > first) {
+      used.emplace_back(schedule.before(first + skipped), schedule.before(end + skipped));
+    }
     first = end;
   };
   for (const DataWindow& window : left_out) {
@@ -178,6 +208,14 @@ std::int64_t TrainingCounters::samples(const BatchSchedule& schedule) const {
     skipped += window.count;
   }
   add_steps_to(step);
+  return used;
+}
+
+std::int64_t TrainingCounters::samples(const BatchSchedule& schedule) const {
+  std::int64_t samples = 0;
+  for (const auto& [first, end] : used_samples(schedule)) {
+    samples += end - first;
+  }
   return samples;
 }
 
@@ -214,6 +252,9 @@ nlohmann::json to_json(const TrainingCounters& c) {
   }
   if (c.loss_window.steps > 0) {
     json["loss_window"] = {{"sum", c.loss_window.sum}, {"steps", c.loss_window.steps}};
+  }
+  for (const SourceWindow& window : c.source_windows) {
+    json["source_windows"].push_back({{"sum", window.sum}, {"samples", window.samples}});
   }
   if (!c.validation.empty()) {
     json["validation"] = to_json(c.validation);
@@ -255,6 +296,9 @@ TrainingCounters counters_from_json(const nlohmann::json& json) {
   if (json.contains("loss_window")) {
     const nlohmann::json& window = object_field(json, "loss_window");
     c.loss_window = {finite_field(window, "sum"), count_field(window, "steps", 1)};
+  }
+  if (json.contains("source_windows")) {
+    c.source_windows = source_windows_field(json);
   }
   if (json.contains("fp8")) {
     c.fp8 = fp8_field(json);

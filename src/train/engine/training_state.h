@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -37,6 +38,16 @@ struct LossWindow {
   friend bool operator==(const LossWindow&, const LossWindow&) = default;
 };
 
+// SourceWindow sums the losses of one source's samples since the last logged step.
+struct SourceWindow {
+  double sum = 0;  // of the token losses in the samples whose loss was finite
+  std::int64_t samples = 0;
+
+  void add(double loss_of_sample);
+  double mean(std::int64_t tokens_per_sample) const;  // NaN without samples
+  friend bool operator==(const SourceWindow&, const SourceWindow&) = default;
+};
+
 // LossScale is the state of dynamic loss scaling (loss_scale.h).
 struct LossScale {
   double scale = 0;            // factor of the next step's loss, a power of two; 0 before any step
@@ -62,6 +73,7 @@ struct TrainingCounters {
   std::vector<DataWindow> left_out = {};  // in the order of the rewinds
   SpikeHistory history = {};  // of the steps that were kept, without those undone by a rewind
   LossWindow loss_window = {};
+  std::vector<SourceWindow> source_windows = {};  // of each source of a mixture
   ValidationHistory validation = {};
   LossScale loss_scale = {};
   Fp8History fp8 = {};
@@ -69,8 +81,17 @@ struct TrainingCounters {
   // Returns the position of the next step in the data order, in global batches: those that the
   // steps used, and those left out.
   std::int64_t batches() const;
-  // Returns the number of sequences in the batches of all steps done, without those left out.
+  // Returns the samples of the data order that all steps done have used, without those left out, as
+  // ranges [first, end).
+  std::vector<std::pair<std::int64_t, std::int64_t>> used_samples(
+      const BatchSchedule& schedule) const;
+  // Returns how many these are.
   std::int64_t samples(const BatchSchedule& schedule) const;
+  // Begins the windows of the next logged step.
+  void clear_windows() {
+    loss_window = {};
+    source_windows.clear();
+  }
 };
 
 // Sets up `now`, the state of the checkpoint to which a run rewinds. `failed` is its state before

@@ -75,11 +75,6 @@ const Kernels& kernels_of(const RunConfig& config, Device device) {
   return config.train.attends_by_cudnn() ? cuda_kernels(CudaAttention::cudnn) : kernels_for(device);
 }
 
-DatasetKeys dataset_keys(const RunConfig& config, const TrainingHost& host) {
-  return {host.keys == nullptr ? nullptr : &host.keys->shared(),
-          config.encryption.accept_plain_data, host.access};
-}
-
 }  // namespace
 
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host,
@@ -90,8 +85,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       context(host.device, kernels_of(config, host.device),
               threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
               host.data.memory()),
-      dataset(open_dataset(config.data.train, config.model.vocab, world,
-                           dataset_keys(the_config, host))),
+      data(open_training_data(config, world, dataset_keys())),
       layout(make_layout(config, world.size(), ranks_per_host(host.places))),
       memory(config, layout, host.places, world, host.device),
       trace(make_trace()),
@@ -137,7 +131,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
     resume();
   }
   if (!start || !start->is_replay()) {
-    open_validation_set();
+    open_validation_sets();
     checkpoints->check_writing();
   }
   choices.prepare(RunningCeiling::products(config.compute_dtype()));
@@ -241,13 +235,12 @@ void TrainingParts::enter(const char* phase, double deadline_seconds) {
 
 void TrainingParts::make_checkpoints(const RunOrigin* origin,
                                      const std::optional<StepFolder>& base) {
-  const TokenizerIdentity tokenizer = tokenizer_of(dataset.manifest());
+  const TokenizerIdentity tokenizer = data.tokenizer();
   nlohmann::json numerics = numerics_fingerprint(config, context.kernels().name, layout.grid.dp(),
                                                  layout.grid.tp(), layout.sequence_parallel);
   choices.add_to(numerics);
-  fingerprints = {
-      JsonValue(config_fingerprint(config, dataset.manifest().digest(), describe(tokenizer))),
-      JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
+  fingerprints = {JsonValue(config_fingerprint(config, data.digest(), describe(tokenizer))),
+                  JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
   if (base) {
     put_base(*base, *fingerprints.extra);
@@ -255,7 +248,7 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit, origin,
-      host.keys, dataset.manifest_sha256(), dataset.manifest().label, host.access});
+      host.keys, data.used(), host.access});
 }
 
 void TrainingParts::load_base(StepFolder base, bool say) {
@@ -306,48 +299,6 @@ void TrainingParts::resume_at(const StartPoint& start) {
   }
 }
 
-// If the validation set is unusable, a run that starts from step 0 is refused. One that has been
-// resumed continues without it, because its weights are worth more, unless the configuration is
-// wrong.
-void TrainingParts::open_validation_set() {
-  if (config.data.validation.empty()) {
-    return;
-  }
-  enter("start", config.deadline.start);
-  try {
-    validation.emplace(open_validation(config, dataset, world, dataset_keys(config, host)));
-    const std::int64_t samples = validation->samples(config.data.sequence);
-    if (world.rank() == 0 && samples < config.train.eval_samples) {
-      host.log.info(fmt::format("evaluations use all {} of data.validation (train.eval_samples {})",
-                                counted(samples, "sample"), config.train.eval_samples));
-    }
-    choices.prepare_evaluations(std::min(samples, config.train.eval_samples));
-    checkpoints->opened_validation(validation->manifest_sha256(), validation->manifest().label);
-  } catch (const ConfigError&) {
-    throw;
-  } catch (const Error& error) {
-    if (counters.step == 0 ||
-        (error.exit_code() != ExitCode::bad_data && error.exit_code() != ExitCode::not_found &&
-         error.exit_code() != ExitCode::io)) {
-      throw;
-    }
-    checkpoints->opened_validation("", kUnlabelled);
-    if (world.rank() == 0) {
-      host.log.warning(
-          fmt::format("cannot use data.validation; the run continues without evaluations, and "
-                      "val_loss is null: {}",
-                      error.what()));
-    }
-  }
-}
-
-Sampler TrainingParts::make_sampler() const {
-  const std::int64_t sequence = config.data.sequence;
-  return Sampler(dataset.samples(sequence),
-                 shuffle_block_samples(sequence, dataset.manifest().token_bytes),
-                 parse_shuffle(config.data.shuffle), config.data.seed);
-}
-
 void TrainingParts::make_loader() {
   // The counters come from a checkpoint, which may have been forged.
   const BatchSchedule batches = config.batches();
@@ -358,7 +309,7 @@ void TrainingParts::make_loader() {
   }
   if (engine.replica().reads_tokens()) {
     loader = std::make_unique<Loader>(
-        dataset, make_sampler(),
+        data.sources(), data.mixture(),
         LoaderPlan{.sequence = config.data.sequence,
                    .batches = batches,
                    .first_batch = counters.batches(),
@@ -369,14 +320,6 @@ void TrainingParts::make_loader() {
         batches.before(counters.batches()));
   }
   step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });
-}
-
-double TrainingParts::validation_loss() {
-  if (!validation) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  return engine.evaluate(
-      *validation, {config.data.sequence, config.train.micro_batch, config.train.eval_samples});
 }
 
 }  // namespace trireme

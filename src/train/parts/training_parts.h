@@ -3,6 +3,7 @@
 // main thread. The constructor is collective.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "src/train/report/running_ceiling.h"
 #include "src/train/run/layout.h"
 #include "src/train/saving/training_checkpoints.h"
+#include "src/train/start/training_data.h"
 #include "src/train/watch/step_trace.h"
 #include "src/train/watch/straggler_watch.h"
 
@@ -45,14 +47,17 @@ struct TrainingParts {
 
   // Sets the phase that this rank shows, and the deadline of its waits in that phase.
   void enter(const char* phase, double deadline_seconds);
-  // Returns the order of the training data.
-  Sampler make_sampler() const;
-  // Returns the loss on the validation set in nats per token, the same on all ranks; NaN without a
-  // set. Collective.
-  double validation_loss();
+  // Adds the losses of a step's samples to the windows of their sources. first_sample: number in
+  // the run of the step's first sample.
+  void note_sources(std::int64_t first_sample, const StepResult& result);
+  // Returns the losses on the validation sets in nats per token, the same on all ranks: one for
+  // each of data.validation, NaN for a set that is not used or whose samples cannot be read. warn
+  // is called on rank 0 with what was wrong. Collective.
+  std::vector<double> validation_losses(const std::function<void(const std::string&)>& warn);
   // Returns the validation loss of the current step, if metrics.jsonl holds it. Collective.
   std::optional<double> logged_validation_loss() const;
-  // Returns the current step, and the samples and tokens that are done and left.
+  // Returns the current step, and the samples and tokens that are done and left, also those of each
+  // source of a mixture, with its loss since the last logged step.
   StepMetrics place_metrics() const;
   // Returns what is known of the step from which the run resumed; rates are NaN.
   StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
@@ -61,8 +66,8 @@ struct TrainingParts {
   TrainingHost host;
   Communicator& world;  // for messages of the host
   DeviceContext context;
-  Dataset dataset;
-  std::optional<Dataset> validation;  // empty if not configured, or unusable on a resume
+  TrainingData data;
+  std::vector<std::optional<Dataset>> validation;  // empty: not configured, unusable on a resume
   Layout layout;
   MemoryReport memory;
   std::unique_ptr<StepTrace> trace;  // null if nothing is traced
@@ -78,6 +83,7 @@ struct TrainingParts {
   std::unique_ptr<MetricsLog> metrics;    // null on ranks other than 0, and in a replay
 
  private:
+  std::vector<SourceMetrics> source_metrics() const;
   std::unique_ptr<StepTrace> make_trace();
   Engine make_engine();
   // Makes what comes after the engine.
@@ -85,7 +91,10 @@ struct TrainingParts {
   void say_what_starts();
   void log_layout();
   void log_graphs();
-  void open_validation_set();
+  DatasetKeys dataset_keys() const;
+  void open_validation_sets();
+  // Returns nothing if the set cannot be used and the run goes on without it.
+  std::optional<Dataset> open_validation_set(const EvaluationSet& set, std::size_t other_shards);
   // origin: null if no checkpoint is to be signed; a replay saves none.
   void make_checkpoints(const RunOrigin* origin, const std::optional<StepFolder>& base);
   void load_base(StepFolder base, bool say);

@@ -21,6 +21,41 @@ std::optional<double> TrainingParts::logged_validation_loss() const {
   return loss == kNone ? std::nullopt : std::optional(loss);
 }
 
+void TrainingParts::note_sources(std::int64_t first_sample, const StepResult& result) {
+  std::vector<SourceWindow>& windows = counters.source_windows;
+  if (!result.sample_losses.empty()) {
+    windows.resize(data.count());
+  }
+  for (const double loss : result.sample_losses) {
+    windows[data.mixture()(first_sample++).source].add(loss);
+  }
+}
+
+std::vector<SourceMetrics> TrainingParts::source_metrics() const {
+  std::vector<SourceMetrics> sources;
+  if (!config.data.is_mixture()) {
+    return sources;
+  }
+  const std::int64_t sequence = config.data.sequence;
+  const std::int64_t passed = config.batches().before(counters.batches());
+  const auto used = counters.used_samples(config.batches());
+  for (std::size_t i = 0; i < data.count(); ++i) {
+    SourceMetrics m{config.data.train[i].name};
+    if (i < counters.source_windows.size()) {
+      m.loss = counters.source_windows[i].mean(sequence);
+    } else {
+      m.loss = std::numeric_limits<double>::quiet_NaN();
+    }
+    for (const auto& [first, end] : used) {
+      m.tokens += (data.mixture().count(i, end) - data.mixture().count(i, first)) * sequence;
+    }
+    m.epochs =
+        static_cast<double>(data.mixture().count(i, passed)) / static_cast<double>(data.samples(i));
+    sources.push_back(std::move(m));
+  }
+  return sources;
+}
+
 StepMetrics TrainingParts::place_metrics() const {
   const BatchSchedule batches = config.batches();
   const std::int64_t behind = counters.batches();
@@ -32,6 +67,7 @@ StepMetrics TrainingParts::place_metrics() const {
       (batches.before(behind + config.train.steps - counters.step) - batches.before(behind)) *
       config.data.sequence;
   m.skipped_steps = counters.skipped_steps;
+  m.sources = source_metrics();
   m.device = host.devices == nullptr ? "cpu" : host.devices->front().kind_text();
   if (config.train.scales_loss()) {
     m.loss_scale = loss_scale(config.train, counters);

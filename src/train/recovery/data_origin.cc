@@ -52,12 +52,26 @@ std::string documents_of(const Dataset& dataset, const TokenRun& run) {
   }
 }
 
+// Describes where sample n of the run comes from.
+std::string describe_sample(const TrainingData& data, const std::vector<LoaderSource>& sources,
+                            const RunConfig& config, std::int64_t n) {
+  const MixturePlace place = data.mixture()(n);
+  const Dataset& dataset = data[place.source];
+  const std::int64_t sample = sources[place.source].sampler(place.number);
+  const TokenRun run = SampleIndex(dataset.manifest(), config.data.sequence).locate(sample);
+  const std::string source =
+      data.count() == 1 ? "" : fmt::format(" of {}", config.data.train[place.source].name);
+  return fmt::format("sample {}{} ({} tokens {} to {}, {})", sample, source,
+                     dataset.manifest().shards.at(run.shard).path, run.first,
+                     run.first + run.count - 1, documents_of(dataset, run));
+}
+
 }  // namespace
 
-std::vector<std::string> data_origin(const Dataset& dataset, const Sampler& sampler,
-                                     const RunConfig& config, std::int64_t batch,
-                                     const std::vector<double>& micro_losses, std::size_t most) {
-  const SampleIndex index(dataset.manifest(), config.data.sequence);
+std::vector<std::string> data_origin(const TrainingData& data, const RunConfig& config,
+                                     std::int64_t batch, const std::vector<double>& micro_losses,
+                                     std::size_t most) {
+  const std::vector<LoaderSource> sources = data.sources();
   const std::int64_t micro_batch = config.train.micro_batch;
   const auto tokens = static_cast<double>(micro_batch * config.data.sequence);
   std::vector<std::string> lines;
@@ -69,11 +83,7 @@ std::vector<std::string> data_origin(const Dataset& dataset, const Sampler& samp
         config.batches().before(batch) + static_cast<std::int64_t>(micro) * micro_batch;
     std::vector<std::string> samples;
     for (std::int64_t i = 0; i < micro_batch; ++i) {
-      const std::int64_t sample = sampler(first + i);
-      const TokenRun run = index.locate(sample);
-      samples.push_back(fmt::format("sample {} ({} tokens {} to {}, {})", sample,
-                                    dataset.manifest().shards.at(run.shard).path, run.first,
-                                    run.first + run.count - 1, documents_of(dataset, run)));
+      samples.push_back(describe_sample(data, sources, config, first + i));
     }
     lines.push_back(fmt::format("micro-batch {}, loss {:.6g}: {}", micro,
                                 micro_losses[micro] / tokens, fmt::join(samples, ", ")));

@@ -6,17 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "io/data/dataset.h"
-#include "io/data/sampler.h"
 #include "src/train/run/run_config.h"
+#include "src/train/start/training_data.h"
 
 namespace trireme {
 
 // Returns at most `most` lines, one per micro-batch. `batch` is the number of the global batch in
 // the data order. micro_losses: sum of the token losses of each of its micro-batches, in nats. Not
 // collective. If a shard can't be read, only its documents remain unknown.
-std::vector<std::string> data_origin(const Dataset& dataset, const Sampler& sampler,
-                                     const RunConfig& config, std::int64_t batch,
-                                     const std::vector<double>& micro_losses, std::size_t most);
+std::vector<std::string> data_origin(const TrainingData& data, const RunConfig& config,
+                                     std::int64_t batch, const std::vector<double>& micro_losses,
+                                     std::size_t most);
 
 }  // namespace trireme

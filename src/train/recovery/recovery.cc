@@ -62,8 +62,8 @@ std::vector<std::int64_t> agreed_rewind_steps(const RunConfig& config, Communica
 std::string origin_of(TrainingParts& parts, const StepResult& failed) {
   return run_on_root(parts.world, [&] {
     const std::vector<std::string> lines =
-        data_origin(parts.dataset, parts.make_sampler(), parts.config, parts.counters.batches(),
-                    failed.micro_losses, kShownMicroBatches);
+        data_origin(parts.data, parts.config, parts.counters.batches(), failed.micro_losses,
+                    kShownMicroBatches);
     return fmt::format("the micro-batches with the largest losses:\n  {}",
                        fmt::join(lines, "\n  "));
   });

@@ -53,6 +53,26 @@ void add_energy(nlohmann::ordered_json& json, const StepMetrics& m, const Energy
   }
 }
 
+// Adds the sources of a mixture, by name.
+void add_sources(nlohmann::ordered_json& json, const StepMetrics& m) {
+  for (const SourceMetrics& source : m.sources) {
+    json["sources"][source.name] = {{"loss", number(source.loss)},
+                                    {"loss_bits", bits_of(source.loss)},
+                                    {"tokens", source.tokens},
+                                    {"epochs", number(source.epochs)}};
+  }
+}
+
+void add_validation(nlohmann::ordered_json& json, const StepMetrics& m) {
+  if (m.val_loss) {
+    json["val_loss"] = number(*m.val_loss);
+    json["val_loss_bits"] = bits_of(*m.val_loss);
+  }
+  for (const ValidationLoss& set : m.val_losses) {
+    json["val_losses"][set.name] = number(set.loss);
+  }
+}
+
 nlohmann::ordered_json to_json(const StepMetrics& m, const EnergyConfig& factors) {
   nlohmann::ordered_json json = {{"step", m.step},
                                  {"loss", number(m.loss)},
@@ -88,10 +108,8 @@ nlohmann::ordered_json to_json(const StepMetrics& m, const EnergyConfig& factors
     json["loss_scale"] = *m.loss_scale;
     json["overflows"] = m.overflows;
   }
-  if (m.val_loss) {
-    json["val_loss"] = number(*m.val_loss);
-    json["val_loss_bits"] = bits_of(*m.val_loss);
-  }
+  add_sources(json, m);
+  add_validation(json, m);
   add_energy(json, m, factors);
   return json;
 }
@@ -111,6 +129,12 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
   }
   if (m.val_loss) {
     scalars.emplace_back("validation/loss", static_cast<float>(*m.val_loss));
+  }
+  for (const SourceMetrics& source : m.sources) {
+    scalars.emplace_back("train/loss/" + source.name, static_cast<float>(source.loss));
+  }
+  for (const ValidationLoss& set : m.val_losses) {
+    scalars.emplace_back("validation/loss/" + set.name, static_cast<float>(set.loss));
   }
   return scalars;
 }

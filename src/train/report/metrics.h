@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/data/batch_schedule.h"
 #include "src/train/run/run_config.h"
@@ -16,6 +17,20 @@
 namespace trireme {
 
 class Log;
+
+// SourceMetrics describes one source of a mixture.
+struct SourceMetrics {
+  std::string name;
+  double loss = 0;          // mean of its tokens since the last logged step; NaN without samples
+  std::int64_t tokens = 0;  // in its samples consumed so far
+  double epochs = 0;        // of it that the data order has passed
+};
+
+// ValidationLoss is the loss on one of several validation sets; NaN if it is not known.
+struct ValidationLoss {
+  std::string name;
+  double loss = 0;
+};
 
 // StepMetrics holds the metrics of one logged step. Times are averages per step over the steps
 // since the last logged one.
@@ -46,10 +61,12 @@ struct StepMetrics {
   // memory was allocated since the last logged step.
   std::optional<double> device_waits;
   std::int64_t device_allocations = 0;
-  double device_graphs = 0;          // launched by rank 0, per step
-  std::optional<double> loss_scale;  // of the next step; only for fp16
-  std::int64_t overflows = 0;        // steps skipped so far to lower the loss scale
-  std::optional<double> val_loss;
+  double device_graphs = 0;                     // launched by rank 0, per step
+  std::optional<double> loss_scale;             // of the next step; only for fp16
+  std::int64_t overflows = 0;                   // steps skipped so far to lower the loss scale
+  std::vector<SourceMetrics> sources = {};      // empty unless the run mixes several
+  std::optional<double> val_loss;               // on the first set
+  std::vector<ValidationLoss> val_losses = {};  // on all sets, if there are several
   std::string device = "cpu";  // what the ranks compute on, RankDevice::kind_text()
   // Joules of all GPUs and of all hosts' processors, per step; nothing if they cannot be read.
   std::optional<double> gpu_joules = {};

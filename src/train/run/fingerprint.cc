@@ -38,11 +38,17 @@ nlohmann::json model_fields(const ModelConfig& m) {
 
 // The fields that older versions did not write, with the values with which those versions trained.
 nlohmann::json later_fields() {
-  return {{"train.label_smoothing", 0.0},   {"train.z_loss", 0.0},
-          {"model.attention_dropout", 0.0}, {"optimizer.momentum", OptimizerConfig().momentum},
-          {"optimizer.nesterov", false},    {"optimizer.ema", 0.0},
-          {"train.batch_ramp.from", 0},     {"train.batch_ramp.by", 0},
-          {"train.batch_ramp.every", 0},    {"train.products", "precision"}};
+  return {{"train.label_smoothing", 0.0},
+          {"train.z_loss", 0.0},
+          {"model.attention_dropout", 0.0},
+          {"optimizer.momentum", OptimizerConfig().momentum},
+          {"optimizer.nesterov", false},
+          {"optimizer.ema", 0.0},
+          {"train.batch_ramp.from", 0},
+          {"train.batch_ramp.by", 0},
+          {"train.batch_ramp.every", 0},
+          {"train.products", "precision"},
+          {"data.mixture", ""}};
 }
 
 // Throws DataError if the field is not a string.
@@ -100,6 +106,7 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   }
   fields["data.digest"] = dataset_digest;
   fields["data.tokenizer"] = tokenizer;
+  fields["data.mixture"] = mixture_text(c.data.train);
   fields["data.sequence"] = c.data.sequence;
   fields["data.shuffle"] = c.data.shuffle;
   fields["data.seed"] = c.data.seed;

@@ -20,10 +20,17 @@ constexpr double kLongest = 1e8;
 constexpr double kMostRanks = 1048576;
 
 void bind(ConfigBinder& b, DataConfig& c) {
-  b.path("data.train", c.train, "folder of the training dataset, as made by trireme data pack")
+  Mappings train;
+  b.mappings("data.train", train, "path",
+             "folder of the training dataset, as made by trireme data pack; or several datasets, "
+             "each with path, weight, epochs and name, to mix (docs/datasets.md)")
       .required();
-  b.path("data.validation", c.validation,
-         "folder of the validation dataset; empty: no evaluations");
+  c.train = read_data_sources(b, train);
+  Mappings validation;
+  b.mappings("data.validation", validation, "path",
+             "folder of the validation dataset, or several datasets, each with path and name; "
+             "empty: no evaluations");
+  c.validation = read_evaluation_sets(b, validation);
   b.integer("data.sequence", c.sequence,
             "tokens per sample, at most model.context; 0: equal to model.context")
       .at_least(0);

@@ -17,6 +17,7 @@
 #include "src/nn/model_config.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
+#include "src/train/run/data_sources.h"
 
 namespace trireme {
 
@@ -26,11 +27,13 @@ inline constexpr std::array kPrecisions = {"bf16", "fp16", "fp32"};
 std::optional<DType> dtype_of_precision(std::string_view word);
 
 struct DataConfig {
-  std::filesystem::path train;
-  std::filesystem::path validation;  // empty means no evaluation
-  std::int64_t sequence = 0;         // tokens; 0 means the model's context
+  std::vector<DataSource> train;
+  std::vector<EvaluationSet> validation;  // empty means no evaluation; the first decides
+  std::int64_t sequence = 0;              // tokens; 0 means the model's context
   std::string shuffle = "block";
   std::uint64_t seed = 1;
+
+  bool is_mixture() const { return train.size() > 1; }
 };
 
 // LossScaleConfig is for train.precision: fp16. Scales are powers of two.

@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "io/checkpoint/manifest.h"
 #include "mpi/communicator.h"
 #include "src/policy/access.h"
+#include "src/train/run/used_dataset.h"
 
 namespace trireme {
 
@@ -24,6 +26,11 @@ class CheckpointLabel {
   void check_writing() const;
 
   void join(const std::optional<Label>& other);
+  void join(const std::vector<UsedDataset>& datasets) {
+    for (const UsedDataset& each : datasets) {
+      join(each.label);
+    }
+  }
   const std::optional<Label>& value() const { return label_; }
 
  private:

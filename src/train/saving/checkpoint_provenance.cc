@@ -27,7 +27,6 @@ std::string plain_path(const fs::path& path) {
 
 std::string uri_of(const fs::path& path) { return file_uri(plain_path(path)); }
 
-constexpr const char* kTrain = "data.train";
 constexpr const char* kValidation = "data.validation";
 
 Material manifest_in(const std::string& name, const fs::path& folder, const std::string& sha256) {
@@ -88,17 +87,17 @@ void add_step_details(const fs::path& step_folder, const StepDigests& digests,
 }
 
 CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOrigin& origin,
-                                           const std::string& train_manifest)
+                                           const std::vector<UsedDataset>& train)
     : origin_(origin) {
   check(origin.key.has_value(), "provenance needs a key");
-  if (!train_manifest.empty()) {
-    common_.materials = dataset_in(kTrain, config.data.train, train_manifest);
+  for (const UsedDataset& each : train) {
+    add(common_.materials, dataset_in(each.key, each.folder, each.manifest_sha256));
   }
-  const fs::path& validation = config.data.validation;
-  if (!validation.empty()) {
+  const std::vector<EvaluationSet>& sets = config.data.validation;
+  for (const EvaluationSet& set : sets) {
     try {
-      const std::string digest = sha256_hex(read_file(validation / kManifestName));
-      add(common_.materials, dataset_in(kValidation, validation, digest));
+      const std::string digest = sha256_hex(read_file(set.path / kManifestName));
+      add(common_.materials, dataset_in(set.key(sets.size()), set.path, digest));
     } catch (const Error&) {
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
@@ -119,13 +118,12 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
   common_.started = origin.started;
 }
 
-void CheckpointProvenance::opened_validation(const fs::path& folder,
-                                             const std::string& manifest_sha256) {
+void CheckpointProvenance::opened_validation(const std::vector<UsedDataset>& sets) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::erase_if(common_.materials,
                 [](const Material& each) { return each.name.starts_with(kValidation); });
-  if (!manifest_sha256.empty()) {
-    add(common_.materials, dataset_in(kValidation, folder, manifest_sha256));
+  for (const UsedDataset& each : sets) {
+    add(common_.materials, dataset_in(each.key, each.folder, each.manifest_sha256));
   }
 }
 

@@ -19,6 +19,7 @@
 #include "src/evidence/keys.h"
 #include "src/evidence/statement.h"
 #include "src/train/run/run_config.h"
+#include "src/train/run/used_dataset.h"
 
 namespace trireme {
 
@@ -49,15 +50,15 @@ void add_step_details(const std::filesystem::path& step_folder, const StepDigest
 
 class CheckpointProvenance {
  public:
-  // Computes the digests of the program, of the validation set's manifest and of the datasets'
+  // Computes the digests of the program, of the validation sets' manifests and of the datasets'
   // provenance, and leaves out a validation set that cannot be read. origin.key must be set.
-  // train_manifest: the SHA-256 of the manifest with which data.train was opened; may be empty.
+  // train: the datasets of data.train; may be empty.
   CheckpointProvenance(const RunConfig& config, const RunOrigin& origin,
-                       const std::string& train_manifest);
+                       const std::vector<UsedDataset>& train);
 
-  // Replaces what is stated about the validation set: it has been opened, with a manifest of this
-  // SHA-256, or the run goes on without it ("").
-  void opened_validation(const std::filesystem::path& folder, const std::string& manifest_sha256);
+  // Replaces what is stated about the validation sets: these have been opened, and the run goes on
+  // without the others.
+  void opened_validation(const std::vector<UsedDataset>& sets);
 
   // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.
   // Returns a warning if the lineage of that checkpoint is lost, else "".

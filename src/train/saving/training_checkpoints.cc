@@ -18,8 +18,7 @@ std::unique_ptr<CheckpointProvenance> provenance_of(const TrainingCheckpoints::P
   std::unique_ptr<CheckpointProvenance> provenance;
   if (parts.origin != nullptr) {
     run_on_root(parts.world, [&] {
-      provenance =
-          std::make_unique<CheckpointProvenance>(parts.config, *parts.origin, parts.train_manifest);
+      provenance = std::make_unique<CheckpointProvenance>(parts.config, *parts.origin, parts.train);
       return std::string();
     });
   }
@@ -30,7 +29,7 @@ std::unique_ptr<CheckpointProvenance> provenance_of(const TrainingCheckpoints::P
 
 TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
     : parts_(parts),
-      label_(parts.access, parts.world, parts.config.checkpoint_dir(), parts.train_label),
+      label_(parts.access, parts.world, parts.config.checkpoint_dir(), kUnlabelled),
       report_(parts.log, parts.world.rank(), parts.config.train.steps),
       policy_(parts.config, parts.world, report_, parts.mtbf_hours),
       check_(parts.config, parts.fingerprints, report_),
@@ -44,6 +43,7 @@ TrainingCheckpoints::TrainingCheckpoints(const Parts& parts)
       run_(run_on_root(parts.world, [&] {
         return std::filesystem::weakly_canonical(parts.config.checkpoint_dir()).string();
       })) {
+  label_.join(parts_.train);
   if (const std::string warning = disk_.warning(); !warning.empty()) {
     report_.warning(warning);
   }
@@ -141,11 +141,10 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   return check_.counters(meta);
 }
 
-void TrainingCheckpoints::opened_validation(const std::string& manifest_sha256,
-                                            const std::optional<Label>& label) {
-  label_.join(label);
+void TrainingCheckpoints::opened_validation(const std::vector<UsedDataset>& sets) {
+  label_.join(sets);
   if (provenance_ != nullptr) {
-    provenance_->opened_validation(parts_.config.data.validation, manifest_sha256);
+    provenance_->opened_validation(sets);
   }
 }
 

@@ -41,12 +41,10 @@ class TrainingCheckpoints {
     double mtbf_hours;  // observed by the launcher; 0 means unknown
     // Records an event in the site's audit log; may be empty.
     std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit;
-    const RunOrigin* origin;  // null on all ranks if no provenance is to be signed
-    StepKeys* keys;           // null on all ranks if nothing is encrypted
-    // The SHA-256 of the manifest with which data.train was opened; empty without a dataset.
-    std::string train_manifest = {};
-    std::optional<Label> train_label = {};  // of data.train
-    const Access* access = nullptr;         // null on all ranks if no policy is asked
+    const RunOrigin* origin;              // null on all ranks if no provenance is to be signed
+    StepKeys* keys;                       // null on all ranks if nothing is encrypted
+    std::vector<UsedDataset> train = {};  // of data.train; empty without a dataset
+    const Access* access = nullptr;       // null on all ranks if no policy is asked
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -61,10 +59,9 @@ class TrainingCheckpoints {
     label_.check_reading(manifest, parts_.config.checkpoint.init_from);
     label_.join(manifest.meta.label);
   }
-  // Notes for the provenance that data.validation was opened, with a manifest of this SHA-256, or
-  // that the run goes on without it (""). Not collective.
-  // Joins the label of the set with that of the checkpoints.
-  void opened_validation(const std::string& manifest_sha256, const std::optional<Label>& label);
+  // Notes for the provenance which sets of data.validation were opened; the run goes on without the
+  // others. Joins the labels of the sets with that of the checkpoints. Not collective.
+  void opened_validation(const std::vector<UsedDataset>& sets);
   // Throws PolicyError on all ranks if the site's policy forbids saving checkpoints with the
   // label that they will get: the join of the data's and that of the checkpoint that was resumed.
   void check_writing() const { label_.check_writing(); }

@@ -61,13 +61,15 @@ void check_vocabulary(const Dataset& dataset, std::int64_t vocab) {
   }
 }
 
-void check_same_tokenizer(const Dataset& validation, const Dataset& train) {
-  const TokenizerIdentity own = tokenizer_of(validation.manifest());
+void check_same_tokenizer(const std::string& key, const Dataset& dataset,
+                          const std::string& train_key, const Dataset& train) {
+  const TokenizerIdentity own = tokenizer_of(dataset.manifest());
   if (const auto trained = tokenizer_of(train.manifest()); !same_tokenizer(own, trained)) {
     throw ConfigError(fmt::format(
-        "data.validation {} was made with the tokenizer {}, but data.train {} with {}: the "
-        "validation loss would be meaningless; pack both with the same tokenizer",
-        validation.folder().string(), describe(own), train.folder().string(), describe(trained)));
+        "{} {} was made with the tokenizer {}, but {} {} with {}: the same ids mean different text "
+        "in them; pack both with the same tokenizer",
+        key, dataset.folder().string(), describe(own), train_key, train.folder().string(),
+        describe(trained)));
   }
 }
 
@@ -139,11 +141,12 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   return dataset;
 }
 
-Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm,
-                        const DatasetKeys& keys) {
-  Dataset dataset = open_dataset(config.data.validation, config.model.vocab, comm, keys,
-                                 train.manifest().shards.size());
-  check_same_tokenizer(dataset, train);
+Dataset open_validation(const RunConfig& config, const EvaluationSet& set, const Dataset& train,
+                        Communicator& comm, const DatasetKeys& keys, std::size_t other_shards) {
+  Dataset dataset = open_dataset(set.path, config.model.vocab, comm, keys, other_shards);
+  const DataConfig& data = config.data;
+  check_same_tokenizer(set.key(data.validation.size()), dataset,
+                       data.train.front().key(data.train.size()), train);
   run_on_root(comm, [&] {
     // Use a separate Dataset, so that the one that evaluates compares the digests again at its
     // first read.

@@ -18,8 +18,10 @@ class Access;
 // Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
 
-// Throws ConfigError if two different tokenizers made the datasets.
-void check_same_tokenizer(const Dataset& validation, const Dataset& train);
+// Throws ConfigError if two different tokenizers made the datasets. The keys are those of the
+// configuration.
+void check_same_tokenizer(const std::string& key, const Dataset& dataset,
+                          const std::string& train_key, const Dataset& train);
 
 // Says how datasets are opened: with which keys, if they are encrypted, and under which policy.
 struct DatasetKeys {
@@ -47,11 +49,12 @@ PolicyError plain_dataset_refused(const std::filesystem::path& folder);
 std::string lack_of_open_files(const std::filesystem::path& folder, std::size_t shards,
                                std::size_t most_files);
 
-// Opens the validation set of a run that trains on `train`. Collective. In addition to the checks
-// of open_dataset(), throws DataError if the set holds no sample of data.sequence or if the samples
-// of an evaluation are damaged (rank 0 reads the first 64 MiB of them), and ConfigError if it was
-// made with another tokenizer.
-Dataset open_validation(const RunConfig& config, const Dataset& train, Communicator& comm,
-                        const DatasetKeys& keys = {});
+// Opens a validation set of a run that trains on `train`. Collective. In addition to the checks of
+// open_dataset(), throws DataError if the set holds no sample of data.sequence or if the samples of
+// an evaluation are damaged (rank 0 reads the first 64 MiB of them), and ConfigError if it was made
+// with another tokenizer. other_shards: of all other datasets.
+Dataset open_validation(const RunConfig& config, const EvaluationSet& set, const Dataset& train,
+                        Communicator& comm, const DatasetKeys& keys = {},
+                        std::size_t other_shards = 0);
 
 }  // namespace trireme

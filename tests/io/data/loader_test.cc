@@ -263,10 +263,51 @@ TEST_F(LoaderTest, PlansThatDoNotAddUpAreRefused) {
   EXPECT_THROW(Loader(*dataset_, sampler(), plan, 0), DataError);
 }
 
+// Each row comes from the dataset that the mixture names, whatever the other rows are, and the rows
+// do not depend on the ranks or on where the run began.
+TEST_F(LoaderTest, MixesDatasets) {
+  write_random_text("other/a.txt", 30'000, 9);
+  PackOptions o = options("other", "more");
+  pack(o, {});
+  const Dataset other = Dataset::open(o.out);
+  const Sampler of_other(other.samples(kSequence), 32, Shuffle::global, 3);
+  const std::vector<LoaderSource> sources = {{*dataset_, sampler()}, {other, of_other}};
+  const Mixture mixture(
+      std::vector<MixtureWeights>{{0, {2, 1}}, {2 * other.samples(kSequence), {1, 3}}});
+  const auto expected = [&](std::int64_t n) {
+    const MixturePlace place = mixture(n);
+    const LoaderSource& source = sources[place.source];
+    const SampleIndex index(source.dataset.manifest(), kSequence);
+    std::vector<std::int32_t> tokens(kSequence + 1);
+    std::vector<std::byte> scratch;
+    source.dataset.read(index.locate(source.sampler(place.number)), tokens, scratch);
+    return tokens;
+  };
+  LoaderPlan plan = plan_of(6, 3);
+  plan.threads = 2;
+  Loader all(sources, mixture, plan, 0);
+  std::vector<Seen> seen;
+  for (std::int64_t micro = 0; micro < 400; ++micro) {
+    seen.push_back(take(all));
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const std::vector<std::int32_t> tokens = expected(3 * micro + row);
+      const auto at = static_cast<std::ptrdiff_t>(row * kSequence);
+      ASSERT_TRUE(std::equal(tokens.begin(), tokens.end() - 1, seen.back().ids.begin() + at));
+      ASSERT_TRUE(std::equal(tokens.begin() + 1, tokens.end(), seen.back().targets.begin() + at));
+    }
+  }
+  plan.micros = [](std::int64_t) { return std::vector<std::int64_t>{1}; };
+  plan.first_batch = 20;
+  Loader half(sources, mixture, plan, 120);
+  for (std::size_t step = 20; step < 200; ++step) {
+    ASSERT_EQ(take(half), seen[2 * step + 1]) << step;
+  }
+}
+
 TEST_F(LoaderTest, NeighboursAreReadAtOnce) {
   const SampleIndex index(dataset_->manifest(), kSequence);
   BatchReads batch;
-  batch.samples = {7, 3, 5, 4, 7, 90};
+  batch.rows = {{0, 7}, {1, 3}, {2, 5}, {3, 4}, {4, 7}, {5, 90}};
   batch.plan(index);
   ASSERT_EQ(batch.reads.size(), 3);
   EXPECT_EQ(batch.reads[0].run, (TokenRun{0, 3 * kSequence, 3 * kSequence + 1}));
