@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "benchmarks/all/questions.h"
 #include "benchmarks/all/time_guard.h"
 #include "benchmarks/io/io_folder.h"
+#include "benchmarks/muted_output.h"
 #include "benchmarks/scratch_folders.h"
 #include "src/base/error.h"
 #include "src/base/say.h"
@@ -30,33 +30,6 @@ constexpr double kPlannedPart = 0.9;
 constexpr double kReportSeconds = 2;  // before the deadline, for writing what there is
 constexpr std::chrono::seconds kRemovalPatience{
     1};  // part of kReportSeconds: removing scratch folders
-
-// MutedOutput keeps the process from writing to standard output while it exists.
-class MutedOutput {
- public:
-  MutedOutput() {
-    std::fflush(stdout);
-    kept_ = ::dup(STDOUT_FILENO);
-    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    ::dup2(nowhere, STDOUT_FILENO);
-    ::close(nowhere);
-  }
-  ~MutedOutput() { restore(); }
-  MutedOutput(const MutedOutput&) = delete;
-  MutedOutput& operator=(const MutedOutput&) = delete;
-  // Lets later output through.
-  void restore() {
-    if (kept_ >= 0) {
-      std::fflush(stdout);
-      ::dup2(kept_, STDOUT_FILENO);
-      ::close(kept_);
-      kept_ = -1;
-    }
-  }
-
- private:
-  int kept_ = -1;
-};
 
 class AllBench {
  public:

@@ -52,6 +52,7 @@ class GemmBench {
       const auto model = model_shapes(preset_model_config(options.model), options.tokens);
       shapes_.insert(shapes_.end(), model.begin(), model.end());
     }
+    shapes_.insert(shapes_.end(), options.shapes.begin(), options.shapes.end());
     check_memory();
   }
 

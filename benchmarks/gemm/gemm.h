@@ -15,9 +15,10 @@
 namespace trireme {
 
 struct BenchGemmOptions {
-  std::vector<std::int64_t> sizes;  // of squares
-  std::string model;                // a preset, whose shapes are measured, too; "" for none
-  std::int64_t tokens = 1024;       // of a micro-batch of the model
+  std::vector<std::int64_t> sizes;        // of squares
+  std::string model;                      // a preset, whose shapes are measured, too; "" for none
+  std::int64_t tokens = 1024;             // of a micro-batch of the model
+  std::vector<ProductShape> shapes = {};  // that are measured, too
   std::vector<std::string> precisions = {"bf16", "fp32"};
   int threads = 0;      // per rank; 0 for its share of the cores
   double duration = 0;  // seconds of all products together; 0 until each rate is known to 5 %

@@ -177,6 +177,7 @@ Json TrainBench::run() {
                       .status = context_.status};
     host.links = ranks.links.get();
     host.observe = [this](const StepMetrics& metrics) { observe(metrics); };
+    host.measured = options_.measured;
     Training training(config_, host);
     mllog_.stop("init_stop");
     mllog_.start("run_start");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 
 namespace trireme {
 
+struct MeasuredStep;
+
 struct BenchTrainOptions {
   std::filesystem::path config;
   std::vector<std::string> arguments;  // key=value
@@ -22,6 +25,8 @@ struct BenchTrainOptions {
   std::int64_t steps = 20;
   std::int64_t warmup = 2;  // steps before them
   std::optional<MlLogOptions> mllog;
+  // Called on every rank with where the time of the steps went; may be empty.
+  std::function<void(const MeasuredStep& measured)> measured = {};
 };
 
 // Returns one entry {name: train, ...}. Writes MLPerf's log on rank 0 if one is wanted. Collective.

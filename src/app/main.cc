@@ -89,7 +89,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_accept_command(cli, context.exit_code);
   add_archive_command(cli);
   add_config_command(cli, context);
-  add_plan_command(cli, context.exit_code);
+  add_plan_command(cli, context);
   add_plot_command(cli);
   add_report_page_command(cli);
   add_import_command(cli, context);

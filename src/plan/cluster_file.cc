@@ -7,6 +7,7 @@
 
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -144,6 +145,23 @@ void bind(ConfigBinder& b, Cluster::Node& node, Cluster::Energy& energy) {
       .at_most(10);
 }
 
+void bind(ConfigBinder& b, Cluster::Calibration& c) {
+  constexpr double kMostFactor = 1000;
+  const auto factor = [&b](const char* key, double& value, const char* what) {
+    b.real(key, value, std::string("measured by predicted time of ") + what)
+        .above(0)
+        .at_most(kMostFactor);
+  };
+  factor("calibration.products", c.products, "the blocks' products");
+  factor("calibration.head", c.head, "the output product, the loss and the embedding");
+  factor("calibration.attention", c.attention, "attention");
+  factor("calibration.kernels", c.kernels, "kernels that move data");
+  factor("calibration.tensor", c.tensor, "operations of tensor parallelism");
+  factor("calibration.pipeline", c.pipeline, "transfers between stages, and of idle stages");
+  factor("calibration.replicas", c.replicas, "exchanging gradients and parameters");
+  factor("calibration.optimizer", c.optimizer, "the optimizer");
+}
+
 // A node without links or a cluster without network cannot hold ranks that talk to each other.
 void check_connections(ConfigBinder& b, const Cluster& c) {
   if (c.device.per_node > 1 && c.links.gb_per_s == 0) {
@@ -179,6 +197,7 @@ void bind(ConfigBinder& b, Cluster& c) {
   bind(b, c.storage);
   bind(b, c.failures);
   bind(b, c.node, c.energy);
+  bind(b, c.calibration);
   check_connections(b, c);
 }
 
@@ -206,7 +225,42 @@ void add_source(ConfigBinder& b, const std::filesystem::path& file) {
   b.add_file(file);
 }
 
+std::string commented(const std::string& lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    text += "# " + printable(lines.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string cluster_text(const Cluster& cluster,
+                         const std::map<std::string, std::string>& remarks) {
+  Cluster values = cluster;  // the defaults of a binder without sources
+  ConfigBinder b;
+  bind(b, values);
+  const auto top = remarks.find("");
+  std::string text = top == remarks.end() ? std::string() : commented(top->second);
+  std::string section;
+  for (const ResolvedKey& key : b.resolved()) {
+    const std::size_t dot = key.key.find('.');
+    const bool in_section = dot != std::string::npos;
+    if (in_section && key.key.substr(0, dot) != section) {
+      section = key.key.substr(0, dot);
+      text += section + ":\n";
+    }
+    const std::string value =
+        key.key == "version" ? fmt::format("{}", kClusterVersion) : key.value.to_yaml();
+    const auto remark = remarks.find(key.key);
+    text += fmt::format("{}{}: {}{}\n", in_section ? "  " : "",
+                        in_section ? key.key.substr(dot + 1) : key.key, value,
+                        remark == remarks.end() ? "" : "  # " + printable(remark->second));
+  }
+  return text;
+}
 
 Cluster load_cluster(const std::filesystem::path& file) {
   Cluster cluster;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,19 @@ struct Cluster {
     double pue = 1;
   };
 
+  // What a part of a step takes by what its formula says, as `trireme plan calibrate` finds it on
+  // this cluster.
+  struct Calibration {
+    double products = 1;  // of the blocks
+    double head = 1;
+    double attention = 1;
+    double kernels = 1;  // and adding up gradients
+    double tensor = 1;
+    double pipeline = 1;  // transfers and idle time
+    double replicas = 1;  // gradients and parameters
+    double optimizer = 1;
+  };
+
   std::string name;
   int nodes = 1;
   double residual_percent = 10;  // typical error of a predicted time, from calibration
@@ -78,6 +92,7 @@ struct Cluster {
   Failures failures;
   Node node;
   Energy energy;
+  Calibration calibration;
 
   std::int64_t devices() const { return std::int64_t{nodes} * device.per_node; }
 };
@@ -97,5 +112,9 @@ const std::vector<ClusterPreset>& cluster_presets();
 Cluster load_cluster(const std::filesystem::path& file);
 // Returns the file as YAML with every key, its value and the line that it comes from.
 std::string resolved_cluster(const std::filesystem::path& file);
+
+// Returns a cluster as the text of a file. remarks: by key, such as "device.memory", what its
+// comment says about where the figure comes from; lines of one comment at the top under "".
+std::string cluster_text(const Cluster& cluster, const std::map<std::string, std::string>& remarks);
 
 }  // namespace trireme

@@ -72,8 +72,9 @@ PassCost kernel_times(const PlanWork& work, const PlanLayout& layout, bool backw
       tokens * real(m.hidden) / (layout.sequence_parallel ? real(layout.tp) : 1.0);
   const double inner = tokens * real(m.ffn) / real(layout.tp);
   const double qkv = tokens * real(m.qkv_width()) / real(layout.tp);
+  const double wide = element_bytes(work.precision) / 2;
   const auto moved = [&](double bytes) {
-    return kernel_seconds(work.cluster, bytes * work.software.kernel_traffic);
+    return kernel_seconds(work.cluster, wide * bytes * work.software.kernel_traffic);
   };
   PassCost cost;
   if (backward) {
@@ -92,9 +93,17 @@ PassCost kernel_times(const PlanWork& work, const PlanLayout& layout, bool backw
 // with sequence parallelism, as a reduce-scatter and an all-gather of the same bytes (Korthikanti
 // et al., 2022).
 double tensor_seconds(const PlanWork& work, const PlanLayout& layout) {
-  const double bytes = 2 * real(tokens_of(work, layout)) * real(work.model.hidden);
+  const double bytes =
+      element_bytes(work.precision) * real(tokens_of(work, layout)) * real(work.model.hidden);
   const double whole = 2 * ring_seconds(work.cluster, tensor_group(work.cluster, layout), bytes, 2);
-  return whole * (work.software.overlaps_tensor ? 1 - work.cluster.efficiency.overlap : 1);
+  return work.cluster.calibration.tensor * whole *
+         (work.software.overlaps_tensor ? 1 - work.cluster.efficiency.overlap : 1);
+}
+
+void scale(const Cluster::Calibration& factors, PassCost& cost) {
+  cost.products *= factors.products;
+  cost.attention *= factors.attention;
+  cost.kernels *= factors.kernels;
 }
 
 PassCost repeated_cost(const PlanLayout& layout, const PassCost& forward) {
@@ -148,6 +157,8 @@ BlockCost block_cost(const PlanWork& work, const PlanLayout& layout) {
   const AttentionTimes attention = attention_times(work, layout);
   cost.forward.attention = attention.forward;
   cost.backward.attention = attention.backward;
+  scale(work.cluster.calibration, cost.forward);
+  scale(work.cluster.calibration, cost.backward);
   cost.forward.tensor = cost.backward.tensor = tensor_seconds(work, layout);
   cost.repeated = repeated_cost(layout, cost.forward);
   return cost;
@@ -165,13 +176,15 @@ HeadCost head_cost(const PlanWork& work, const PlanLayout& layout) {
       work.precision == PlanPrecision::fp8 ? PlanPrecision::bf16 : work.precision;
   const PlanWork in_bf16{m, work.cluster, work.software, precision};
   HeadCost cost;
-  cost.forward.products = product_seconds(work.cluster, precision, shape);
-  cost.backward.products = backward_seconds(in_bf16, shape);
+  const double factor = work.cluster.calibration.head;
+  const auto moved = [&](double bytes) { return factor * kernel_seconds(work.cluster, bytes); };
+  cost.forward.products = factor * product_seconds(work.cluster, precision, shape);
+  cost.backward.products = factor * backward_seconds(in_bf16, shape);
   // The loss reads logits twice in fp32 and writes them; backward writes their gradient.
-  cost.forward.kernels = kernel_seconds(work.cluster, 14 * logits);
-  cost.backward.kernels = kernel_seconds(work.cluster, 8 * logits);
-  cost.embedding_forward = kernel_seconds(work.cluster, 10 * tokens * real(m.hidden));
-  cost.embedding_backward = kernel_seconds(work.cluster, 18 * tokens * real(m.hidden));
+  cost.forward.kernels = moved(14 * logits);
+  cost.backward.kernels = moved(8 * logits);
+  cost.embedding_forward = moved(10 * tokens * real(m.hidden));
+  cost.embedding_backward = moved(18 * tokens * real(m.hidden));
   return cost;
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "src/parallel/pipeline/simulation.h"
-
 namespace trireme {
 namespace {
 
@@ -49,7 +47,7 @@ std::int64_t simulated_micro_batches(const PlanLayout& layout) {
   return std::min(layout.micro_batches, 3 * layout.pp);
 }
 
-double simulated_seconds(const PlanLayout& layout, const std::vector<Passes>& stages) {
+PipelineSimulation simulated_schedule(const PlanLayout& layout, const std::vector<Passes>& stages) {
   PipelineShape shape;
   shape.stages = static_cast<int>(layout.pp);
   shape.chunks = static_cast<int>(layout.virtual_stages);
@@ -70,8 +68,12 @@ double simulated_seconds(const PlanLayout& layout, const std::vector<Passes>& st
     }
     costs.stages.push_back(costs_of(pass));
   }
-  const double first = simulate(make_schedules(layout.schedule, shape), shape, costs).seconds;
-  const auto left = static_cast<double>(layout.micro_batches - shape.micro_batches);
+  return simulate(make_schedules(layout.schedule, shape), shape, costs);
+}
+
+double simulated_seconds(const PlanLayout& layout, const std::vector<Passes>& stages) {
+  const double first = simulated_schedule(layout, stages).seconds;
+  const auto left = static_cast<double>(layout.micro_batches - simulated_micro_batches(layout));
   return first + left * busiest(stages).total();
 }
 
@@ -88,6 +90,11 @@ double formula_seconds(const PlanLayout& layout, const std::vector<Passes>& stag
 }
 
 }  // namespace
+
+PipelineSimulation pipeline_timeline(const PlanLayout& layout, const StagePass& pass,
+                                     bool balanced) {
+  return simulated_schedule(layout, stage_passes(layout, pass, balanced));
+}
 
 PipelineTime pipeline_time(const PlanLayout& layout, const StagePass& pass, bool balanced,
                            BubbleMethod method) {

@@ -2,6 +2,7 @@
 // seconds.
 #pragma once
 
+#include "src/parallel/pipeline/simulation.h"
 #include "src/plan/step_time.h"
 
 namespace trireme {
@@ -20,6 +21,11 @@ struct PipelineTime {
   double total = 0;
   double busy = 0;  // of the busiest stage
 };
+
+// Returns when each stage computes what, for the first micro-batches of a step: at most as many as
+// in three rounds of the stages, after which a schedule repeats itself.
+PipelineSimulation pipeline_timeline(const PlanLayout& layout, const StagePass& pass,
+                                     bool balanced);
 
 // balanced: the stages share the head's time equally.
 PipelineTime pipeline_time(const PlanLayout& layout, const StagePass& pass, bool balanced,

@@ -13,7 +13,7 @@ double block_activations(const PlanWork& work, const PlanLayout& layout) {
   const PlanModel& m = work.model;
   const double tokens = real(layout.micro_batch * m.sequence);
   const double t = real(layout.tp);
-  const double element = work.precision == PlanPrecision::fp32 ? 4 : 2;
+  const double element = element_bytes(work.precision);
   const double stream = tokens * real(m.hidden) / (layout.sequence_parallel ? t : 1.0);
   if (layout.recompute == PlanRecompute::full) {
     return element * stream;
@@ -81,6 +81,8 @@ PlannedMemory rank_memory(const PlanWork& work, const PlanLayout& layout) {
                            : std::max(first, last);
   const double block = work.model.block_parameters() / real(layout.tp);
   memory.communication = layout.zero == 3 ? 2 * 2 * block : layout.zero == 2 ? 4 * block : 0;
+  // A save copies master weights and moments before it writes them.
+  memory.snapshot = work.cluster.device.kind == "cpu" ? 12 * n / d : 0;
   memory.reserved = real(work.cluster.device.reserved_memory);
   return memory;
 }

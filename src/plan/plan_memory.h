@@ -12,9 +12,10 @@ struct PlannedMemory {
   double optimizer = 0;
   double activations = 0;
   double communication = 0;  // buffers; ZeRO 3: gathered parameters
+  double snapshot = 0;       // copies for checkpoints, where the host computes
   double reserved = 0;       // by context and libraries
   double total() const {
-    return parameters + gradients + optimizer + activations + communication + reserved;
+    return parameters + gradients + optimizer + activations + communication + snapshot + reserved;
   }
 };
 

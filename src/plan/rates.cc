@@ -74,7 +74,7 @@ double product_seconds(const Cluster& cluster, PlanPrecision precision, const Pl
   const auto k = static_cast<double>(s.k);
   const double computing = cluster.device.compute_units > 0 ? tile_seconds(cluster, rate, s)
                                                             : 2 * m * n * k * count / rate;
-  const double element = precision == PlanPrecision::fp32 ? 4 : 2;
+  const double element = element_bytes(precision);
   const double moving = kernel_seconds(cluster, element * count * (m * k + k * n + m * n));
   // Not std::hypot, which would need glibc 2.35.
   return std::sqrt(computing * computing + moving * moving);

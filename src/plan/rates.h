@@ -20,6 +20,11 @@ struct PlannedProduct {
 // Returns the peak rate of products in FLOP/s. A cluster without fp8 products computes in bf16.
 double peak_flops(const Cluster& cluster, PlanPrecision precision);
 
+// Returns the bytes of an activation's element: those of fp8 are products' operands alone.
+constexpr double element_bytes(PlanPrecision precision) {
+  return precision == PlanPrecision::fp32 ? 4 : 2;
+}
+
 // Returns the time of a product: the root of the sum of the squares of the times of computing and
 // of moving its operands, which overlap except where both take about as long. A device with compute
 // units deals tiles to them in waves, and the last wave takes as long as a full one; the best of

@@ -37,7 +37,9 @@ std::int64_t nodes_of(const Cluster& cluster, std::int64_t ranks) {
 
 // Appends the variants of a grid: micro-batch, ZeRO, recomputation.
 void add_variants(const PlanTask& task, PlanLayout layout, std::vector<PlanLayout>& layouts) {
-  for (std::int64_t b = 1; b <= kMostMicroBatch; b *= 2) {
+  const std::int64_t first = task.micro_batch.value_or(1);
+  const std::int64_t last = task.micro_batch.value_or(kMostMicroBatch);
+  for (std::int64_t b = first; b <= last; b *= 2) {
     if (task.global_batch % (layout.dp * b) != 0) {
       break;
     }
@@ -51,7 +53,7 @@ void add_variants(const PlanTask& task, PlanLayout layout, std::vector<PlanLayou
       for (const auto recompute :
            {PlanRecompute::none, PlanRecompute::selective, PlanRecompute::full}) {
         layout.recompute = recompute;
-        if (layout_fault(task, layout).empty()) {
+        if (task.recompute.value_or(recompute) == recompute && layout_fault(task, layout).empty()) {
           layouts.push_back(layout);
         }
       }
@@ -173,9 +175,18 @@ PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const P
 
 PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
                         const std::vector<std::int64_t>& nodes) {
-  PlanResult result;
+  std::vector<std::int64_t> ranks;
   for (const std::int64_t each : nodes) {
-    for (const PlanLayout& layout : all_layouts(task, cluster, each * cluster.device.per_node)) {
+    ranks.push_back(each * cluster.device.per_node);
+  }
+  return plan_ranks(task, cluster, ranks);
+}
+
+PlanResult plan_ranks(const PlanTask& task, const Cluster& cluster,
+                      const std::vector<std::int64_t>& ranks) {
+  PlanResult result;
+  for (const std::int64_t each : ranks) {
+    for (const PlanLayout& layout : all_layouts(task, cluster, each)) {
       ++result.tried;
       const PlannedMemory memory = rank_memory(work_of(task, cluster), layout);
       if (memory.total() <= static_cast<double>(cluster.device.memory)) {

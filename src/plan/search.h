@@ -17,6 +17,9 @@ struct PlanTask {
   PlanPrecision precision = PlanPrecision::bf16;
   std::int64_t global_batch = 1;  // sequences
   double steps = 0;
+  // If given, layouts differ in nothing of these.
+  std::optional<std::int64_t> micro_batch = {};
+  std::optional<PlanRecompute> recompute = {};
   // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
   bool powers_of_two = true;
 };
@@ -27,7 +30,8 @@ struct PlanCandidate {
   PlannedMemory memory;
   Outlook outlook;
   std::int64_t nodes = 1;
-  bool on_front = false;  // no other candidate is better in days, nodes and energy at once
+  bool is_counted = false;  // whether the memory was counted by the engine, not by formulas
+  bool on_front = false;    // no other candidate is better in days, nodes and energy at once
 
   bool fits(const Cluster& cluster) const {
     return memory.total() <= static_cast<double>(cluster.device.memory);
@@ -51,6 +55,10 @@ std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster
 // are simulated, the others' idle times are formulas.
 PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
                         const std::vector<std::int64_t>& nodes);
+
+// ranks: numbers of ranks to try.
+PlanResult plan_ranks(const PlanTask& task, const Cluster& cluster,
+                      const std::vector<std::int64_t>& ranks);
 
 // Returns the prediction for one layout.
 PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,

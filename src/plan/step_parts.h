@@ -12,6 +12,7 @@ struct StepParts {
   HeadCost head;
   double transfer = 0;    // of a stage per micro-batch
   double parameters = 0;  // of the rank that holds most
+  StagePass pass;         // of a stage, for a micro-batch
   PipelineTime pipeline;
   double gradient_bytes = 0;   // reduced per step
   double gradient_whole = 0;   // seconds if nothing were hidden

@@ -30,7 +30,8 @@ double transfer_seconds(const PlanWork& work, const PlanLayout& layout) {
   if (layout.pp == 1) {
     return 0;
   }
-  const double bytes = 2 * real(layout.micro_batch * work.model.sequence) * real(work.model.hidden);
+  const double bytes = element_bytes(work.precision) *
+                       real(layout.micro_batch * work.model.sequence) * real(work.model.hidden);
   const bool within_node = layout.ranks() <= work.cluster.device.per_node;
   const bool divided = work.software.scatters_transfers || layout.sequence_parallel;
   double one =
@@ -39,7 +40,7 @@ double transfer_seconds(const PlanWork& work, const PlanLayout& layout) {
     one += ring_seconds(work.cluster, tensor_group(work.cluster, layout), bytes, 1);
   }
   const double exposed = work.software.overlaps_transfers ? 1 - work.cluster.efficiency.overlap : 1;
-  return 2 * real(layout.virtual_stages) * one * exposed;
+  return work.cluster.calibration.pipeline * 2 * real(layout.virtual_stages) * one * exposed;
 }
 
 // Returns what is left of a transfer if the part `overlap` of it can hide behind `window`.
@@ -58,17 +59,19 @@ void add_replica_terms(const PlanWork& work, const PlanLayout& layout, StepParts
   const double backward = p.layers * p.block.backward.total();
   p.time.gradients = exposed(p.gradient_whole, rounds * backward, overlap);
   if (work.model.tied && layout.pp > 1) {
+    const RingGroup ends{2, layout.ranks() <= work.cluster.device.per_node ? 2 : 1};
     const double shared =
         work.software.gradient_bytes * work.model.embedding_parameters() / real(layout.tp);
-    p.time.gradients += ring_seconds(work.cluster, {2, 1}, shared, 2);
+    p.time.gradients += ring_seconds(work.cluster, ends, shared, 2);
   }
   if (layout.zero == 0) {
     return;
   }
-  // Working copies of 2 bytes: once per step, with ZeRO 3 twice per micro-batch.
+  // Working copies: once per step, with ZeRO 3 twice per micro-batch.
   const double gathers = layout.zero == 3 ? 2 * m : 1;
-  p.parameter_bytes = gathers * 2 * p.parameters;
-  p.parameter_whole = gathers * ring_seconds(work.cluster, group, 2 * p.parameters, 1);
+  const double copies = element_bytes(work.precision) * p.parameters;
+  p.parameter_bytes = gathers * copies;
+  p.parameter_whole = gathers * ring_seconds(work.cluster, group, copies, 1);
   const double forward = p.layers * p.block.forward.total();
   p.time.parameters =
       exposed(p.parameter_whole, layout.zero == 3 ? m * (forward + backward) : forward, overlap);
@@ -103,14 +106,18 @@ StepParts step_parts(const PlanWork& work, const PlanLayout& layout, BubbleMetho
   p.parameters = rank_parameters(work.model, layout);
   const bool balanced = work.software.balances_stages;
   add_block_terms(layout, balanced, p);
-  p.pipeline = pipeline_time(layout, stage_pass(p), balanced, method);
-  p.time.bubble = p.pipeline.total - p.pipeline.busy;
+  p.pass = stage_pass(p);
+  p.pipeline = pipeline_time(layout, p.pass, balanced, method);
+  const Cluster::Calibration& factors = work.cluster.calibration;
+  p.time.bubble = factors.pipeline * (p.pipeline.total - p.pipeline.busy);
   add_replica_terms(work, layout, p);
+  p.time.gradients *= factors.replicas;
+  p.time.parameters *= factors.replicas;
   const double held = p.parameters / (layout.zero >= 1 ? real(layout.dp) : 1.0);
-  p.time.optimizer = kernel_seconds(work.cluster, kOptimizerBytes * held);
+  p.time.optimizer = factors.optimizer * kernel_seconds(work.cluster, kOptimizerBytes * held);
   if (layout.micro_batches > 1) {
     const double added = layout.zero == 3 ? held : p.parameters;
-    p.time.accumulate = real(layout.micro_batches) *
+    p.time.accumulate = factors.kernels * real(layout.micro_batches) *
                         kernel_seconds(work.cluster, work.software.accumulate_bytes * added);
   }
   p.time.checkpoint = stall.every_steps > 0 ? stall.seconds / stall.every_steps : 0;

@@ -7,62 +7,22 @@
 #include <fmt/format.h>
 
 #include "src/base/philox.h"
+#include "src/plan/factor_fit.h"
 
 namespace trireme {
 namespace {
 
-// Weights of the penalties by that of one run's relative error: for factors that differ from their
-// mean, and for a mean that differs from 1.
-constexpr double kSpreadPenalty = 1;
-constexpr double kMeanPenalty = 0.02;
-// Runs with a larger error count less, as in Huber's estimator, found by repeated least squares.
-constexpr double kOutlier = 0.04;
-constexpr int kRounds = 20;
+// Factors stay near their mean, and that near 1, so that a few runs suffice.
+constexpr FitPenalty kPenalty{.spread = 1, .mean = 0.02};
 
-using Matrix = std::array<std::array<double, kTermGroups>, kTermGroups>;
-
-// Solves a x = b for a symmetric positive definite matrix by Gauss's elimination.
-TermGroups solved(Matrix a, TermGroups b) {
-  for (std::size_t i = 0; i < kTermGroups; ++i) {
-    for (std::size_t row = i + 1; row < kTermGroups; ++row) {
-      const double factor = a[row][i] / a[i][i];
-      for (std::size_t k = i; k < kTermGroups; ++k) {
-        a[row][k] -= factor * a[i][k];
-      }
-      b[row] -= factor * b[i];
-    }
-  }
-  for (std::size_t i = kTermGroups; i-- > 0;) {
-    for (std::size_t k = i + 1; k < kTermGroups; ++k) {
-      b[i] -= a[i][k] * b[k];
-    }
-    b[i] /= a[i][i];
-  }
-  return b;
-}
-
-void add_penalty(Matrix& a, TermGroups& b) {
-  const double mean_part = 1.0 / kTermGroups;
-  for (std::size_t i = 0; i < kTermGroups; ++i) {
-    for (std::size_t k = 0; k < kTermGroups; ++k) {
-      a[i][k] +=
-          kSpreadPenalty * ((i == k ? 1 : 0) - mean_part) + kMeanPenalty * mean_part * mean_part;
-    }
-    b[i] += kMeanPenalty * mean_part;
-  }
-}
-
-void add_run(const PredictedRun& run, double weight, Matrix& a, TermGroups& b) {
-  TermGroups x = grouped(run.time);
-  for (double& each : x) {
+// Returns the terms of a run by the measured time: the factors are to make their sum 1.
+std::vector<double> shares_of(const PredictedRun& run) {
+  const TermGroups terms = grouped(run.time);
+  std::vector<double> shares(terms.begin(), terms.end());
+  for (double& each : shares) {
     each /= run.run->seconds;
   }
-  for (std::size_t i = 0; i < kTermGroups; ++i) {
-    for (std::size_t k = 0; k < kTermGroups; ++k) {
-      a[i][k] += weight * x[i] * x[k];
-    }
-    b[i] += weight * x[i];
-  }
+  return shares;
 }
 
 std::vector<const PredictedRun*> of_source(const std::vector<PredictedRun>& runs,
@@ -131,21 +91,13 @@ ErrorSummary summarize(std::vector<double> errors) {
 }
 
 TermGroups fit_factors(const std::vector<const PredictedRun*>& runs) {
-  TermGroups factors;
-  factors.fill(1);
-  for (int round = 0; round < kRounds; ++round) {
-    Matrix a{};
-    TermGroups b{};
-    add_penalty(a, b);
-    for (const PredictedRun* run : runs) {
-      const double error = std::abs(calibrated_error(*run, factors));
-      add_run(*run, std::min(1.0, kOutlier / std::max(error, kOutlier / 100)), a, b);
-    }
-    factors = solved(a, b);
-    for (double& factor : factors) {
-      factor = std::max(factor, 0.0);
-    }
+  std::vector<std::vector<double>> rows;
+  for (const PredictedRun* run : runs) {
+    rows.push_back(shares_of(*run));
   }
+  const std::vector<double> fitted = fit_to_ones(rows, kTermGroups, kPenalty);
+  TermGroups factors;
+  std::copy(fitted.begin(), fitted.end(), factors.begin());
   return factors;
 }
 

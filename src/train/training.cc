@@ -5,14 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "mpi/launch_environment.h"
 #include "src/base/fault.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/engine/loss_scale.h"
+#include "src/train/grace_warning.h"
 #include "src/train/memory/held_memory.h"
 #include "src/train/parts/training_parts.h"
+#include "src/train/prediction/measured_run.h"
 #include "src/train/recovery/recovery.h"
 #include "src/train/report/energy.h"
 #include "src/train/run/done_mark.h"
@@ -42,7 +43,6 @@ class Loop {
   void report_judgement(std::int64_t step, const StepResult& result);
   void check_skipped(const StepResult& result);
   void watch_stragglers(const StepResult& result);
-  void compare_with_grace(double step_seconds);
   void compare_if_due(bool stopping);
   void log_step(const StepResult& result);
   StepMetrics metrics_of(const StepResult& result);
@@ -51,15 +51,17 @@ class Loop {
   void make_up_evaluation();
   void save_if_due(bool stopping);
   void finish_saves();
+  void add_stall(const Stopwatch& watch);
   void finish(const TrainingOutcome& outcome);
 
   TrainingParts& p_;
   StepRecords& records_;
   RunEnergy energy_{p_.world, p_.host.devices, p_.host.places};
   RunEvaluations evaluations_{p_};
+  StepTimings timings_;
   StepWindow window_;
   bool stood_out_ = false;  // whether the previous step stood out
-  bool warned_of_grace_ = false;
+  GraceWarning grace_;
 };
 
 LoopEnd Loop::run() {
@@ -118,7 +120,9 @@ StepResult Loop::one_step() {
   p_.enter("train", p_.config.deadline.step);
   const std::int64_t step = p_.counters.step;
   const std::int64_t first_sample = p_.config.batches().before(p_.counters.batches());
+  const Stopwatch watch;
   const StepResult result = p_.step->run(p_.counters, stop_signal());
+  timings_.add(result, watch.seconds());
   fault("step.end");
   energy_.note_step();
   p_.host.status.step = p_.counters.step;
@@ -190,22 +194,6 @@ void Loop::check_skipped(const StepResult& result) {
       counted(p_.counters.skipped_in_a_row, "time"), at_loss_scale(p_.config.train, p_.counters)));
 }
 
-// Warns if a step and a save take longer than mpirun's delay between Ctrl-C and killing the ranks:
-// a request to stop takes effect only at the end of a step.
-void Loop::compare_with_grace(double step_seconds) {
-  const double grace = seconds_until_killed(process_environment());
-  const double needed = step_seconds + p_.checkpoints->longest_save_seconds();
-  if (needed < grace || p_.world.rank() != 0 || std::exchange(warned_of_grace_, true)) {
-    return;
-  }
-  p_.host.log.warning(fmt::format(
-      "Ctrl-C would lose the steps since the last checkpoint: a step and a save take {:.1f} s, and "
-      "mpirun kills the ranks {:.0f} s after Ctrl-C. Start with 'trireme launch', or give mpirun "
-      "--mca odls_base_sigkill_timeout {:.0f}; 'kill -USR2 PID' with mpirun's PID saves in any "
-      "case",
-      needed, grace, std::ceil(needed) + 10));
-}
-
 void Loop::watch_stragglers(const StepResult& result) {
   for (const Straggler& each : p_.stragglers.add(1e-3 * result.compute_ms)) {
     if (p_.world.rank() == 0) {
@@ -238,7 +226,9 @@ void Loop::log_step(const StepResult& result) {
   const bool last = p_.counters.step == p_.config.train.steps;
   if (last || p_.counters.step % p_.config.train.log_every == 0) {
     const StepMetrics metrics = metrics_of(result);
-    compare_with_grace(1e-3 * metrics.step_ms);
+    if (p_.world.rank() == 0) {
+      grace_.compare(1e-3 * metrics.step_ms + p_.checkpoints->longest_save_seconds(), p_.host.log);
+    }
     write(metrics);
   }
   if (p_.metrics != nullptr) {
@@ -323,7 +313,12 @@ void Loop::save_if_due(bool stopping) {
   if (due) {
     energy_.end_save(true);
   }
+  add_stall(watch);
+}
+
+void Loop::add_stall(const Stopwatch& watch) {
   window_.add_checkpoint_stall(watch.milliseconds());
+  timings_.add_stall(watch.seconds());
 }
 
 // Nothing advances a save while an evaluation runs, which may take long.
@@ -333,7 +328,7 @@ void Loop::finish_saves() {
   energy_.begin_save();
   (void)p_.checkpoints->finish(p_.counters.step);
   energy_.end_save(false);
-  window_.add_checkpoint_stall(watch.milliseconds());
+  add_stall(watch);
 }
 
 void Loop::finish(const TrainingOutcome& outcome) {
@@ -343,7 +338,11 @@ void Loop::finish(const TrainingOutcome& outcome) {
   if (p_.trace != nullptr) {
     p_.trace->finish();
   }
-  p_.memory.log_measured(p_.engine, p_.checkpoints->snapshots(), p_.host.log);
+  const auto [predicted, peak] =
+      p_.memory.log_measured(p_.engine, p_.checkpoints->snapshots(), p_.host.log);
+  if (p_.host.measured && timings_.steps() > 0) {
+    p_.host.measured(measured_run(p_.config, p_.layout, timings_, peak, p_.world));
+  }
   if (p_.metrics != nullptr) {
     p_.metrics->finish();
   }

@@ -32,7 +32,7 @@ class PlanCommand : public ::testing::Test {
 
   std::string plan(std::vector<std::string> arguments) {
     CommandLine app("", "trireme");
-    add_plan_command(app, exit_code_);
+    add_plan_command(app, context_);
     arguments.insert(arguments.begin(), "plan");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
@@ -50,15 +50,34 @@ class PlanCommand : public ::testing::Test {
   const TempFolder folder_;
   const std::string config_;
   std::string errors_;
-  int exit_code_ = 0;
+  AppContext context_;
 };
+
+TEST_F(PlanCommand, DrawsAPageOfPictures) {
+  const std::string file = (folder_.path() / "plan.html").string();
+  plan({config_, "--cluster", "a100-selene", "--nodes", "1,2,4", "--html", file});
+  const std::string page = read_file(file);
+  EXPECT_THAT(page, AllOf(HasSubstr("Time of a step, by layout"), HasSubstr("Memory of the rank"),
+                          HasSubstr("Timeline of a step"), HasSubstr("Goodput of the best"),
+                          HasSubstr("on the front"), HasSubstr("<svg")));
+}
+
+TEST_F(PlanCommand, SaysWhereMemoryComesFrom) {
+  const auto json = nlohmann::json::parse(
+      plan({config_, "--cluster", "a100-selene", "--nodes", "1", "--top", "3", "--json"}));
+  for (const auto& layout : json.at("layouts")) {
+    EXPECT_EQ(layout.at("memory_from"), "engine");
+  }
+  EXPECT_THAT(plan({config_, "--cluster", "a100-selene", "--nodes", "1"}),
+              HasSubstr("counted by the engine"));
+}
 
 TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
   const std::string text = plan({config_, "--cluster", "a100-selene", "--nodes", "1,2"});
   EXPECT_THAT(text, AllOf(HasSubstr("Selene"), HasSubstr(" layouts, "), HasSubstr("best: dp "),
                           HasSubstr("products"), HasSubstr("memory of a rank"),
                           HasSubstr("Young and Daly"), HasSubstr("MWh"), HasSubstr(" *\n")));
-  EXPECT_EQ(exit_code_, 0);
+  EXPECT_EQ(context_.exit_code, 0);
 }
 
 TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
@@ -93,7 +112,7 @@ TEST_F(PlanCommand, ExplainsWithNumbersAndSaysWhyNot) {
 
 TEST_F(PlanCommand, SaysWhatWouldHelpIfNothingFits) {
   plan({config_, "model.preset=llama-405b", "--cluster", "test", "--nodes", "1"});
-  EXPECT_EQ(exit_code_, 2);
+  EXPECT_EQ(context_.exit_code, 2);
   EXPECT_THAT(errors_, AllOf(HasSubstr("no layout of"), HasSubstr("needs least memory"),
                              HasSubstr("devices of")));
 }

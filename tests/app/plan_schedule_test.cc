@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 
 std::string plan_schedule(std::vector<std::string> arguments) {
   CommandLine app("", "trireme");
-  int exit_code = 0;
-  add_plan_command(app, exit_code);
+  AppContext context;
+  add_plan_command(app, context);
   arguments.insert(arguments.begin(), {"plan", "schedule"});
   testing::internal::CaptureStdout();
   try {

@@ -25,7 +25,8 @@ WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["src/evidence", "io/checkpoint/load", "src/train/memory"]
 PARTS = SAVING + ["src/train/start", "src/train/report", "src/train/saving", "src/train/numerics",
                   "src/train/watch", "src/train/ending"]
-TRAIN = PARTS + ["src/figures", "src/train/parts", "src/train/recovery", "io/h5", "slurm",
+TRAIN = PARTS + ["src/figures", "src/plan", "src/train/parts", "src/train/prediction",
+                 "src/train/recovery", "io/h5", "slurm",
                  "slurm/job"]
 LAUNCH = ["slurm/job", "slurm/process", "slurm/wire", "slurm/policy", "slurm/journal",
           "slurm/agent"]
@@ -86,9 +87,10 @@ ROOMS = {
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
     "src/train/ending": ["src/base", "mpi", "slurm/job"],
+    "src/train/prediction": RUN + ["src/plan", "src/train/run", "src/train/engine"],
     "src/train/parts": PARTS,
     "src/train/recovery": PARTS + ["src/train/parts"],
-    "src/train": PARTS + ["src/train/parts", "src/train/recovery"],
+    "src/train": PARTS + ["src/train/parts", "src/train/prediction", "src/train/recovery"],
     "src/interchange": PARTS + ["src/train"],
     "src/lineage": CHECKPOINT + ["src/evidence", "io/checkpoint", "io/h5", "io/data"],
     "src/app/sbom": ["src/base"],

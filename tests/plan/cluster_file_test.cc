@@ -104,6 +104,26 @@ TEST(ClusterFile, RanksThatTalkNeedLinks) {
   EXPECT_EQ(loaded("version: 1\nname: a\nnodes: 1\n" + device + ", per_node: 1}\n").devices(), 1);
 }
 
+TEST(ClusterFile, ComesBackFromItsText) {
+  Cluster cluster = load_cluster("h100-pod");
+  cluster.name = "a name: with \"marks\" # and more";
+  cluster.calibration.tensor = 1.25;
+  cluster.device.memory = (std::int64_t{31} << 30) + (std::int64_t{5} << 20);
+  const std::string text = cluster_text(
+      cluster, {{"", "two lines\nof a comment"}, {"device.memory", "free\nforged: 1"}});
+  EXPECT_THAT(text, AllOf(HasSubstr("# two lines\n# of a comment\n"),
+                          HasSubstr("  # free\\nforged: 1\n"), HasSubstr("  tensor: 1.25\n")));
+  const Cluster back = loaded(text);
+  EXPECT_EQ(cluster_text(back, {}), cluster_text(cluster, {}));
+  EXPECT_EQ(back.name, cluster.name);
+  EXPECT_EQ(back.device.memory, cluster.device.memory);
+}
+
+TEST(ClusterFile, RefusesAFactorOfNothing) {
+  EXPECT_THAT(refused(least("", "calibration: {tensor: 0}\n")), HasSubstr("cluster.yaml:7"));
+  EXPECT_THAT(refused(least("", "calibration: {bubble: 1}\n")), HasSubstr("unknown key"));
+}
+
 TEST(ClusterFile, RefusesAFileOfANewerVersion) {
   std::string text = least();
   text.replace(text.find('1'), 1, "2");

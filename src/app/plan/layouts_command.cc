@@ -6,25 +6,15 @@
 
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/plan/counted_memory.h"
 #include "src/app/plan/layouts_report.h"
+#include "src/app/plan/plan_page.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/train/run/run_config.h"
+#include "src/plan/planned_run.h"
 
 namespace trireme {
 namespace {
-
-PlanTask task_of(const RunConfig& config) {
-  PlanTask task;
-  task.model = plan_model(config.model, config.data.sequence);
-  task.precision = config.train.uses_fp8()            ? PlanPrecision::fp8
-                   : config.train.precision == "fp32" ? PlanPrecision::fp32
-                                                      : PlanPrecision::bf16;
-  task.global_batch = config.train.global_batch;
-  task.steps = static_cast<double>(config.train.steps);
-  task.powers_of_two = config.reproducibility == "elastic";
-  return task;
-}
 
 // Without --nodes: 1, 2, 4, ... and all.
 std::vector<std::int64_t> node_counts(const LayoutOptions& options, const Cluster& cluster) {
@@ -74,13 +64,17 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
       load_run_config(
           {.file = options.config, .arguments = options.arguments, .environment = environ})
           .config;
-  const PlanTask task = task_of(config);
+  const PlanTask task = plan_task(config);
   const std::vector<std::int64_t> nodes = node_counts(options, cluster);
-  const PlanResult result = plan_layouts(task, cluster, nodes);
+  PlanResult result = plan_layouts(task, cluster, nodes);
+  count_memory(config, cluster, static_cast<std::size_t>(options.top), result);
   const PlanView view{task, cluster, result, options.top};
   const nlohmann::ordered_json json = plan_json(view);
   if (!options.out.empty()) {
     write_named_file(options.out, json_text(json) + "\n");
+  }
+  if (!options.html.empty()) {
+    write_named_file(options.html, to_html(plan_page(view)));
   }
   if (options.json) {
     print_json(json);
@@ -120,6 +114,11 @@ void add_layout_options(CommandLine& command, LayoutOptions& options) {
                   "Say why this layout is not the best, as in dp=8,tp=4,pp=2,zero=1")
       .type_name("LAYOUT");
   command.add_option("-J", options.out, "Write the layouts to FILE as JSON").type_name("FILE");
+  command
+      .add_option("--html", options.html,
+                  "Write a page with pictures of the best layouts: their time, memory, the front, "
+                  "the timeline of a step and the distribution of goodput")
+      .type_name("FILE");
   command.add_flag("--json", options.json, "Print the same JSON");
 }
 

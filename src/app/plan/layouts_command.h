@@ -19,6 +19,7 @@ struct LayoutOptions {
   bool explain = false;
   std::string why_not;
   std::string out;
+  std::string html;
   bool json = false;
 };
 

@@ -64,10 +64,11 @@ void print_breakdown(const PlanView& view, const PlanCandidate& c) {
 void print_memory(const PlanCandidate& c) {
   const PlannedMemory& m = c.memory;
   fmt::print(
-      "memory of a rank {:.1f} GiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
-      "activations {:.1f}, communication {:.1f}, reserved {:.1f}\n",
-      m.total() / kGib, m.parameters / kGib, m.gradients / kGib, m.optimizer / kGib,
-      m.activations / kGib, m.communication / kGib, m.reserved / kGib);
+      "memory of a rank {:.1f} GiB, {}: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
+      "activations {:.1f}, communication {:.1f}, snapshot {:.1f}, reserved {:.1f}\n",
+      m.total() / kGib, c.is_counted ? "counted by the engine" : "by formulas", m.parameters / kGib,
+      m.gradients / kGib, m.optimizer / kGib, m.activations / kGib, m.communication / kGib,
+      m.snapshot / kGib, m.reserved / kGib);
 }
 
 void print_outlook(const PlanView& view, const PlanCandidate& c) {
@@ -118,12 +119,14 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
           {"terms", terms},
           {"mfu", utilization(view, c)},
           {"memory_bytes", m.total()},
+          {"memory_from", c.is_counted ? "engine" : "formulas"},
           {"memory",
            {{"parameters", m.parameters},
             {"gradients", m.gradients},
             {"optimizer", m.optimizer},
             {"activations", m.activations},
             {"communication", m.communication},
+            {"snapshot", m.snapshot},
             {"reserved", m.reserved}}},
           {"mtbf_seconds", o.mtbf_seconds},
           {"save_interval_seconds", o.interval_seconds},

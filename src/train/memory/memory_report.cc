@@ -114,6 +114,14 @@ std::vector<double> ratios(const std::vector<MemoryPlan>& measured,
   return all;
 }
 
+std::int64_t most_of(const std::vector<MemoryPlan>& ranks) {
+  std::int64_t most = 0;
+  for (const MemoryPlan& rank : ranks) {
+    most = std::max(most, rank.total());
+  }
+  return most;
+}
+
 void show_measured(const char* title, const std::vector<MemoryPlan>& measured,
                    const std::vector<MemoryPlan>& predicted, Log& log) {
   const MemoryTable table = memory_table(measured);
@@ -232,15 +240,18 @@ MemoryPlan MemoryReport::measured_on_host(const Engine& engine, const StepMemory
   return own;
 }
 
-void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snapshots,
-                                Log& log) const {
+std::pair<std::int64_t, std::int64_t> MemoryReport::log_measured(const Engine& engine,
+                                                                 const SnapshotMemory& snapshots,
+                                                                 Log& log) const {
   const StepMemory step = taken_memory(engine);
   const std::vector<MemoryPlan> on_hosts =
       gather_plans(world_, measured_on_host(engine, step, snapshots));
+  std::pair most = {most_of(predicted_), most_of(on_hosts)};
   nlohmann::json fields = {{"ranks", to_json(on_hosts)},
                            {"over_predicted", ratios(on_hosts, predicted_)}};
   if (!on_devices_.empty()) {
     const std::vector<MemoryPlan> on_devices = gather_plans(world_, measured_on_device(step));
+    most = {most_of(on_devices_), most_of(on_devices)};
     fields["devices"] = to_json(on_devices);
     fields["devices_over_predicted"] = ratios(on_devices, on_devices_);
     if (world_.rank() == 0) {
@@ -251,6 +262,7 @@ void MemoryReport::log_measured(const Engine& engine, const SnapshotMemory& snap
     show_measured("peak resident memory per rank", on_hosts, predicted_, log);
     log.event("memory_measured", fields);
   }
+  return most;
 }
 
 }  // namespace trireme

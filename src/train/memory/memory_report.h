@@ -3,6 +3,7 @@
 // Calls are collective unless they say otherwise. Owned by TrainingParts; the world outlives it.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "mpi/communicator.h"
@@ -38,7 +39,10 @@ class MemoryReport {
   void log_predicted(Log& log) const;
   // Notes what this rank has of its device now, which may be more than at the end. Not collective.
   void note_device_use();
-  void log_measured(const Engine& engine, const SnapshotMemory& snapshots, Log& log) const;
+  // Returns the plan and the measurement of the rank that has most: on devices, if there are any.
+  std::pair<std::int64_t, std::int64_t> log_measured(const Engine& engine,
+                                                     const SnapshotMemory& snapshots,
+                                                     Log& log) const;
 
  private:
   void check_devices(const RunConfig& config, const Layout& layout,

@@ -25,6 +25,7 @@ namespace trireme {
 class Access;
 class StepKeys;
 struct RunOrigin;
+struct MeasuredStep;
 struct StepMetrics;
 
 struct TrainingHost {
@@ -55,6 +56,9 @@ struct TrainingHost {
   const Access* access = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.
   std::function<void(const StepMetrics& metrics)> observe = {};
+  // Called on every rank at the end, with where the time of all steps went; may be empty, on all
+  // ranks alike.
+  std::function<void(const MeasuredStep& measured)> measured = {};
 };
 
 }  // namespace trireme

@@ -1,0 +1,88 @@
+#include "src/app/plan/counted_memory.h"
+
+#include <algorithm>
+
+#include "src/base/error.h"
+#include "src/plan/planned_run.h"
+#include "src/train/memory/memory_plan.h"
+
+namespace trireme {
+namespace {
+
+PlannedMemory planned(const MemoryPlan& plan) {
+  const auto real_of = [](std::int64_t bytes) { return static_cast<double>(bytes); };
+  PlannedMemory memory;
+  memory.parameters = real_of(plan.parameters);
+  memory.gradients = real_of(plan.gradients);
+  memory.optimizer = real_of(plan.optimizer);
+  memory.activations = real_of(plan.activations);
+  memory.communication = real_of(plan.communication);
+  memory.snapshot = real_of(plan.snapshot);
+  memory.reserved = real_of(plan.program);
+  return memory;
+}
+
+// On a GPU, the file's reserved_memory stands for context and libraries.
+MemoryPlan plan_of_rank(const RunConfig& config, const Layout& layout, const Cluster& cluster,
+                        int rank) {
+  if (cluster.device.kind == "cpu") {
+    return plan_memory(config, layout, rank, cluster.device.reserved_memory);
+  }
+  MemoryPlan plan = plan_of_step(step_memory(config, layout, rank, kCountsCuda));
+  plan.program = cluster.device.reserved_memory;
+  return plan;
+}
+
+}  // namespace
+
+std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Cluster& cluster,
+                                            const PlanLayout& planned_layout) {
+  const std::int64_t passes =
+      planned_layout.micro_batches * config.model.layers / planned_layout.pp;
+  if (passes > kMostCountedPasses) {
+    return std::nullopt;
+  }
+  const RunConfig run = with_layout(config, planned_layout);
+  try {
+    const Layout layout =
+        make_layout(run, static_cast<int>(planned_layout.ranks()), cluster.device.per_node);
+    PlannedMemory most;
+    for (const int stage : {0, layout.grid.pp() - 1}) {
+      const int rank = layout.grid.rank_at(0, 0, stage);
+      const PlannedMemory memory = planned(plan_of_rank(run, layout, cluster, rank));
+      if (memory.total() > most.total()) {
+        most = memory;
+      }
+    }
+    return most;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t most,
+                  PlanResult& result) {
+  const auto count = [&](PlanCandidate& candidate) {
+    if (const auto memory = counted_memory(config, cluster, candidate.layout)) {
+      candidate.memory = *memory;
+      candidate.is_counted = true;
+    }
+  };
+  std::vector<PlanCandidate> fitting;
+  for (PlanCandidate& candidate : result.candidates) {
+    if (fitting.size() < most) {
+      count(candidate);
+    }
+    if (candidate.fits(cluster)) {
+      fitting.push_back(candidate);
+    } else if (!result.nearest || candidate.memory.total() < result.nearest->memory.total()) {
+      result.nearest = candidate;
+    }
+  }
+  result.candidates = std::move(fitting);
+  if (!result.candidates.empty()) {
+    result.nearest.reset();
+  }
+}
+
+}  // namespace trireme

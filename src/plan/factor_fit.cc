@@ -1,0 +1,83 @@
+#include "src/plan/factor_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace trireme {
+namespace {
+
+constexpr double kOutlier = 0.04;
+constexpr int kRounds = 20;  // of least squares with new weights
+
+// Equations holds a x = b for a symmetric positive definite a [n,n].
+struct Equations {
+  std::vector<std::vector<double>> a;
+  std::vector<double> b;  // [n]
+
+  explicit Equations(std::size_t n) : a(n, std::vector<double>(n, 0)), b(n, 0) {}
+  std::size_t size() const { return b.size(); }
+};
+
+// Solves by Gauss's elimination.
+std::vector<double> solved(Equations e) {
+  const std::size_t n = e.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t row = i + 1; row < n; ++row) {
+      const double factor = e.a[row][i] / e.a[i][i];
+      for (std::size_t k = i; k < n; ++k) {
+        e.a[row][k] -= factor * e.a[i][k];
+      }
+      e.b[row] -= factor * e.b[i];
+    }
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) {
+      e.b[i] -= e.a[i][k] * e.b[k];
+    }
+    e.b[i] /= e.a[i][i];
+  }
+  return e.b;
+}
+
+void add_penalty(const FitPenalty& penalty, Equations& e) {
+  const double part = 1.0 / static_cast<double>(e.size());
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    for (std::size_t k = 0; k < e.size(); ++k) {
+      e.a[i][k] += penalty.spread * ((i == k ? 1 : 0) - part) + penalty.mean * part * part;
+    }
+    e.b[i] += penalty.mean * part;
+  }
+}
+
+void add_row(const std::vector<double>& x, double weight, Equations& e) {
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    for (std::size_t k = 0; k < e.size(); ++k) {
+      e.a[i][k] += weight * x[i] * x[k];
+    }
+    e.b[i] += weight * x[i];
+  }
+}
+
+}  // namespace
+
+std::vector<double> fit_to_ones(const std::vector<std::vector<double>>& rows, int factors,
+                                const FitPenalty& penalty) {
+  std::vector<double> fitted(static_cast<std::size_t>(factors), 1);
+  for (int round = 0; round < kRounds; ++round) {
+    Equations e(fitted.size());
+    add_penalty(penalty, e);
+    for (const std::vector<double>& row : rows) {
+      const double sum = std::inner_product(row.begin(), row.end(), fitted.begin(), 0.0);
+      const double error = std::abs(sum - 1);
+      add_row(row, std::min(1.0, kOutlier / std::max(error, kOutlier / 100)), e);
+    }
+    fitted = solved(std::move(e));
+    for (double& factor : fitted) {
+      factor = std::max(factor, 0.0);
+    }
+  }
+  return fitted;
+}
+
+}  // namespace trireme
