@@ -1,0 +1,67 @@
+// Compares the memory of planned layouts as the engine counts it with the planner's formulas.
+#include "src/app/plan/counted_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "src/base/file.h"
+#include "src/plan/planned_run.h"
+#include "src/train/memory/memory_plan.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+RunConfig gpt2_run(const std::vector<std::string>& arguments = {}) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "run.yaml";
+  write_named_file(file.string(),
+                   "model: {preset: gpt2-124m}\n"
+                   "data: {train: data, sequence: 1024}\n"
+                   "train: {steps: 100, global_batch: 16, micro_batch: 2, device: cpu}\n"
+                   "run: {dir: run}\n");
+  return load_run_config({.file = file, .arguments = arguments, .site = {}}).config;
+}
+
+TEST(CountedMemory, TheEngineCountsWhatTheFormulasEstimate) {
+  const RunConfig run = gpt2_run();
+  Cluster cluster = load_cluster("test");
+  cluster.device.kind = "cpu";
+  const PlanTask task = plan_task(run);
+  for (const char* text : {"dp=1", "dp=2", "dp=2,zero=1", "dp=2,zero=2", "dp=2,zero=3", "tp=2",
+                           "pp=2", "dp=2,recompute=full"}) {
+    PlanLayout base;
+    base.micro_batch = 2;
+    const PlanLayout layout = parse_layout(text, base, task.global_batch);
+    const auto counted = counted_memory(run, cluster, layout);
+    ASSERT_TRUE(counted) << text;
+    const PlannedMemory formula =
+        rank_memory({task.model, cluster, task.software, task.precision}, layout);
+    EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
+    EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
+    EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
+    // It is what the run itself will predict.
+    const RunConfig own = with_layout(run, layout);
+    const Layout made = make_layout(own, static_cast<int>(layout.ranks()), 2);
+    const std::vector<std::int64_t> at_start(static_cast<std::size_t>(layout.ranks()),
+                                             cluster.device.reserved_memory);
+    double most = 0;
+    for (const MemoryPlan& plan : plan_memory_of_all(own, made, at_start)) {
+      most = std::max(most, static_cast<double>(plan.total()));
+    }
+    EXPECT_NEAR(counted->total() / most, 1, 0.01) << text;
+  }
+}
+
+TEST(CountedMemory, LayoutsBeyondReachKeepTheirFormulas) {
+  const RunConfig run = gpt2_run({"train.global_batch=262144", "train.micro_batch=1"});
+  const auto layout = [&](const char* text) {
+    return parse_layout(text, PlanLayout(), run.train.global_batch);
+  };
+  const Cluster cluster = load_cluster("test");
+  EXPECT_FALSE(counted_memory(run, cluster, layout("dp=1")));
+  EXPECT_TRUE(counted_memory(run, cluster, layout("dp=8192,tp=4")));
+  EXPECT_FALSE(counted_memory(run, cluster, layout("dp=8192,tp=5"))) << "12 heads";
+}
+
+}  // namespace
+}  // namespace trireme
