@@ -77,10 +77,13 @@ MeasuredStep median_round(Candidate& candidate) {
 
 std::vector<TrainVariant> train_variants(int ranks, std::int64_t layers, std::int64_t sequence) {
   const auto layout = [](int dp, int tp, int pp, int zero) {
-    return std::vector<std::string>{
-        fmt::format("parallel.dp={}", dp), fmt::format("parallel.tp={}", tp),
-        fmt::format("parallel.pp={}", pp), fmt::format("parallel.zero={}", zero),
-        "parallel.schedule=1f1b",          "parallel.virtual_stages=1"};
+    return std::vector<std::string>{fmt::format("parallel.dp={}", dp),
+                                    fmt::format("parallel.tp={}", tp),
+                                    fmt::format("parallel.pp={}", pp),
+                                    fmt::format("parallel.zero={}", zero),
+                                    "parallel.schedule=1f1b",
+                                    "parallel.virtual_stages=1",
+                                    "parallel.layout=given"};
   };
   const std::vector<std::string> plain = layout(ranks, 1, 1, 0);
   const std::string dp = ranks > 1 ? fmt::format("dp {}", ranks) : "one rank";

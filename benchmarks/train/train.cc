@@ -65,7 +65,7 @@ class TrainBench {
           fmt::format("checkpoint.dir={}", (folder_.path() / "checkpoints").string()),
           fmt::format("train.steps={}", options.steps + options.warmup),
           fmt::format("optimizer.schedule.steps={}", schedule), std::string("train.log_every=1"),
-          std::string("checkpoint.resume=never")}) {
+          std::string("checkpoint.resume=never"), std::string("plan.cluster=")}) {
       sources.arguments.push_back(own);
     }
     LoadedConfig loaded = load_run_config(sources);

@@ -78,8 +78,13 @@ class ConfigBinder {
   // TRIREME_TRAIN__STEPS=5 sets train.steps. Variables without "__" are switches and not part of
   // the configuration.
   void add_environment(const char* const* environment);
-  // Arguments have the form "train.steps=5" or "optimizer.betas=[0.9, 0.95]".
-  void add_arguments(const std::vector<std::string>& arguments);
+  // Arguments have the form "train.steps=5" or "optimizer.betas=[0.9, 0.95]". origin: shown as that
+  // of their values.
+  void add_arguments(const std::vector<std::string>& arguments,
+                     const std::string& origin = "command line");
+  // Makes `parallel: auto` mean `parallel: {layout: auto}`: a word in the place of a section is the
+  // value of `key`. Called once all sources are added, before anything is bound.
+  void allow_word_for(const std::string& section, const std::string& key);
   // Adds the YAML's keys, below `prefix` ("model", or "" for the root), as defaults that all users'
   // sources override.
   void include_defaults(const std::string& prefix, std::string_view yaml,

@@ -144,7 +144,18 @@ void ConfigBinder::add_environment(const char* const* environment) {
   }
 }
 
-void ConfigBinder::add_arguments(const std::vector<std::string>& arguments) {
+void ConfigBinder::allow_word_for(const std::string& section, const std::string& key) {
+  const auto found = given_.find(section);
+  if (found == given_.end() || found->second.value.kind != ConfigValue::Kind::scalar) {
+    return;
+  }
+  Given given = std::move(found->second);
+  given_.erase(found);
+  put(given.source, key, std::move(given.value), given.origin);
+}
+
+void ConfigBinder::add_arguments(const std::vector<std::string>& arguments,
+                                 const std::string& origin) {
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -153,7 +164,7 @@ void ConfigBinder::add_arguments(const std::vector<std::string>& arguments) {
     }
     for (ConfigEntry& entry : parse_assignment(argument.substr(0, equals),
                                                argument.substr(equals + 1), "command line")) {
-      put(Source::command_line, entry.key, std::move(entry.value), "command line");
+      put(Source::command_line, entry.key, std::move(entry.value), origin);
     }
   }
 }

@@ -29,6 +29,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, code);
 }
 
+double number_in(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = field(object, name);
+  if (!value.is_number()) {
+    throw DataError(fmt::format("'{}' is no number", name));
+  }
+  return value.get<double>();
+}
+
 // Reads the run's files one by one into a RunFolder.
 class FolderReader {
  public:
@@ -92,6 +100,30 @@ class FolderReader {
       const nlohmann::json reason = parse_json(text);
       run_.exit_reason = fmt::format("code {}: {}", count_field(reason, "code", 0, 255),
                                      text_field(reason, "message"));
+    });
+  }
+
+  void read_forecast() {
+    read("prediction.json", "", kMostSmallFileBytes, [&](const std::string& text) {
+      const nlohmann::json json = parse_json(text);
+      RunForecast forecast;
+      forecast.cluster = text_field(json, "cluster");
+      forecast.residual_percent = number_in(json, "residual_percent");
+      const nlohmann::json& measured = object_field(json, "measured");
+      for (const auto& [part, value] : measured.items()) {
+        forecast.parts.push_back(part);
+        forecast.measured.push_back(number_in(measured, part.c_str()));
+        forecast.predicted.push_back(number_in(object_field(json, "predicted"), part.c_str()));
+      }
+      forecast.predicted_memory = number_in(json, "predicted_memory_bytes");
+      forecast.measured_memory = number_in(json, "memory_bytes");
+      for (const nlohmann::json& doubt : array_field(json, "doubts")) {
+        if (!doubt.is_string()) {
+          throw DataError("'doubts' holds something else than texts");
+        }
+        forecast.doubts.push_back(doubt.get<std::string>());
+      }
+      run_.forecast = std::move(forecast);
     });
   }
 
@@ -269,6 +301,7 @@ RunFolder read_run_folder(const fs::path& path, bool is_running) {
   reader.read_metrics();
   reader.read_journal(is_running);
   reader.read_ends();
+  reader.read_forecast();
   reader.read_traces();
   reader.read_logs();
   run.name = name_in(run.config);

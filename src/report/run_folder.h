@@ -20,6 +20,18 @@ struct RankMemory {
   std::vector<std::vector<double>> bytes;  // [rank][part]
 };
 
+// RunForecast is what the planner predicted for a run's steps, beside what the run measured.
+struct RunForecast {
+  std::string cluster;             // name of the cluster file's machine
+  double residual_percent = 0;     // typical error that the file states
+  std::vector<std::string> parts;  // of a step
+  std::vector<double> predicted;   // seconds, by part
+  std::vector<double> measured;
+  double predicted_memory = 0;  // bytes of the rank that has most
+  double measured_memory = 0;
+  std::vector<std::string> doubts;  // why the file may not fit the run
+};
+
 struct RunFault {
   double time = 0;  // seconds since the epoch
   std::string what;
@@ -41,7 +53,8 @@ struct RunFolder {
   double journal_began = 0;           // time of the first event
   std::optional<TraceSummary> trace;  // with run.trace
   std::optional<RankMemory> memory;
-  std::vector<RunFault> warnings;  // stragglers and spikes in the log of rank 0
+  std::optional<RunForecast> forecast;  // with plan.cluster
+  std::vector<RunFault> warnings;       // stragglers and spikes in the log of rank 0
   std::vector<std::pair<std::string, std::string>> facts;  // of the start: ranks, host, layout, ...
   std::string config;                                      // config.yaml
   std::string exit_reason;                                 // a sentence; empty if there is none

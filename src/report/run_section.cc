@@ -222,6 +222,9 @@ DocSection run_section(const RunFolder& run, const std::string& state) {
     section.parts.push_back(training_part(run));
     section.parts.push_back(speed_part(run));
   }
+  if (run.forecast) {
+    section.parts.push_back(forecast_part(run));
+  }
   section.parts.push_back(ranks_part(run));
   section.parts.push_back(goodput_part(run));
   section.parts.push_back(energy_part(run));

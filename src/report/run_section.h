@@ -16,6 +16,8 @@ DocSection comparison_section(const std::vector<RunFolder>& runs);
 // The parts of a run's section:
 DocSection training_part(const RunFolder& run);
 DocSection speed_part(const RunFolder& run);
+// Precondition: run.forecast.
+DocSection forecast_part(const RunFolder& run);
 DocSection ranks_part(const RunFolder& run);
 DocSection goodput_part(const RunFolder& run);
 DocSection energy_part(const RunFolder& run);

@@ -13,7 +13,7 @@
 #include "src/train/grace_warning.h"
 #include "src/train/memory/held_memory.h"
 #include "src/train/parts/training_parts.h"
-#include "src/train/prediction/measured_run.h"
+#include "src/train/prediction/run_prediction.h"
 #include "src/train/recovery/recovery.h"
 #include "src/train/report/energy.h"
 #include "src/train/run/done_mark.h"
@@ -58,7 +58,7 @@ class Loop {
   StepRecords& records_;
   RunEnergy energy_{p_.world, p_.host.devices, p_.host.places};
   RunEvaluations evaluations_{p_};
-  StepTimings timings_;
+  RunPrediction prediction_{p_.config, p_.layout, p_.host.places, p_.world, p_.context.device()};
   StepWindow window_;
   bool stood_out_ = false;  // whether the previous step stood out
   GraceWarning grace_;
@@ -122,7 +122,7 @@ StepResult Loop::one_step() {
   const std::int64_t first_sample = p_.config.batches().before(p_.counters.batches());
   const Stopwatch watch;
   const StepResult result = p_.step->run(p_.counters, stop_signal());
-  timings_.add(result, watch.seconds());
+  prediction_.timings().add(result, watch.seconds());
   fault("step.end");
   energy_.note_step();
   p_.host.status.step = p_.counters.step;
@@ -318,7 +318,7 @@ void Loop::save_if_due(bool stopping) {
 
 void Loop::add_stall(const Stopwatch& watch) {
   window_.add_checkpoint_stall(watch.milliseconds());
-  timings_.add_stall(watch.seconds());
+  prediction_.timings().add_stall(watch.seconds());
 }
 
 // Nothing advances a save while an evaluation runs, which may take long.
@@ -340,9 +340,7 @@ void Loop::finish(const TrainingOutcome& outcome) {
   }
   const auto [predicted, peak] =
       p_.memory.log_measured(p_.engine, p_.checkpoints->snapshots(), p_.host.log);
-  if (p_.host.measured && timings_.steps() > 0) {
-    p_.host.measured(measured_run(p_.config, p_.layout, timings_, peak, p_.world));
-  }
+  prediction_.finish({predicted, peak}, p_.host.measured, p_.host.log);
   if (p_.metrics != nullptr) {
     p_.metrics->finish();
   }

@@ -149,5 +149,35 @@ TEST(TimeText, IsUtcOrADash) {
   EXPECT_EQ(time_text(1e300), "-");
 }
 
+constexpr const char* kPrediction =
+    "{\"schema\": 1, \"cluster\": \"two <b>ranks\", \"residual_percent\": 4, "
+    "\"measured\": {\"compute\": 0.1, \"data\": 0.004}, "
+    "\"predicted\": {\"compute\": 0.11, \"data\": 0}, \"memory_bytes\": 1048576, "
+    "\"predicted_memory_bytes\": 2097152, \"doubts\": [\"a host has 1 rank\"]}";
+
+TEST_F(RunFolderTest, ComparesThePredictionPartByPart) {
+  write("prediction.json", kPrediction);
+  const std::string text = page();
+  EXPECT_THAT(text, HasSubstr("two &lt;b&gt;ranks"));
+  EXPECT_THAT(text, HasSubstr("+10.0 %"));
+  EXPECT_THAT(text, HasSubstr("+5.8 %")) << "of the whole step";
+  EXPECT_THAT(text, HasSubstr("+100.0 %")) << "of the memory";
+  EXPECT_THAT(text, HasSubstr("a host has 1 rank"));
+  EXPECT_THAT(text, HasSubstr("<svg"));
+}
+
+TEST_F(RunFolderTest, ADamagedPredictionIsARemark) {
+  for (const auto& [from, to] :
+       {std::pair("0.11", "\"x\""), std::pair("0.11", "null"),
+        std::pair("\"data\": 0}", "\"other\": 0}"), std::pair("[\"a host has 1 rank\"]", "[7]")}) {
+    std::string text = kPrediction;
+    text.replace(text.find(from), std::string(from).size(), to);
+    write("prediction.json", text);
+    const RunFolder run = read();
+    EXPECT_FALSE(run.forecast) << to;
+    EXPECT_THAT(run.remarks, Contains(HasSubstr("prediction.json cannot be used")));
+  }
+}
+
 }  // namespace
 }  // namespace trireme

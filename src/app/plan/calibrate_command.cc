@@ -12,6 +12,7 @@
 #include "benchmarks/provenance.h"
 #include "src/app/command/number_check.h"
 #include "src/app/plan/plan_subcommands.h"
+#include "src/app/plan/prediction_file.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
@@ -28,6 +29,7 @@ using Json = nlohmann::ordered_json;
 
 struct CalibrateOptions {
   std::vector<std::string> words;  // configurations and KEY=VALUE
+  std::vector<std::string> runs;
   std::filesystem::path cluster;
   std::filesystem::path out;
   std::filesystem::path folder = ".";
@@ -60,11 +62,19 @@ ShortTrainsOptions trains_of(const CalibrateOptions& options) {
   return trains;
 }
 
-void check_options(const ShortTrainsOptions& trains) {
-  if (trains.configs.empty()) {
+void check_options(const CalibrateOptions& options, const ShortTrainsOptions& trains) {
+  if (trains.configs.empty() && options.runs.empty()) {
     throw UsageError(
-        "trireme plan calibrate: give the YAML file of a run to measure with: its model, its data "
-        "and its precision are used");
+        "trireme plan calibrate: give the YAML file of a run to measure with, or --from RUN with a "
+        "run that has a prediction.json");
+  }
+  if (trains.configs.empty() && options.cluster.empty()) {
+    throw UsageError(
+        "trireme plan calibrate: --from alone measures nothing: give the rates of the machine as "
+        "--cluster FILE, or a run's YAML file to measure them with");
+  }
+  if (!trains.arguments.empty() && trains.configs.empty()) {
+    throw UsageError("trireme plan calibrate: KEY=VALUE needs a run's YAML file");
   }
 }
 
@@ -187,11 +197,18 @@ void round_factors(Cluster& cluster) {
 
 void calibrate(const CalibrateOptions& options, AppContext& context) {
   const ShortTrainsOptions trains = trains_of(options);
-  check_options(trains);
+  check_options(options, trains);
   CalibrationData found;
-  measure_all(options, trains, context, found);
-  if (context.session().world().rank() != 0) {
-    return;
+  if (trains.configs.empty()) {
+    found.cluster = load_cluster(options.cluster);
+  } else {
+    measure_all(options, trains, context, found);
+    if (context.session().world().rank() != 0) {
+      return;
+    }
+  }
+  for (const std::string& run : options.runs) {
+    found.steps.push_back(read_prediction(run).step);
   }
   if (!options.name.empty()) {
     found.cluster.name = options.name;
@@ -219,6 +236,11 @@ void add_plan_calibrate_command(CommandLine& plan, AppContext& context) {
                      "YAML files of runs whose models and data are used, and KEY=VALUE for all of "
                      "them");
   command
+      .add_option("--from", options->runs,
+                  "Also fit to finished runs that have a prediction.json; without CONFIG, to these "
+                  "alone")
+      .type_name("RUN");
+  command
       .add_option("--cluster", options->cluster,
                   "Take figures that are not measured from this cluster file")
       .type_name("FILE");
@@ -240,7 +262,7 @@ void add_plan_calibrate_command(CommandLine& plan, AppContext& context) {
   command.footer(
       "Examples:\n"
       "  mpirun -n 2 trireme plan calibrate run.yaml --out two-ranks.yaml\n"
-      "  trireme plan calibrate gpt2.yaml llama.yaml --cluster site.yaml --out one.yaml\n"
+      "  trireme plan calibrate --from runs/first --cluster site.yaml --out site-2.yaml\n"
       "Start as many ranks per node as the runs to predict have.");
   command.callback([options, &context] { calibrate(*options, context); });
 }

@@ -16,6 +16,7 @@
 #include "src/app/access/run_origin.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
+#include "src/app/plan/layout_choice.h"
 #include "src/app/run/launch_variables.h"
 #include "src/app/run/stop_message.h"
 #include "src/base/fault.h"
@@ -23,6 +24,7 @@
 #include "src/base/printable.h"
 #include "src/base/stack_dump.h"
 #include "src/base/units.h"
+#include "src/plan/cluster_file.h"
 #include "src/train/ending/job_end.h"
 #include "src/train/recovery/logged_replay.h"
 #include "src/train/run/access_check.h"
@@ -153,6 +155,7 @@ class TrainStart {
 
   const TrainOptions& options_;
   AppContext& context_;
+  std::vector<std::string> layout_notes_;  // of the chosen layout, for the log
   const StopFlag stop_;  // created first, so that signals during the start of MPI count as well
   JobEnd end_;
   RunOrigin origin_;                   // filled on rank 0
@@ -189,8 +192,9 @@ void TrainStart::watch_start(const std::string& files, std::chrono::duration<dou
 }
 
 LoadedConfig TrainStart::load_config() {
-  LoadedConfig loaded = load_run_config(
-      {.file = options_.file, .arguments = options_.arguments, .environment = environ});
+  LoadedConfig loaded = load_with_layout(
+      {.file = options_.file, .arguments = options_.arguments, .environment = environ},
+      context_.session(), layout_notes_);
   const RunConfig& config = loaded.config;
   world().set_deadline(std::chrono::duration<double>(config.deadline.start));
   // The limit covers opening the run's files and loading a checkpoint.
@@ -233,6 +237,9 @@ void TrainStart::run() {
   run_on_root(world(), [&] {
     check_folders(loaded.config);
     check_place_of_run(loaded.config);
+    if (!loaded.config.plan_cluster.empty()) {
+      (void)load_cluster(loaded.config.plan_cluster);
+    }
     return std::string();
   });
   const std::optional<FileLock> lock = take_directory(run, replays(), world());
@@ -261,6 +268,9 @@ void TrainStart::log_start(const RunConfig& config, Log& log) {
     announce_run(config, world().size(), log);
     for (const std::string& warning : misspelt_switches(environ)) {
       log.warning(warning);
+    }
+    for (const std::string& note : layout_notes_) {
+      log.info(note);
     }
   }
   nlohmann::json build = version_json();

@@ -43,6 +43,11 @@ void bind(ConfigBinder& b, DataConfig& c) {
 }
 
 void bind(ConfigBinder& b, ParallelConfig& c) {
+  b.text("parallel.layout", c.layout,
+         "given: the keys below say how the run is divided; auto, also written as parallel: auto: "
+         "dp, tp, pp, schedule, virtual_stages and zero are those that trireme plan predicts to be "
+         "fastest for the ranks on the cluster of plan.cluster")
+      .one_of({"given", "auto"});
   b.integer_or_word("parallel.dp", c.dp, {"auto"},
                     "number of data-parallel replicas; auto: number of ranks / (tp x pp)")
       .at_least(1)
@@ -191,6 +196,10 @@ void bind(ConfigBinder& b, RunConfig& c) {
   b.real("comm.deadline.evaluate", c.deadline.evaluate, "the same within an evaluation")
       .above(0)
       .at_most(kLongest);
+  b.path("plan.cluster", c.plan_cluster,
+         "cluster file, or name of one of configs/cluster/, that describes where the run computes: "
+         "at its end, the run is compared with the prediction for it; empty: no prediction "
+         "(docs/planner.md)");
   b.path("run.dir", c.run_dir, "folder of this run's files").required();
   b.text("run.name", c.run_name, "name of the run, which trireme slurm gives to the job");
   b.integer(
@@ -318,6 +327,8 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
     b.add_environment(sources.environment);
   }
   b.add_arguments(sources.arguments);
+  b.add_arguments(sources.chosen, sources.chosen_by);
+  b.allow_word_for("parallel", "parallel.layout");
   bind_all(b, c);
   b.finish();  // before comparing keys, since check_together() divides by some of them
   check_together(b, c);

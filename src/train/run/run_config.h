@@ -94,6 +94,7 @@ struct OptimizerConfig {
 };
 
 struct ParallelConfig {
+  std::string layout = "given";  // or "auto": the planner chooses what follows, up to zero
   IntegerOrWord dp{0, "auto"};
   IntegerOrWord tp{1, ""};
   IntegerOrWord pp{1, ""};
@@ -220,6 +221,9 @@ struct RunConfig {
   AuditConfig audit;
   EncryptionConfig encryption;
   SecurityConfig security;
+  // A cluster file, or the name of one of configs/cluster/, with whose prediction the run is
+  // compared; empty means none.
+  std::filesystem::path plan_cluster;
   std::filesystem::path run_dir;
   std::string run_name;
   std::string memory_check = "on";
@@ -249,6 +253,9 @@ struct ConfigSources {
   std::filesystem::path file;
   std::vector<std::string> arguments;        // key=value
   const char* const* environment = nullptr;  // in the form of environ
+  // Further key=value, stronger than all others, which the program has chosen, and their origin.
+  std::vector<std::string> chosen = {};
+  std::string chosen_by = {};
   std::filesystem::path site = site_folder();
 };
 

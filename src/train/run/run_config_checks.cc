@@ -53,6 +53,19 @@ void check_rewinds(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
+// With parallel.layout auto, a degree that is given would be overruled.
+void check_chosen_layout(ConfigBinder& b, const RunConfig& c) {
+  if (c.parallel.layout != "auto") {
+    return;
+  }
+  for (const char* key : {"parallel.dp", "parallel.tp", "parallel.pp", "parallel.schedule",
+                          "parallel.virtual_stages", "parallel.zero"}) {
+    if (b.origin_of(key) != "default") {
+      b.refuse(key, "parallel: auto chooses it: remove the key, or set parallel.layout to given");
+    }
+  }
+}
+
 // Returns whether the path leads to the root folder, also through "..", "." or symbolic links.
 bool is_root(const std::filesystem::path& path) {
   std::error_code code;
@@ -299,6 +312,7 @@ void check_transport(ConfigBinder& b, const RunConfig& c) {
 void check_together(ConfigBinder& b, RunConfig& c) {
   check_folders(b, c);
   check_launch_tls(b);
+  check_chosen_layout(b, c);
   const TrainConfig& t = c.train;
   check_loss_scale(b, t.loss_scale);
   if (t.uses_fp8() && (t.precision != "bf16" || t.device == "cpu")) {

@@ -48,6 +48,7 @@ class RunDirectory {
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path config() const { return root_ / "config.yaml"; }
   std::filesystem::path metrics() const { return root_ / "metrics.jsonl"; }
+  std::filesystem::path prediction() const { return root_ / "prediction.json"; }
   std::filesystem::path log(int rank) const;
   std::filesystem::path trace() const { return root_ / "trace"; }
   std::filesystem::path tensorboard() const { return root_ / "tensorboard"; }

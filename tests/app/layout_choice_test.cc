@@ -1,0 +1,138 @@
+// Tests `parallel: auto`, and the memory of planned layouts as the engine counts it.
+#include "src/app/plan/layout_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/app/plan/counted_memory.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/plan/planned_run.h"
+#include "src/train/memory/memory_plan.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class LayoutChoiceTest : public ::testing::Test {
+ protected:
+  RunConfig config(const std::vector<std::string>& arguments,
+                   const std::string& parallel = "auto") {
+    const std::filesystem::path file = folder_.path() / "run.yaml";
+    write_named_file(file.string(),
+                     "model: {preset: gpt2-124m}\n"
+                     "data: {train: data, sequence: 1024}\n"
+                     "train: {steps: 100, global_batch: 16, micro_batch: 2, device: cpu}\n"
+                     "plan: {cluster: test}\nrun: {dir: run}\nparallel: " +
+                         parallel + "\n");
+    return load_run_config({.file = file, .arguments = arguments, .site = {}}).config;
+  }
+  std::string refused(const std::vector<std::string>& arguments, const std::string& parallel) {
+    return message_of<ConfigError>([&] { (void)config(arguments, parallel); });
+  }
+
+  const TempFolder folder_;
+};
+
+TEST_F(LayoutChoiceTest, AWordInThePlaceOfTheSectionIsItsLayout) {
+  EXPECT_EQ(config({}).parallel.layout, "auto");
+  EXPECT_EQ(config({"parallel=given"}).parallel.layout, "given");
+  EXPECT_EQ(config({}, "{layout: auto}").parallel.layout, "auto");
+  EXPECT_EQ(config({}, "{zero: 1}").parallel.layout, "given");
+  EXPECT_THAT(refused({}, "fastest"), HasSubstr("parallel.layout"));
+}
+
+TEST_F(LayoutChoiceTest, DegreesThatAreGivenAreNotOverruled) {
+  EXPECT_THAT(refused({"parallel.tp=2"}, "auto"),
+              AllOf(HasSubstr("parallel.tp"), HasSubstr("parallel: auto chooses it")));
+  EXPECT_THAT(refused({}, "{layout: auto, zero: 1}"), HasSubstr("parallel.zero"));
+}
+
+TEST_F(LayoutChoiceTest, TakesWhatThePlanFindsFastest) {
+  const RunConfig run = config({});
+  const LayoutChoice choice = choose_layout(run, 8, 4);
+  EXPECT_THAT(choice.keys, Contains("parallel.layout=given"));
+  EXPECT_THAT(choice.origin, HasSubstr("round numbers"));
+  EXPECT_THAT(choice.reason, AllOf(HasSubstr("fastest of"), HasSubstr("s per step")));
+  // The chosen keys make a layout of these ranks, and no other layout is faster.
+  const auto chosen = load_run_config({.file = folder_.path() / "run.yaml",
+                                       .arguments = {},
+                                       .site = {},
+                                       .chosen = choice.keys,
+                                       .chosen_by = choice.origin});
+  const Layout layout = make_layout(chosen.config, 8, 4);
+  EXPECT_THAT(chosen.binder.to_yaml(), HasSubstr(choice.origin));
+  PlanTask task = plan_task(run);
+  task.micro_batch = 2;
+  task.recompute = PlanRecompute::none;
+  const Cluster cluster = load_cluster("test");
+  const PlanResult result = plan_ranks(task, cluster, {8});
+  ASSERT_FALSE(result.candidates.empty());
+  EXPECT_EQ(plan_layout(chosen.config, layout), result.candidates.front().layout);
+  for (const PlanCandidate& candidate : result.candidates) {
+    EXPECT_EQ(candidate.layout.micro_batch, 2);
+    EXPECT_EQ(candidate.layout.recompute, PlanRecompute::none);
+    EXPECT_EQ(candidate.layout.ranks(), 8);
+  }
+}
+
+TEST_F(LayoutChoiceTest, SaysWhatIsMissingOrDoesNotFit) {
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { (void)choose_layout(config({"plan.cluster="}), 2, 2); }),
+      HasSubstr("plan.cluster"));
+  EXPECT_THAT(message_of<ConfigError>(
+                  [&] { (void)choose_layout(config({"model.preset=llama-405b"}), 2, 2); }),
+              AllOf(HasSubstr("no layout of 2 ranks works"), HasSubstr("GiB")));
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { (void)choose_layout(config({"plan.cluster=tost"}), 2, 2); }),
+      HasSubstr("tost"));
+}
+
+TEST_F(LayoutChoiceTest, TheEngineCountsWhatTheFormulasEstimate) {
+  const RunConfig run = config({});
+  Cluster cluster = load_cluster("test");
+  cluster.device.kind = "cpu";
+  PlanTask task = plan_task(run);
+  for (const char* text : {"dp=1", "dp=2", "dp=2,zero=1", "dp=2,zero=2", "dp=2,zero=3", "tp=2",
+                           "pp=2", "dp=2,recompute=full"}) {
+    PlanLayout base;
+    base.micro_batch = 2;
+    const PlanLayout layout = parse_layout(text, base, task.global_batch);
+    const auto counted = counted_memory(run, cluster, layout);
+    ASSERT_TRUE(counted) << text;
+    const PlannedMemory formula =
+        rank_memory({task.model, cluster, task.software, task.precision}, layout);
+    EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
+    EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
+    EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
+    // It is what the run itself will predict.
+    const RunConfig own = with_layout(run, layout);
+    const Layout made = make_layout(own, static_cast<int>(layout.ranks()), 2);
+    double most = 0;
+    for (const MemoryPlan& plan :
+         plan_memory_of_all(own, made,
+                            std::vector<std::int64_t>(static_cast<std::size_t>(layout.ranks()),
+                                                      cluster.device.reserved_memory))) {
+      most = std::max(most, static_cast<double>(plan.total()));
+    }
+    EXPECT_NEAR(counted->total() / most, 1, 0.01) << text;
+  }
+}
+
+TEST_F(LayoutChoiceTest, LayoutsBeyondReachKeepTheirFormulas) {
+  const RunConfig run = config({"train.global_batch=262144", "train.micro_batch=1"});
+  PlanLayout layout = parse_layout("dp=1", PlanLayout(), run.train.global_batch);
+  EXPECT_FALSE(counted_memory(run, load_cluster("test"), layout));
+  layout = parse_layout("dp=8192,tp=4", PlanLayout(), run.train.global_batch);
+  EXPECT_TRUE(counted_memory(run, load_cluster("test"), layout));
+  layout = parse_layout("dp=8192,tp=5", PlanLayout(), run.train.global_batch);
+  EXPECT_FALSE(counted_memory(run, load_cluster("test"), layout)) << "12 heads";
+}
+
+}  // namespace
+}  // namespace trireme
