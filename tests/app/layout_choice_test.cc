@@ -62,9 +62,9 @@ TEST_F(LayoutChoiceTest, TakesWhatThePlanFindsFastest) {
   // The chosen keys make a layout of these ranks, and no other layout is faster.
   const auto chosen = load_run_config({.file = folder_.path() / "run.yaml",
                                        .arguments = {},
-                                       .site = {},
                                        .chosen = choice.keys,
-                                       .chosen_by = choice.origin});
+                                       .chosen_by = choice.origin,
+                                       .site = {}});
   const Layout layout = make_layout(chosen.config, 8, 4);
   EXPECT_THAT(chosen.binder.to_yaml(), HasSubstr(choice.origin));
   PlanTask task = plan_task(run);

@@ -63,9 +63,9 @@ TEST_F(PlanCommand, DrawsAPageOfPictures) {
 }
 
 TEST_F(PlanCommand, SaysWhereMemoryComesFrom) {
-  const auto json = nlohmann::json::parse(
+  const auto document = nlohmann::json::parse(
       plan({config_, "--cluster", "a100-selene", "--nodes", "1", "--top", "3", "--json"}));
-  for (const auto& layout : json.at("layouts")) {
+  for (const auto& layout : document.at("layouts")) {
     EXPECT_EQ(layout.at("memory_from"), "engine");
   }
   EXPECT_THAT(plan({config_, "--cluster", "a100-selene", "--nodes", "1"}),
@@ -82,12 +82,12 @@ TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
 
 TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
   const std::string out = (folder_.path() / "plan.json").string();
-  const auto json = nlohmann::json::parse(
+  const auto document = nlohmann::json::parse(
       plan({config_, "--cluster", "h100-pod", "--nodes", "2", "--json", "-J", out}));
-  EXPECT_EQ(json["schema"], 1);
-  EXPECT_EQ(nlohmann::json::parse(read_file(out)), json);
-  ASSERT_EQ(json["layouts"].size(), 10U);
-  for (const auto& layout : json["layouts"]) {
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(nlohmann::json::parse(read_file(out)), document);
+  ASSERT_EQ(document["layouts"].size(), 10U);
+  for (const auto& layout : document["layouts"]) {
     double sum = 0;
     for (const auto& [name, seconds] : layout["terms"].items()) {
       sum += seconds.get<double>();
@@ -143,9 +143,9 @@ TEST_F(PlanCommand, ValidatesAgainstPublishedRuns) {
   EXPECT_THAT(text, AllOf(HasSubstr("sc21_t1"), HasSubstr("left out: "),
                           HasSubstr("share of the predicted step"),
                           HasSubstr("times as long as the best one")));
-  const auto json = nlohmann::json::parse(plan({"validate", runs, "--json", "--worst", "1"}));
-  EXPECT_LE(json["errors"]["median"], 0.08);
-  EXPECT_EQ(json["sources"][0]["worst"].size(), 1U);
+  const auto document = nlohmann::json::parse(plan({"validate", runs, "--json", "--worst", "1"}));
+  EXPECT_LE(document["errors"]["median"], 0.08);
+  EXPECT_EQ(document["sources"][0]["worst"].size(), 1U);
 }
 
 }  // namespace

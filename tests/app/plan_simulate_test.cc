@@ -30,10 +30,10 @@ TEST(PlanSimulate, ThirtyDaysOf16384Gpus) {
   const CommandRun run = run_plan({"simulate", "--nodes", "2048", "--days", "30", "--spares", "16",
                                    "--seed", "1", "--draws", "2", "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
-  EXPECT_EQ(json["nodes"], 2048);
-  EXPECT_GT(json["goodput"], 0.9);
-  EXPECT_GT(json["measures"].size(), 6U);
+  const auto document = nlohmann::json::parse(run.out);
+  EXPECT_EQ(document["nodes"], 2048);
+  EXPECT_GT(document["goodput"], 0.9);
+  EXPECT_GT(document["measures"].size(), 6U);
   const CommandRun again = run_plan({"simulate", "nodes=2048", "days=30", "spares=16", "--draws",
                                      "2", "--json", "--threads", "2"});
   EXPECT_EQ(again.out, run.out);
@@ -53,9 +53,10 @@ TEST(PlanSimulate, ReplaysAJournalAndLearnsFromIt) {
   const CommandRun replay =
       run_plan({"simulate", "--journal", golden_journal().string(), "--replay", "--json"});
   ASSERT_EQ(replay.code, 0) << replay.err;
-  const auto json = nlohmann::json::parse(replay.out);
-  EXPECT_NEAR(json["simulated_goodput"].get<double>() / json["measured_goodput"].get<double>(), 1,
-              0.03);
+  const auto document = nlohmann::json::parse(replay.out);
+  EXPECT_NEAR(
+      document["simulated_goodput"].get<double>() / document["measured_goodput"].get<double>(), 1,
+      0.03);
   EXPECT_THAT(run_plan({"simulate", "--journal", golden_journal().string(), "--replay"}).out,
               HasSubstr("replay of 13 faults"));
   // Its faults, one every 44 s, are absurd for a real machine.
@@ -101,9 +102,9 @@ TEST(PlanNetwork, PrintsScalingCurves) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("all_reduce of 256 MiB on rail"), HasSubstr("ring"),
                              HasSubstr("hierarchical"), HasSubstr("* the fastest")));
   EXPECT_THAT(read_file(svg), HasSubstr("<svg"));
-  const auto json = nlohmann::json::parse(
+  const auto document = nlohmann::json::parse(
       run_plan({"network", "--nodes", "16", "--fabric", "dragonfly", "--json"}).out);
-  EXPECT_EQ(json["fabric"], "dragonfly");
+  EXPECT_EQ(document["fabric"], "dragonfly");
   EXPECT_EQ(run_plan({"network", "--nic-rate", "0"}).code, 2);
   EXPECT_EQ(run_plan({"network", "--fabric", "torus"}).code, 2);
   EXPECT_EQ(run_plan({"network", "--bytes", "many"}).code, 2);

@@ -48,14 +48,14 @@ TEST_F(ReportCommand, AccountsForTheTimeOfTheJournal) {
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("1 launch, 2 attempts, 2 failures"), HasSubstr("rank 3\\x1b[2J\n")));
-  const auto json = nlohmann::json::parse(report({"--json"}).out);
-  EXPECT_EQ(json["schema"], "trireme-launch-report-2");
-  EXPECT_EQ(json["wall_seconds"], 60.0);
-  EXPECT_EQ(json["failures"], 2);
-  ASSERT_EQ(json["attempts"].size(), 2U);
-  EXPECT_EQ(json["attempts"][0]["seconds"], 50.0);
-  EXPECT_EQ(json["attempts"][0]["cause"], "hang");
-  EXPECT_EQ(json["attempts"][1]["cause"], "");  // it was killed, and the cause is unknown
+  const auto document = nlohmann::json::parse(report({"--json"}).out);
+  EXPECT_EQ(document["schema"], "trireme-launch-report-2");
+  EXPECT_EQ(document["wall_seconds"], 60.0);
+  EXPECT_EQ(document["failures"], 2);
+  ASSERT_EQ(document["attempts"].size(), 2U);
+  EXPECT_EQ(document["attempts"][0]["seconds"], 50.0);
+  EXPECT_EQ(document["attempts"][0]["cause"], "hang");
+  EXPECT_EQ(document["attempts"][1]["cause"], "");  // it was killed, and the cause is unknown
 }
 
 TEST_F(ReportCommand, TheLastAttemptRunsWhileTheLaunchHoldsItsLock) {
@@ -63,10 +63,10 @@ TEST_F(ReportCommand, TheLastAttemptRunsWhileTheLaunchHoldsItsLock) {
   const UniqueHandle<FileDescriptorTraits> lock(
       ::open((folder_.path() / ".launch.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
-  const auto json = nlohmann::json::parse(report({"--json"}).out);
-  EXPECT_EQ(json["attempts"][0]["cause"], "hang");
-  EXPECT_EQ(json["attempts"][1]["cause"], "running");
-  EXPECT_EQ(json["failures"], 1);
+  const auto document = nlohmann::json::parse(report({"--json"}).out);
+  EXPECT_EQ(document["attempts"][0]["cause"], "hang");
+  EXPECT_EQ(document["attempts"][1]["cause"], "running");
+  EXPECT_EQ(document["failures"], 1);
 }
 
 TEST_F(ReportCommand, DamagedLinesAreCountedAndLeftOut) {

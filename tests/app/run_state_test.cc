@@ -320,21 +320,21 @@ TEST(RunStateText, JsonHasEveryFieldAndNullForTheUnknown) {
   state.state = "running";
   state.step = 12;
   state.loss = std::nan("");
-  nlohmann::json json = to_json(state, "/r");
-  EXPECT_EQ(json["schema"], "trireme-status-2");
-  EXPECT_EQ(json["run"], "/r");
-  EXPECT_EQ(json["step"], 12);
+  nlohmann::json document = to_json(state, "/r");
+  EXPECT_EQ(document["schema"], "trireme-status-2");
+  EXPECT_EQ(document["run"], "/r");
+  EXPECT_EQ(document["step"], 12);
   for (const char* name :
        {"seconds_left", "loss", "loss_mean", "loss_step", "step_ms", "updated", "last_fault"}) {
-    EXPECT_TRUE(json.contains(name) && json[name].is_null()) << name;
+    EXPECT_TRUE(document.contains(name) && document[name].is_null()) << name;
   }
   state.loss = 2.5;
   state.last_fault = RunState::Fault{100, 2, "hang", "rank 3"};
-  json = to_json(state, "/r");
-  EXPECT_EQ(json["loss"], 2.5);
+  document = to_json(state, "/r");
+  EXPECT_EQ(document["loss"], 2.5);
   const auto fault =
       nlohmann::json::parse(R"({"time": 100.0, "attempt": 2, "cause": "hang", "what": "rank 3"})");
-  EXPECT_EQ(json["last_fault"], fault);
+  EXPECT_EQ(document["last_fault"], fault);
 }
 
 TEST_F(RunStateTest, StatusPrintsItAndExitsWith0InEveryState) {
@@ -349,9 +349,9 @@ TEST_F(RunStateTest, StatusPrintsItAndExitsWith0InEveryState) {
   EXPECT_EQ(text.code, 0);
   EXPECT_THAT(text.out, AllOf(HasSubstr("state       failed: full (exit code 74)\n"),
                               HasSubstr("step        3\n"), Not(HasSubstr("{"))));
-  const CommandRun json = status({"status", "--json", run_.string()});
-  EXPECT_EQ(json.code, 0);
-  EXPECT_EQ(nlohmann::json::parse(json.out).at("code"), 74);
+  const CommandRun document = status({"status", "--json", run_.string()});
+  EXPECT_EQ(document.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(document.out).at("code"), 74);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ void train(ThreadWorld& world, Communicator& comm, const RunConfig& config, cons
   RunStatus status;
   Training training(config, {.world = comm,
                              .data = comm,
+                             .device = Device::cpu(),
                              .places = places,
                              .recorder = world.recorder(comm.rank()),
                              .log = log,
