@@ -123,7 +123,8 @@ void AuditLog::check() const {
   }
 }
 
-AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json& details) {
+AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json& details,
+                           std::string* appended) {
   File file = File::open_to_append_unlinked(path_);
   lock(file);
   const Tail tail = read_tail(path_);
@@ -154,6 +155,9 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
   write_lines(file, lines, tail.bytes);
   if (tail.bytes == 0) {
     sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");
+  }
+  if (appended != nullptr) {
+    *appended = std::move(lines);
   }
   return head;
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,11 +19,13 @@ class AuditLog {
  public:
   explicit AuditLog(std::filesystem::path path, std::optional<SigningKey> key = std::nullopt);
 
-  // Returns the new head of the log. Creates the log if there is none. A last line that a crash has
-  // torn is removed, which an event `log.torn` records. Throws DataError if the last line is
+  // Returns the new head of the log, and in `appended`, unless it is null, the lines that were
+  // appended, each with its line end. Creates the log if there is none. A last line that a crash
+  // has torn is removed, which an event `log.torn` records. Throws DataError if the last line is
   // damaged, and IoError, NotFound or PolicyError if the event cannot be written or the file system
   // has no locks; then the log is as before.
-  AuditHead append(std::string_view event, const nlohmann::ordered_json& details);
+  AuditHead append(std::string_view event, const nlohmann::ordered_json& details,
+                   std::string* appended = nullptr);
 
   // Throws what append() would throw, as far as that shows without writing.
   void check() const;

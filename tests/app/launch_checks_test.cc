@@ -155,6 +155,11 @@ TEST_F(LaunchChecksTest, AnAuditLogAndAKeyThatCannotBeUsedAreErrors) {
   fs::remove(log);
   AuditLog(log, SigningKey::load(key)).append("test", {{"n", 1}});
   EXPECT_THAT(found("audit."), IsEmpty());
+  config_.audit.copies = {"syslog:" + (folder_.path() / "no.sock").string()};
+  const std::vector<Finding> findings =
+      about("cannot copy the audit log to syslog", LaunchChecks(config_, alone, places).host({}));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].code, ExitCode::io);
 }
 
 TEST_F(LaunchChecksTest, AnAuditLogWhoseEndWasChangedIsAWarning) {

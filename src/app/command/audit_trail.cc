@@ -125,7 +125,13 @@ RecordedArguments recorded_arguments(const std::vector<std::string>& arguments) 
 
 void AuditTrail::begin(const AuditConfig& config, const std::string& command,
                        const ordered_json& details) {
-  if (config.log.empty() || rank_before_start() != 0) {
+  if (rank_before_start() != 0) {
+    return;
+  }
+  if (config.lacks_log()) {  // nothing would be recorded, and nobody would notice
+    throw ConfigError(AuditConfig::kLacksLog);
+  }
+  if (config.log.empty()) {
     return;
   }
   std::optional<SigningKey> key;
@@ -133,13 +139,17 @@ void AuditTrail::begin(const AuditConfig& config, const std::string& command,
     key = SigningKey::load(config.key);
   }
   auto log = std::make_unique<AuditLog>(config.log, std::move(key));
+  copies_.clear();
+  for (const std::string& copy : config.copies) {
+    copies_.emplace_back(copy).check();  // before the log says that the command has started
+  }
   const ordered_json version = version_json();
   std::error_code unknown;
   ordered_json all = {{"version", version["version"]},
                       {"commit", version["commit"]},
                       {"working_folder", std::filesystem::current_path(unknown).string()}};
   all.update(details);
-  log->append(event_name(command, "start"), all);
+  record(*log, event_name(command, "start"), all);
   log_ = std::move(log);
   command_ = command;
 }
@@ -168,14 +178,23 @@ void AuditTrail::begin_for_refusal(const std::vector<std::string>& arguments,
   hidden_ = std::move(recorded.hidden);
 }
 
+void AuditTrail::record(AuditLog& log, std::string_view event, const ordered_json& details) const {
+  std::string lines;
+  log.append(event, details, &lines);
+  for (const AuditCopy& copy : copies_) {
+    copy.send(lines);
+  }
+}
+
 void AuditTrail::note(std::string_view event, const ordered_json& details) {
   if (log_ == nullptr) {
     return;
   }
   try {
-    log_->append(event, details);
+    record(*log_, event, details);
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("trireme: warning: the event {} is missing from the audit log: {}\n",
+    std::fputs(fmt::format("trireme: warning: the event {} is missing from the audit log, or from "
+                           "a copy of it: {}\n",
                            event, printable(error.what()))
                    .c_str(),
                stderr);

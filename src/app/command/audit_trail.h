@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "src/base/json_value.h"
+#include "src/evidence/audit_copy.h"
 #include "src/evidence/audit_log.h"
 #include "src/train/run/run_config.h"
 
@@ -18,8 +19,9 @@ namespace trireme {
 
 class AuditTrail {
  public:
-  // Records COMMAND.start. Throws what AuditLog::append() and
-  // SigningKey::load() throw: a command whose start cannot be recorded must not run.
+  // Records COMMAND.start. Throws what AuditLog::append(), AuditCopy::send() and
+  // SigningKey::load() throw, since a command whose start cannot be recorded must not run, and
+  // ConfigError for copies that are misspelt or have no log.
   void begin(const AuditConfig& config, const std::string& command,
              const nlohmann::ordered_json& details);
   // Does this for the commands without a run's configuration that are recorded, with what the
@@ -37,7 +39,11 @@ class AuditTrail {
   JsonValue& end_details() { return end_details_; }
 
  private:
+  // Appends to the log and then sends it to the copies. Throws if either fails.
+  void record(AuditLog& log, std::string_view event, const nlohmann::ordered_json& details) const;
+
   std::unique_ptr<AuditLog> log_;
+  std::vector<AuditCopy> copies_;
   std::string command_;
   std::vector<std::string> hidden_;  // texts that no message may repeat
   JsonValue end_details_;

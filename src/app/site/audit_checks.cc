@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/evidence/audit_check.h"
+#include "src/evidence/audit_copy.h"
 #include "src/evidence/audit_log.h"
 
 namespace trireme {
@@ -59,6 +60,13 @@ std::vector<Finding> check_audit(const AuditConfig& config, const std::string& h
     return found;
   }
   const std::string log = config.log.string();
+  for (const std::string& copy : config.copies) {
+    try {
+      AuditCopy(copy).check();
+    } catch (const Error& error) {
+      found.push_back(error_of(error, host));  // the message names the key and says what to do
+    }
+  }
   try {
     AuditLog(config.log).check();
     std::error_code unknown;

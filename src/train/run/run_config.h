@@ -177,6 +177,11 @@ struct EnergyConfig {
 struct AuditConfig {
   std::filesystem::path log;  // if empty, nothing is recorded
   std::filesystem::path key;  // signs the log and the provenance of checkpoints; may be empty
+  std::vector<std::string> copies = {};  // services that get each line, too (audit_copy.h)
+
+  bool lacks_log() const { return log.empty() && !copies.empty(); }
+  static constexpr const char* kLacksLog =
+      "audit.copies needs audit.log, whose lines are copied: set audit.log, or remove audit.copies";
 };
 
 // EncryptionConfig says with which keys checkpoints and datasets are encrypted

@@ -293,6 +293,12 @@ void check_keys(ConfigBinder& b, const EncryptionConfig& c) {
   }
 }
 
+void check_audit_copies(ConfigBinder& b, const AuditConfig& c) {
+  if (c.lacks_log()) {
+    b.refuse("audit.copies", AuditConfig::kLacksLog);
+  }
+}
+
 // The agents of a launch copy checkpoints over connections of their own.
 void check_transport(ConfigBinder& b, const RunConfig& c) {
   try {
@@ -359,6 +365,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_optimizer(b, c);
   check_adapters(b, c);
   check_keys(b, c.encryption);
+  check_audit_copies(b, c.audit);
   check_transport(b, c);
   c.optimizer.schedule.lr = c.optimizer.lr;
   if (c.optimizer.schedule.steps == 0) {

@@ -16,6 +16,12 @@ void bind_encryption_keys(ConfigBinder& b, EncryptionConfig& c) {
             "also read datasets that are not encrypted, although encryption.keys names keys");
 }
 
+void bind_audit_copies(ConfigBinder& b, AuditConfig& c) {
+  b.texts("audit.copies", c.copies,
+          "services of the host that get a copy of each line of the audit log: syslog, journald, "
+          "or either with its socket, as in syslog:/run/audit.sock (docs/evidence.md)");
+}
+
 }  // namespace
 
 void bind_site_keys(ConfigBinder& b, RunConfig& c) {
@@ -59,6 +65,7 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
       "audit.key", c.audit.key,
       "private key, as made by trireme audit keygen, with which the audit log and the provenance "
       "of checkpoints and datasets are signed; empty: nothing is signed");
+  bind_audit_copies(b, c.audit);
   bind_encryption_keys(b, c.encryption);
   b.text("security.transport", c.security.transport,
          "over what the ranks may exchange data: any; isolated, only security.networks; "
@@ -75,7 +82,10 @@ AuditConfig site_audit_config(const char* const* environment, const std::filesys
   if (environment != nullptr) {
     b.add_environment(environment);
   }
-  return {b.given_text("audit.log").value_or(""), b.given_text("audit.key").value_or("")};
+  AuditConfig config{b.given_text("audit.log").value_or(""),
+                     b.given_text("audit.key").value_or("")};
+  bind_audit_copies(b, config);
+  return config;
 }
 
 EncryptionConfig site_encryption_config(const char* const* environment,
