@@ -97,8 +97,8 @@ LoopEnd Loop::run() {
     check_skipped(result);
     watch_stragglers(result);
     compare_if_due(outcome.stop_signal != 0);
-    if (p_.host.check_transport) {
-      p_.host.check_transport(p_.counters.step, p_.checkpoints->save_due(p_.counters.step));
+    if (p_.host.check_security) {
+      p_.host.check_security(p_.counters.step, p_.checkpoints->save_due(p_.counters.step));
     }
     save_if_due(outcome.stop_signal != 0);
     if (evaluates) {

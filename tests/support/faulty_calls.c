@@ -7,7 +7,8 @@
 //   CALL     open read write fsync close rename mkdir link unlink fallocate statvfs
 //            (read is also pread; write pwrite and writev; fsync fdatasync; rename renameat2)
 //   NTH      N: the N-th such call of a process; N+: also all later ones; *: every one
-//   ACTION   ENOSPC, EIO, ... ; short (half, or one byte); delay=SECONDS before the call is made
+//   ACTION   ENOSPC, EIO, ... ; short (half, or one byte); delay=SECONDS before the call is made;
+//            run=COMMAND in a shell before the call is made
 //   RANK     the only rank that is affected (OMPI_COMM_WORLD_RANK)
 //
 // TRIREME_CLOCK_OFFSET='RANK:SECONDS[:AGAIN]' shifts the wall clock of one rank, and shifts it by
@@ -44,6 +45,7 @@ struct rule {
   int error;  // an errno, or 0
   int cut_short;
   double delay_seconds;
+  char command[PATH_MAX];
   long rank;  // -1 for all ranks
   atomic_long count;
 };
@@ -97,9 +99,13 @@ static void parse_rule(char* text) {
   r->and_later = end == NULL || *end == '+';
   r->cut_short = strcmp(part[3], "short") == 0;
   r->delay_seconds = strncmp(part[3], "delay=", 6) == 0 ? strtod(part[3] + 6, NULL) : 0;
+  if (strncmp(part[3], "run=", 4) == 0) {
+    snprintf(r->command, sizeof r->command, "%s", part[3] + 4);
+  }
   r->error = errno_of(part[3]);
   r->rank = part[4] == NULL ? -1 : strtol(part[4], NULL, 10);
-  if (r->nth < 1 || (!r->cut_short && r->delay_seconds <= 0 && r->error == 0)) {
+  if (r->nth < 1 ||
+      (!r->cut_short && r->delay_seconds <= 0 && r->command[0] == '\0' && r->error == 0)) {
     refuse(part[3]);
   }
 }
@@ -158,7 +164,7 @@ static const struct rule* strike(const char* call, const char* path) {
   return found;
 }
 
-// Waits for the rule's delay. Returns the errno to fail with, or 0.
+// Waits for the rule's delay, or runs its command. Returns the errno to fail with, or 0.
 static int suffer(const struct rule* r) {
   if (r == NULL) {
     return 0;
@@ -168,6 +174,9 @@ static int suffer(const struct rule* r) {
     struct timespec left = {whole, (long)(1e9 * (r->delay_seconds - (double)whole))};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
+  }
+  if (r->command[0] != '\0') {
+    (void)!system(r->command);
   }
   return r->error;
 }

@@ -23,6 +23,7 @@
 #include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/base/stack_dump.h"
+#include "src/base/syscall_filter.h"
 #include "src/base/units.h"
 #include "src/plan/cluster_file.h"
 #include "src/train/ending/job_end.h"
@@ -150,6 +151,7 @@ class TrainStart {
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
   void note_progress(ProgressPhase phase, std::int64_t step, double limit);
+  void check_system_calls() const;  // throws PolicyError if this rank tried to start a program
   bool replays() const { return options_.replay != 0; }
   Communicator& world() { return context_.session().world(); }
 
@@ -161,6 +163,7 @@ class TrainStart {
   RunOrigin origin_;                   // filled on rank 0
   TransportCheck::Audit audit_;        // empty unless this rank records events
   std::optional<StartAlarm> opening_;  // until the run's files are open
+  std::optional<SyscallFilter> filter_;
 };
 
 TrainStart::TrainStart(const TrainOptions& options, AppContext& context)
@@ -317,8 +320,9 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
     host.origin = &origin_;
   }
   host.audit = audit_;
-  host.check_transport = [&transport](std::int64_t step, bool saves) {
+  host.check_security = [&](std::int64_t step, bool saves) {
     transport.at_step(step, saves);
+    check_system_calls();
   };
   check_same_policy(context_.access(), *ranks.control);
   host.access = &context_.access();
@@ -326,11 +330,21 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.keys = keys.get();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
+  if (config.security.seccomp) {  // MPI, the drivers of devices and tokens have started theirs
+    filter_.emplace();
+    log.info("security.seccomp: this rank can start no programs from now on");
+  }
   if (replays()) {
     opening_.reset();
     replay_logged(config, host, options_.replay);
   } else {
     train(loaded, run, host);
+  }
+}
+
+void TrainStart::check_system_calls() const {
+  if (filter_) {
+    filter_->check();
   }
 }
 
@@ -345,6 +359,7 @@ void TrainStart::train(const LoadedConfig& loaded, const RunDirectory& run, Trai
     run.clear_done();
   }
   const TrainingOutcome outcome = training.run();
+  check_system_calls();
   note_progress(ProgressPhase::end, outcome.step, config.deadline.start);
   fault("finish.finalize");
   if (!outcome.finished) {

@@ -4,6 +4,7 @@
 
 #include "mpi/network/transport_rule.h"
 #include "src/base/error.h"
+#include "src/base/syscall_filter.h"
 
 namespace trireme {
 
@@ -25,6 +26,16 @@ std::vector<Finding> check_transport(const SecurityConfig& config, const std::st
     found.push_back(error_of(error, host));
   }
   return found;
+}
+
+std::vector<Finding> check_seccomp(const SecurityConfig& config, const std::string& host) {
+  const std::string obstacle = config.seccomp ? SyscallFilter::obstacle() : "";
+  if (obstacle.empty()) {
+    return {};
+  }
+  return {{Severity::error, ExitCode::refused,
+           fmt::format("security.seccomp: system calls cannot be filtered: {}", obstacle), host,
+           "use Linux 5.7 or newer with seccomp, or set security.seccomp to false"}};
 }
 
 bool spans_hosts(const std::vector<RankPlace>& places) {

@@ -1,4 +1,4 @@
-// Checks for `trireme doctor` whether a host can obey security.transport.
+// Checks for `trireme doctor` whether a host can do what the security keys demand.
 #pragma once
 
 #include <string>
@@ -14,6 +14,9 @@ namespace trireme {
 // process has open. between_hosts: whether the run has ranks on several hosts.
 std::vector<Finding> check_transport(const SecurityConfig& config, const std::string& host,
                                      bool between_hosts);
+
+// Checks whether the kernel of this host can filter system calls, if security.seccomp asks for it.
+std::vector<Finding> check_seccomp(const SecurityConfig& config, const std::string& host);
 
 // Returns whether the ranks are on more than one host.
 bool spans_hosts(const std::vector<RankPlace>& places);

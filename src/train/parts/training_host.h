@@ -46,8 +46,8 @@ struct TrainingHost {
   // Records an event in the site's audit log; empty on ranks other than 0, and without a log.
   std::function<void(std::string_view event, const nlohmann::ordered_json& details)> audit = {};
   // Called after each step, on all ranks alike, with whether a save follows; checks whether the
-  // ranks obey security.transport (TransportCheck). May be empty.
-  std::function<void(std::int64_t step, bool saves)> check_transport = {};
+  // ranks obey security.transport (TransportCheck) and security.seccomp. May be empty.
+  std::function<void(std::int64_t step, bool saves)> check_security = {};
   // Says where checkpoints come from; null on all ranks if no provenance is to be signed.
   const RunOrigin* origin = nullptr;
   // Encrypts and opens checkpoints; null on all ranks if no keys are configured.

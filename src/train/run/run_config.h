@@ -193,10 +193,12 @@ struct EncryptionConfig {
   bool accept_plain_data = false;
 };
 
-// SecurityConfig says over what the ranks may exchange data (docs/security.md).
+// SecurityConfig says over what the ranks may exchange data, and what they may ask of the kernel
+// (docs/security.md).
 struct SecurityConfig {
   std::string transport = "any";      // any, isolated or tunnel:INTERFACE
   std::vector<std::string> networks;  // that isolated allows
+  bool seccomp = false;               // whether ranks install a SyscallFilter
 };
 
 // LaunchConfig is read by `trireme launch` only.

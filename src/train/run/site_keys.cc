@@ -74,6 +74,9 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
   b.texts("security.networks", c.security.networks,
           "networks that the site has set apart for jobs, as in [10.77.0.0/24]; needed by "
           "security.transport: isolated");
+  b.boolean("security.seccomp", c.security.seccomp,
+            "forbid the ranks, once they are connected, to start programs and to open sockets of "
+            "other families than local, IP and netlink ones (docs/security.md)");
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {
