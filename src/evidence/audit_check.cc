@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
@@ -253,6 +254,8 @@ class Checker {
       result_.signed_lines = mark.line;
       event_ = 0;
       result_.signer = found.signer();
+    } else if (found.state == SignatureState::revoked && !std::exchange(noted_revoked_, true)) {
+      result_.notes.push_back(fmt::format("line {} is signed by {}", mark.line, found.signer()));
     }
   }
 
@@ -312,6 +315,7 @@ class Checker {
   bool is_indexed_ = false;
   std::string last_time_;
   std::vector<Mark> marks_;
+  bool noted_revoked_ = false;
   std::vector<AuditFault> signature_faults_;
   std::int64_t event_ = 0;    // the line of an event that no trusted head has followed so far; or 0
   std::int64_t suspect_ = 0;  // a line that does not continue the one before it; or 0

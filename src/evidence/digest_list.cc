@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kListedDigits = 64;
 constexpr std::string_view kBetween = "  ";
-constexpr std::int64_t kListSignatureBytes = 64;
 
 bool is_digest(std::string_view text) {
   return text.size() == kListedDigits &&
@@ -32,7 +31,7 @@ std::filesystem::path signature_of(const std::filesystem::path& path) {
 
 std::string read_signature(const std::filesystem::path& path) {
   try {
-    return read_file(path, kListSignatureBytes + 1);
+    return read_file(path, kMostSignatureBytes + 1);
   } catch (const NotFound&) {
     throw PolicyError(fmt::format(
         "{} does not exist, so nobody has signed the list: ask its author for it", path.string()));
@@ -93,13 +92,15 @@ SignedList read_signed_list(const std::filesystem::path& path,
                             const std::vector<TrustedKey>& trusted) {
   const std::string text = read_file(path, kMostListBytes);
   const std::string signature = read_signature(signature_of(path));
-  if (std::ssize(signature) != kListSignatureBytes) {
-    throw DataError(fmt::format("{} has not the {} bytes of an Ed25519 signature",
-                                signature_of(path).string(), kListSignatureBytes));
+  if (!has_signature_form(signature)) {
+    throw DataError(fmt::format("{} has not the bytes of a signature of Ed25519 or ECDSA",
+                                signature_of(path).string()));
   }
   SignedList list{parse_digest_list(text, path.string()), {}};
   std::copy_if(trusted.begin(), trusted.end(), std::back_inserter(list.signers),
-               [&](const TrustedKey& each) { return each.key.verifies(text, signature); });
+               [&](const TrustedKey& each) {
+                 return each.counts_at("") && each.key.verifies(text, signature);
+               });
   return list;
 }
 

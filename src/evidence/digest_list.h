@@ -2,9 +2,10 @@
 //
 //   <64 hexadecimal digits>  <name of a file beside the list>
 //
-// Beside LIST lies LIST.sig, the 64 bytes of an Ed25519 signature over the bytes of the list, so
+// Beside LIST lies LIST.sig, the bytes of a signature over those of the list (public_key.h), so
 // that other tools can check both (`openssl pkeyutl -verify -rawin`, `sha256sum --check`). What
-// else a key of evidence signs begins with "DSSEv1" (envelope.h) and is therefore no list.
+// else a key of evidence signs begins with "DSSEv1" (envelope.h) and is therefore no list. Since a
+// list states no time, a signature of a revoked key never counts.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct SignedList {
 };
 
 // Throws NotFound if the list does not exist, PolicyError if it has no signature, and DataError if
-// its signature has another length than one of Ed25519.
+// its signature is longer or shorter than any.
 SignedList read_signed_list(const std::filesystem::path& path,
                             const std::vector<TrustedKey>& trusted);
 

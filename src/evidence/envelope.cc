@@ -1,6 +1,7 @@
 #include "src/evidence/envelope.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,33 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kMostSignatures = 64;
+
+// Returns the field at the end of a path of objects if it is a text, and otherwise "".
+std::string text_at(const nlohmann::json& object, std::initializer_list<const char*> path) {
+  const nlohmann::json* at = &object;
+  for (const char* name : path) {
+    if (!at->is_object() || !at->contains(name)) {
+      return "";
+    }
+    at = &(*at)[name];
+  }
+  return at->is_string() ? at->get<std::string>() : "";
+}
+
+// Returns when the payload says that it was made: the head of an audit log, a statement about
+// files, or a certificate. Returns "" for others.
+std::string stated_time(const std::string& payload) {
+  try {
+    const nlohmann::json object = parse_json(payload);
+    std::string time = text_at(object, {"time"});
+    if (time.empty()) {
+      time = text_at(object, {"predicate", "runDetails", "metadata", "finishedOn"});
+    }
+    return time.empty() ? text_at(object, {"predicate", "finished"}) : time;
+  } catch (const DataError&) {
+    return "";  // what cannot be read states no time
+  }
+}
 
 std::string decoded(const nlohmann::json& object, const char* name) {
   try {
@@ -82,6 +110,7 @@ Envelope parse_envelope(std::string_view text, const std::string& origin) {
 SignatureFinding find_signature(const Envelope& envelope, const std::vector<TrustedKey>& trusted) {
   const std::string message = pae(envelope.payload_type, envelope.payload);
   SignatureFinding finding;
+  std::vector<std::string> revoked;
   for (const EnvelopeSignature& signature : envelope.signatures) {
     for (const TrustedKey& key : trusted) {
       const std::string& id = key.key.id();
@@ -90,6 +119,10 @@ SignatureFinding find_signature(const Envelope& envelope, const std::vector<Trus
         return {SignatureState::forged, {name_of_key(key)}};
       }
       if (!is_good) {
+        continue;
+      }
+      if (key.revoked && !key.counts_at(stated_time(envelope.payload))) {
+        revoked.push_back(name_of_key(key) + revocation_text(key));
         continue;
       }
       finding.are_named = finding.are_named && signature.key_id == id;
@@ -101,6 +134,8 @@ SignatureFinding find_signature(const Envelope& envelope, const std::vector<Trus
   }
   if (!finding.key_ids.empty()) {
     finding.state = SignatureState::trusted;
+  } else if (!revoked.empty()) {
+    finding = {SignatureState::revoked, std::move(revoked)};
   } else if (!envelope.signatures.empty()) {
     finding = {SignatureState::untrusted, {"key " + short_id(envelope.signatures[0].key_id)}};
   }

@@ -2,7 +2,7 @@
 // (https://github.com/secure-systems-lab/dsse/blob/master/envelope.md):
 //
 //   {"payloadType": "application/vnd.trireme.audit-head+json", "payload": "<base64>",
-//    "signatures": [{"keyid": "<64 digits>", "sig": "<base64 of 64 bytes>"}]}
+//    "signatures": [{"keyid": "<64 digits>", "sig": "<base64>"}]}
 //
 // A signature covers pae(payloadType, payload). `keyid` is a hint: only the signature counts. Pure
 // functions.
@@ -43,6 +43,7 @@ Envelope parse_envelope(std::string_view text, const std::string& origin);
 
 enum class SignatureState {
   trusted,    // a trusted key has signed this payload, and no signature is forged
+  revoked,    // trusted keys have signed it, but all of them are revoked for its time
   untrusted,  // only other keys have signed it
   none,       // there is no signature
   forged,     // a signature names a trusted key, but that key did not sign this payload
@@ -51,7 +52,8 @@ enum class SignatureState {
 struct SignatureFinding {
   SignatureState state = SignatureState::none;
   // The names of the keys, each with the beginning of its identity: of all trusted ones that have
-  // signed, or of the one that is forged, or of the first of others.
+  // signed, or of the one that is forged, or of the revoked ones with the reason, or of the first
+  // of others.
   std::vector<std::string> signers = {};
   // The identities of the trusted keys that have signed, and whether each of them is the keyid of
   // its signature.

@@ -146,6 +146,10 @@ void check_signatures(const std::vector<SignedStatement>& statements, std::size_
       case SignatureState::none:
         add_fault(check, ExitCode::refused, fmt::format("{} is not signed", place));
         break;
+      case SignatureState::revoked:
+        add_fault(check, ExitCode::refused,
+                  fmt::format("{} is signed by {}", place, signature.signer()));
+        break;
       case SignatureState::untrusted:
         add_fault(check, ExitCode::refused,
                   fmt::format("{} is signed by {}, which the trust file does not hold", place,

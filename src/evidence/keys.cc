@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "src/base/base64.h"
 #include "src/base/check.h"
-#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/printable.h"
 #include "src/base/private_file.h"
 #include "src/base/unique_handle.h"
+#include "src/evidence/pem.h"
+#include "src/keys/token_signer.h"
 
 namespace trireme {
 namespace {
@@ -24,11 +22,12 @@ namespace {
 constexpr std::size_t kSignatureBytes = 64;
 constexpr std::int64_t kMostKeyFileBytes = 1 << 20;
 constexpr std::string_view kPrivateLabel = "PRIVATE KEY";
-constexpr std::string_view kPublicLabel = "PUBLIC KEY";
-// The bytes of DER before those of the key: RFC 8410, sections 4 and 7, for id-Ed25519.
-constexpr std::string_view kPublicPrefix("\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12);
+constexpr std::string_view kTokenScheme = "pkcs11:";
+// The bytes of DER before those of the key: RFC 8410, section 7, for id-Ed25519.
 constexpr std::string_view kPrivatePrefix(
     "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20", 16);
+// A token signs this at the start. It is neither an envelope nor a list, which are what counts.
+constexpr std::string_view kProof = "trireme: proof that a public key belongs to its private key";
 
 struct KeyTraits {
   using Handle = EVP_PKEY*;
@@ -42,16 +41,6 @@ struct ContextTraits {
 };
 using EvpKey = UniqueHandle<KeyTraits>;
 using EvpContext = UniqueHandle<ContextTraits>;
-
-// The y coordinates of the eight points whose order divides 8, least significant byte first; x is 0
-// for the first two, and each other y has two x, which differ in the sign bit of the encoding.
-// 2^255 - 19 is the field's prime p.
-constexpr std::array<std::string_view, 5> kSmallOrder = {
-    "0100000000000000000000000000000000000000000000000000000000000000",   // 1
-    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",   // p - 1
-    "0000000000000000000000000000000000000000000000000000000000000000",   // 0: order 4
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",   // order 8
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"};  // order 8
 
 const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -72,129 +61,51 @@ PublicKey public_key_of(const SigningKey::Seed& seed) {
   return PublicKey(bytes);
 }
 
-std::string der(std::string_view prefix, const unsigned char* key, std::size_t bytes) {
-  return std::string(prefix) + std::string(reinterpret_cast<const char*>(key), bytes);
+// Returns what a token's key has as its public half.
+PublicKey public_key_of(const TokenSigner& token) {
+  const std::optional<PublicKey> key = PublicKey::of_point(token.point());
+  if (!key || !key->verifies(kProof, ecdsa_signature(token.sign(kProof)))) {
+    throw PolicyError(fmt::format(
+        "{}: the public key of that name in the token does not belong to the private one: remove "
+        "or rename one of them",
+        token.title()));
+  }
+  return *key;
 }
 
-// 44 and 48 bytes take 60 and 64 digits, which is one line of PEM.
-std::string pem(std::string_view label, const std::string& contents) {
-  return fmt::format("-----BEGIN {}-----\n{}\n-----END {}-----\n", label, to_base64(contents),
-                     label);
-}
-
-// Reads text with PEM line by line.
-class PemReader {
- public:
-  PemReader(std::string_view text, const std::string& origin)
-      : lines_(std::string(text)), origin_(origin) {}
-
-  // Returns the next line without blanks at its end, or nothing at the end of the text.
-  std::optional<std::string> line() {
-    std::string text;
-    if (!std::getline(lines_, text)) {
-      return std::nullopt;
-    }
-    ++number_;
-    text.erase(text.find_last_not_of(" \t\r") + 1);
-    return text;
+// Returns the seed in the block whose first line was just read.
+std::string seed_in(PemReader& reader) {
+  std::string decoded = reader.contents(kPrivateLabel);
+  if (decoded.size() != kPrivatePrefix.size() + SigningKey::Seed{}.size() ||
+      !decoded.starts_with(kPrivatePrefix)) {
+    OPENSSL_cleanse(decoded.data(), decoded.size());
+    reader.refuse("not an Ed25519 key; make one with trireme audit keygen");
   }
-
-  // Returns the `bytes` bytes after `prefix` in the block whose first line was just read.
-  std::string contents(std::string_view label, std::string_view prefix, std::size_t bytes) {
-    const int begin = number_;
-    std::string digits;
-    for (std::optional<std::string> next = line();; next = line()) {
-      if (!next || digits.size() > 100000) {
-        refuse(fmt::format("the block that begins at line {} has no end", begin));
-      }
-      if (*next == fmt::format("-----END {}-----", label)) {
-        break;
-      }
-      digits += *next;
-    }
-    std::string decoded;
-    try {
-      decoded = from_base64(digits);
-    } catch (const DataError& error) {
-      refuse(error.what());
-    }
-    if (decoded.size() != prefix.size() + bytes || !decoded.starts_with(prefix)) {
-      refuse("not an Ed25519 key; make one with trireme audit keygen");
-    }
-    return decoded.substr(prefix.size());
-  }
-
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw DataError(fmt::format("{}:{}: {}", origin_, number_, what));
-  }
-
- private:
-  std::istringstream lines_;
-  const std::string& origin_;
-  int number_ = 0;
-};
-
-std::string begin_line(std::string_view label) { return fmt::format("-----BEGIN {}-----", label); }
-
-// Tells a file that was named by mistake from a trust file that is damaged.
-void check_is_trust_file(std::string_view text, const std::string& origin) {
-  if (text.find("PRIVATE KEY-----") != std::string_view::npos) {
-    throw ConfigError(fmt::format(
-        "{} holds a private key, which belongs in no trust file: name the file of the public key, "
-        "and consider the private one disclosed if others could read this file",
-        origin));
-  }
-  if (text.find("-----BEGIN ") == std::string_view::npos) {
-    throw ConfigError(fmt::format(
-        "{} is no trust file, since it holds no key in PEM: name a file of public keys, "
-        "such as FILE.pub of `trireme audit keygen --out FILE`",
-        origin));
-  }
+  std::string seed = decoded.substr(kPrivatePrefix.size());
+  OPENSSL_cleanse(decoded.data(), decoded.size());
+  return seed;
 }
 
 }  // namespace
 
-PublicKey::PublicKey(const Bytes& bytes)
-    : bytes_(bytes), id_(sha256_hex(der(kPublicPrefix, bytes.data(), bytes.size()))) {}
-
-bool PublicKey::is_weak(const Bytes& bytes) {
-  Bytes y = bytes;
-  y.back() &= 0x7f;
-  const bool is_at_least_p =
-      y.back() == 0x7f && y.front() >= 0xed &&
-      std::all_of(y.begin() + 1, y.end() - 1, [](unsigned char byte) { return byte == 0xff; });
-  std::string digits;
-  for (const unsigned char byte : y) {
-    digits += fmt::format("{:02x}", byte);
-  }
-  return is_at_least_p ||
-         std::find(kSmallOrder.begin(), kSmallOrder.end(), digits) != kSmallOrder.end();
-}
-
-bool PublicKey::verifies(std::string_view message, std::string_view signature) const {
-  const EvpKey key(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_.data(), bytes_.size()));
-  const EvpContext context(EVP_MD_CTX_new());
-  return key && context && signature.size() == kSignatureBytes &&
-         EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-         EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(message),
-                          message.size()) == 1;
-}
-
-std::string PublicKey::to_pem() const {
-  return pem(kPublicLabel, der(kPublicPrefix, bytes_.data(), bytes_.size()));
+bool names_token(const std::filesystem::path& key) {
+  return key.native().starts_with(kTokenScheme);
 }
 
 SigningKey::SigningKey(const Seed& seed) : seed_(seed), public_key_(public_key_of(seed)) {}
 
+SigningKey::SigningKey(std::unique_ptr<TokenSigner> token)
+    : token_(std::move(token)), public_key_(public_key_of(*token_)) {}
+
 SigningKey::SigningKey(SigningKey&& other) noexcept
-    : seed_(other.seed_), public_key_(other.public_key_) {
+    : seed_(other.seed_), token_(std::move(other.token_)), public_key_(other.public_key_) {
   OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
 }
 
 SigningKey& SigningKey::operator=(SigningKey&& other) noexcept {
   if (this != &other) {
     seed_ = other.seed_;
+    token_ = std::move(other.token_);
     public_key_ = other.public_key_;
     OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
   }
@@ -213,6 +124,9 @@ SigningKey SigningKey::generate() {
 }
 
 SigningKey SigningKey::load(const std::filesystem::path& path) {
+  if (names_token(path)) {
+    return SigningKey(open_token_signer(path.string()));
+  }
   const PrivateFile file(path, kMostKeyFileBytes);
   const std::string origin = path.string();
   PemReader reader(file.text(), origin);
@@ -220,7 +134,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   while (line && (line->empty() || line->starts_with('#'))) {
     line = reader.line();
   }
-  if (line == begin_line(kPublicLabel)) {
+  if (line == begin_line(PublicKey::kPemLabel)) {
     reader.refuse("this is a public key: name the private one, which signs");
   }
   file.check_owner_only("a private key");
@@ -230,7 +144,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (line != begin_line(kPrivateLabel)) {
     reader.refuse("expected a private key in PEM; make one with trireme audit keygen");
   }
-  std::string raw = reader.contents(kPrivateLabel, kPrivatePrefix, Seed{}.size());
+  std::string raw = seed_in(reader);
   Seed seed{};
   std::copy(raw.begin(), raw.end(), seed.begin());
   SigningKey key(seed);
@@ -240,7 +154,9 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
 }
 
 void SigningKey::save(const std::filesystem::path& path) const {
-  std::string contents = der(kPrivatePrefix, seed_.data(), seed_.size());
+  check(token_ == nullptr, "a token keeps its private key");
+  std::string contents(kPrivatePrefix);
+  contents.append(reinterpret_cast<const char*>(seed_.data()), seed_.size());
   std::string text = pem(kPrivateLabel, contents);
   try {
     write_private_file(path, text);
@@ -254,6 +170,9 @@ void SigningKey::save(const std::filesystem::path& path) const {
 }
 
 std::string SigningKey::sign(std::string_view message) const {
+  if (token_ != nullptr) {
+    return ecdsa_signature(token_->sign(message));
+  }
   const EvpKey key = private_key(seed_);
   const EvpContext context(EVP_MD_CTX_new());
   std::string signature(kSignatureBytes, '\0');
@@ -265,53 +184,5 @@ std::string SigningKey::sign(std::string_view message) const {
         "OpenSSL signs with an Ed25519 key");
   return signature;
 }
-
-std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin) {
-  check_is_trust_file(text, origin);
-  std::vector<TrustedKey> keys;
-  PemReader reader(text, origin);
-  std::string name;
-  for (std::optional<std::string> line = reader.line(); line; line = reader.line()) {
-    if (line->empty() || line->starts_with('#')) {
-      const std::size_t word = line->find_first_not_of("# \t");
-      name = word == std::string::npos ? "" : printable(line->substr(word));
-      continue;
-    }
-    if (line != begin_line(kPublicLabel)) {
-      reader.refuse("expected '-----BEGIN PUBLIC KEY-----', or a comment that begins with '#'");
-    }
-    const std::string raw = reader.contents(kPublicLabel, kPublicPrefix, PublicKey::kBytes);
-    PublicKey::Bytes bytes{};
-    std::copy(raw.begin(), raw.end(), bytes.begin());
-    if (PublicKey::is_weak(bytes)) {
-      reader.refuse(
-          "anyone can make signatures that this key accepts: its point has a small order, or its "
-          "encoding is not canonical; remove it, and ask where it came from");
-    }
-    keys.push_back({PublicKey(bytes), std::exchange(name, "")});
-  }
-  if (keys.empty()) {
-    throw DataError(fmt::format("{}: no public key is in this file", origin));
-  }
-  return keys;
-}
-
-std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path) {
-  std::error_code unknown;
-  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown)) {
-    throw ConfigError(
-        fmt::format("{} is no trust file, since it is no regular file: name a file of "
-                    "public keys",
-                    path.string()));
-  }
-  return parse_trusted_keys(read_file(path, kMostKeyFileBytes), path.string());
-}
-
-std::string name_of_key(const TrustedKey& key) {
-  const std::string id = short_id(key.key.id());
-  return key.name.empty() ? "key " + id : fmt::format("{} (key {})", key.name, id);
-}
-
-std::string short_id(const std::string& key_id) { return printable(key_id.substr(0, 16)); }
 
 }  // namespace trireme

@@ -72,11 +72,11 @@ void Pkcs11Session::log_in(TokenPin& pin) const {
   }
 }
 
-std::vector<CK_OBJECT_HANDLE> Pkcs11Session::find_keys(const Pkcs11Uri& uri) const {
-  CK_OBJECT_CLASS secret_key = CKO_SECRET_KEY;
+std::vector<CK_OBJECT_HANDLE> Pkcs11Session::find_keys(const Pkcs11Uri& uri,
+                                                       CK_OBJECT_CLASS kind) const {
   std::string label = uri.object;
   std::string id = uri.id;
-  std::vector<CK_ATTRIBUTE> wanted = {{CKA_CLASS, &secret_key, sizeof secret_key}};
+  std::vector<CK_ATTRIBUTE> wanted = {{CKA_CLASS, &kind, sizeof kind}};
   if (!label.empty()) {
     wanted.push_back({CKA_LABEL, label.data(), label.size()});
   }

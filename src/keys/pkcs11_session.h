@@ -34,9 +34,14 @@ class Pkcs11Session {
   const CK_FUNCTION_LIST& calls() const { return *session_.get().calls; }
   CK_SESSION_HANDLE handle() const { return session_.get().handle; }
 
-  // Returns the secret keys that the URI names.
-  std::vector<CK_OBJECT_HANDLE> find_keys(const Pkcs11Uri& uri) const;
+  // Returns the keys of a class that the URI names, by default the secret ones.
+  std::vector<CK_OBJECT_HANDLE> find_keys(const Pkcs11Uri& uri,
+                                          CK_OBJECT_CLASS kind = CKO_SECRET_KEY) const;
   TokenKeyFacts facts(CK_OBJECT_HANDLE key) const;
+  // Return an attribute of a key: "" or nothing if the token does not tell it.
+  std::string text_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
+  std::optional<bool> flag_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
+  std::optional<CK_ULONG> number_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
   // Throws unless the result is CKR_OK. The message is "token 'NAME': WHAT".
   void check_result(CK_RV result, std::string_view what) const;
 
@@ -55,9 +60,6 @@ class Pkcs11Session {
   void log_in(TokenPin& pin) const;
   void check_may_try_pin() const;
   bool is_logged_in() const;
-  std::string text_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
-  std::optional<bool> flag_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
-  std::optional<CK_ULONG> number_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;
 
   Pkcs11Token token_;
   UniqueHandle<OpenTraits> session_;

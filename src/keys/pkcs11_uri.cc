@@ -79,10 +79,11 @@ void take_path_attribute(Pkcs11Uri& uri, Attribute attribute) {
     uri.object = std::move(attribute.value);
   } else if (attribute.name == "id") {
     uri.id = std::move(attribute.value);
-  } else if (attribute.name != "type" || attribute.value != "secret-key") {
+  } else if (attribute.name != "type" ||
+             (attribute.value != "secret-key" && attribute.value != "private")) {
     refuse(
         fmt::format("has {}, but may have token, serial, manufacturer, model, object, id and "
-                    "type=secret-key before the ?",
+                    "type=secret-key or type=private before the ?",
                     printable(attribute.name)));
   }
 }

@@ -1,11 +1,11 @@
-// Pkcs11Uri names an AES key in a token (a hardware security module, a smart card, or SoftHSM) by
-// the URI scheme of RFC 7512:
+// Pkcs11Uri names an AES key or a signing key in a token (a hardware security module, a smart card,
+// or SoftHSM) by the URI scheme of RFC 7512:
 //
 //   pkcs11:token=NAME;object=NAME?module-path=/PATH/MODULE.so&pin-source=file:/PATH
 //
 // The path may use token, serial, manufacturer and model to choose the token, and object, id and
-// type=secret-key to choose the key. The query may use module-path and pin-source. Characters may
-// be written as %XX. Pure functions.
+// type to choose the key; type is secret-key or private, and does not matter. The query may use
+// module-path and pin-source. Characters may be written as %XX. Pure functions.
 #pragma once
 
 #include <string>

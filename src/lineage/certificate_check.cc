@@ -38,6 +38,10 @@ void check_signature(const SignatureFinding& signature, const std::string& file,
     case SignatureState::none:
       lineage.faults.push_back({ExitCode::refused, fmt::format("{} is not signed", file)});
       break;
+    case SignatureState::revoked:
+      lineage.faults.push_back(
+          {ExitCode::refused, fmt::format("{} is signed by {}", file, signature.signer())});
+      break;
     case SignatureState::untrusted:
       lineage.faults.push_back(
           {ExitCode::refused, fmt::format("{} is signed by {}, which the trust file does not hold",

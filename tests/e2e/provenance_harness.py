@@ -33,6 +33,8 @@ def pae(kind, body):
 def is_signed_by(public_key, message, signature):
     try:
         from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError:
         (FOLDER / "message").write_bytes(message)
@@ -42,7 +44,9 @@ def is_signed_by(public_key, message, signature):
              FOLDER / "message", "-sigfile", FOLDER / "signature"], capture_output=True,
             check=False).returncode == 0
     try:
-        load_pem_public_key(public_key.read_bytes()).verify(signature, message)
+        key = load_pem_public_key(public_key.read_bytes())
+        is_ec = isinstance(key, ec.EllipticCurvePublicKey)
+        key.verify(signature, message, *([ec.ECDSA(hashes.SHA256())] if is_ec else []))
         return True
     except InvalidSignature:
         return False

@@ -53,6 +53,43 @@ TEST(Envelope, TellsWhoHasSigned) {
   EXPECT_EQ(state(hidden), SignatureState::trusted);
 }
 
+TEST(Envelope, OfARevokedKeyDoesNotCount) {
+  const SigningKey key = SigningKey::generate();
+  const SigningKey other = SigningKey::generate();
+  const auto finding = [&](const Envelope& envelope, const std::string& since) {
+    return find_signature(envelope, {{key.public_key(), "ours", Revocation{since, "stolen"}},
+                                     {other.public_key(), "theirs"}});
+  };
+  const std::string head = R"({"seq":1,"time":"2026-03-01T12:00:00Z"})";
+  const std::string statement =
+      R"({"predicate":{"runDetails":{"metadata":{"finishedOn":"2026-03-01T12:00:00Z"}}}})";
+  const std::string certificate = R"({"predicate":{"finished":"2026-03-01T12:00:00Z"}})";
+  for (const std::string& payload : {head, statement, certificate}) {
+    const Envelope envelope = make_envelope(kType, payload, &key);
+    EXPECT_EQ(finding(envelope, "").state, SignatureState::revoked);
+    EXPECT_EQ(finding(envelope, "").signer(),
+              name_of_key({key.public_key(), "ours"}) + ", which was revoked (stolen)");
+    EXPECT_EQ(finding(envelope, "2026-03-01T12:00:00Z").state, SignatureState::revoked);
+    EXPECT_EQ(finding(envelope, "2026-02-01T00:00:00Z").signer(),
+              name_of_key({key.public_key(), "ours"}) +
+                  ", which was revoked on 2026-02-01T00:00:00Z (stolen)");
+    EXPECT_EQ(finding(envelope, "2026-03-01T12:00:01Z").state, SignatureState::trusted);
+  }
+  // What states no time may be of any time.
+  for (const std::string payload : {"body", "{}", R"({"time":5})", R"({"time":"yesterday"})",
+                                    R"({"time":"2026-03-01"})", R"({"predicate":[]})", "[1"}) {
+    const Envelope envelope = make_envelope(kType, payload, &key);
+    EXPECT_EQ(finding(envelope, "2999-01-01T00:00:00Z").state, SignatureState::revoked) << payload;
+  }
+  Envelope both = make_envelope(kType, head, &key);
+  both.signatures.push_back(make_envelope(kType, head, &other).signatures[0]);
+  EXPECT_EQ(finding(both, "").state, SignatureState::trusted);
+  EXPECT_EQ(finding(both, "").key_ids, std::vector<std::string>{other.public_key().id()});
+  Envelope forged = make_envelope(kType, head, &key);
+  forged.payload += " ";
+  EXPECT_EQ(finding(forged, "").state, SignatureState::forged);
+}
+
 TEST(Envelope, IsReadAsItWasWritten) {
   const SigningKey key = SigningKey::generate();
   const Envelope written = make_envelope(kType, std::string("\0\xff body", 7), &key);

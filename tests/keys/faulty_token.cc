@@ -84,6 +84,8 @@ FAULTY(C_Decrypt,
        (CK_SESSION_HANDLE session, unsigned char* in, unsigned long bytes, unsigned char* out,
         unsigned long* out_bytes),
        (session, in, bytes, out, out_bytes))
+FAULTY(C_SignInit, (CK_SESSION_HANDLE session, CK_MECHANISM* mechanism, CK_OBJECT_HANDLE key),
+       (session, mechanism, key))
 FAULTY(C_GenerateKey,
        (CK_SESSION_HANDLE session, CK_MECHANISM* mechanism, CK_ATTRIBUTE* attributes,
         unsigned long count, CK_OBJECT_HANDLE* key),
@@ -138,6 +140,7 @@ extern "C" CK_RV C_GetFunctionList(CK_FUNCTION_LIST** list) {
   faulty.C_Encrypt = faulty_C_Encrypt;
   faulty.C_DecryptInit = faulty_C_DecryptInit;
   faulty.C_Decrypt = faulty_C_Decrypt;
+  faulty.C_SignInit = faulty_C_SignInit;
   faulty.C_GenerateKey = faulty_C_GenerateKey;
   faulty.C_GetSlotList = faulty_C_GetSlotList;
   faulty.C_GetTokenInfo = faulty_C_GetTokenInfo;

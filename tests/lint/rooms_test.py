@@ -35,7 +35,7 @@ ROOMS = {
     "src/base": [],
     "src/keys": ["src/base"],
     "src/policy": ["src/base"],
-    "src/evidence": ["src/base"],
+    "src/evidence": ["src/base", "src/keys"],
     "src/figures": ["src/base"],
     "src/trace": DEVICE,
     "src/device": ["src/base"],

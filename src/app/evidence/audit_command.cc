@@ -21,6 +21,7 @@
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_reader.h"
 #include "src/evidence/digest_list.h"
+#include "src/keys/token_signer.h"
 
 namespace trireme {
 namespace {
@@ -31,6 +32,7 @@ struct AuditOptions {
   std::string file;
   std::string key;
   std::string name;
+  std::string pkcs11;
   std::string trust;
   std::vector<std::string> heads;
   std::string event;
@@ -47,12 +49,17 @@ void make_key(const AuditOptions& options) {
   if (options.name.find_first_of("\r\n") != std::string::npos) {
     throw ConfigError("--name must be one line");
   }
-  const SigningKey key = SigningKey::generate();
-  key.save(options.file);
+  const bool in_token = !options.pkcs11.empty();
+  const SigningKey key =
+      in_token ? SigningKey(create_token_signer(options.pkcs11)) : SigningKey::generate();
+  if (!in_token) {
+    key.save(options.file);
+  }
   const std::string title = options.name.empty() ? "trireme key" : options.name;
   write_named_file(public_file, fmt::format("# {}\n{}", title, key.public_key().to_pem()));
-  fmt::print("private key: {}\npublic key:  {}\nidentity:    {}\n", printable(options.file),
-             printable(public_file.string()), key.public_key().id());
+  fmt::print("private key: {}\npublic key:  {}\nidentity:    {}\n",
+             printable(in_token ? options.pkcs11 : options.file), printable(public_file.string()),
+             key.public_key().id());
 }
 
 void sign(const AuditOptions& options) {
@@ -231,18 +238,26 @@ void verify(const AuditOptions& options, int& exit_code) {
 }
 
 void add_keygen(CommandLine& audit) {
-  CommandLine& command = audit.add_command("keygen", "Make a key that signs evidence (Ed25519)");
+  CommandLine& command = audit.add_command(
+      "keygen", "Make a key that signs evidence: Ed25519 in a file, or ECDSA P-256 in a token");
   const auto options = std::make_shared<AuditOptions>();
   command
       .add_option("--out", options->file,
                   "The new private key; the public key gets the same name with .pub")
       .required()
       .type_name("FILE");
+  command
+      .add_option(
+          "--pkcs11", options->pkcs11,
+          "Make the private key in this token, as pkcs11:token=NAME;object=NAME?...; FILE is "
+          "not written then, and FILE.pub gets the public key")
+      .type_name("URI");
   command.add_option("--name", options->name, "What `verify` calls the key (default: trireme key)");
   command.footer(
       "Example:\n"
       "  trireme audit keygen --out /etc/trireme/evidence.key --name 'Site A, 2026'\n"
-      "Only its owner can read the private key. Auditors need the public key only.");
+      "Only its owner can read the private key. Auditors need the public key only. A key in a "
+      "token never leaves it: give its URI as audit.key, or to --key.");
   command.callback([options] { make_key(*options); });
 }
 
@@ -255,7 +270,7 @@ void add_sign(CommandLine& audit) {
                   "What sha256sum has printed about files beside the list; the signature becomes "
                   "LIST.sig")
       .required();
-  command.add_option("--key", options->key, "The private key of `audit keygen`")
+  command.add_option("--key", options->key, "The private key of `audit keygen`, or its URI")
       .required()
       .type_name("FILE");
   command.footer(
@@ -263,7 +278,7 @@ void add_sign(CommandLine& audit) {
       "  sha256sum model.tar.gz notes.txt > SHA256SUMS\n"
       "  trireme audit sign SHA256SUMS --key site.key\n"
       "  trireme verify SHA256SUMS --trust site.key.pub\n"
-      "The signature is the 64 bytes of Ed25519 over the list, which openssl can check as well.");
+      "The signature is that of Ed25519 or ECDSA over the list, which openssl can check as well.");
   command.callback([options] { sign(*options); });
 }
 

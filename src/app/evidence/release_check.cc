@@ -1,5 +1,7 @@
 #include "src/app/evidence/release_check.h"
 
+#include <vector>
+
 #include <fmt/core.h>
 
 #include "io/checkpoint/names.h"
@@ -31,6 +33,8 @@ std::vector<TrustedKey> releasers_of(const ReleaseRule& rule) {
                                   printable(rule.keys.string())));
   }
   std::vector<TrustedKey> keys = parse_trusted_keys(*text, rule.keys.string());
+  // A release states when it was requested, which says nothing about when somebody signs it.
+  std::erase_if(keys, [](const TrustedKey& key) { return key.revoked.has_value(); });
   if (std::ssize(keys) < rule.signers) {
     throw PolicyError(fmt::format(
         "{} holds {} keys, but the policy asks for {} signers, so that nothing can be released",

@@ -19,6 +19,9 @@ Finding finding_of(const char* key, const Error& error, const std::string& host,
 }
 
 std::string remedy_for_key(const Error& error, const std::string& path) {
+  if (names_token(path)) {
+    return "";  // the message says what to do
+  }
   switch (error.exit_code()) {
     case ExitCode::not_found:
       return fmt::format("make a key with `trireme audit keygen --out {}`", path);

@@ -63,8 +63,10 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
          "none (docs/evidence.md)");
   b.path(
       "audit.key", c.audit.key,
-      "private key, as made by trireme audit keygen, with which the audit log and the provenance "
-      "of checkpoints and datasets are signed; empty: nothing is signed");
+      "private key, as made by trireme audit keygen, or the pkcs11: URI of one in a token, with "
+      "which "
+      "the audit log and the provenance of checkpoints and datasets are signed; empty: nothing is "
+      "signed");
   bind_audit_copies(b, c.audit);
   bind_encryption_keys(b, c.encryption);
   b.text("security.transport", c.security.transport,
