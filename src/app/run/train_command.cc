@@ -1,7 +1,6 @@
 #include "src/app/run/train_command.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "src/app/command/version.h"
 #include "src/app/plan/layout_choice.h"
 #include "src/app/run/launch_variables.h"
+#include "src/app/run/early_end.h"
 #include "src/app/run/stop_message.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
@@ -87,33 +87,6 @@ void log_devices(const World& ranks, Log& log) {
     log.warning(
         "this run computes on a simulated CUDA device: it tests the program, and its speed says "
         "nothing about any GPU");
-  }
-}
-
-// Returns the time limit that rank 0 has learned from Slurm.
-TimeLimit time_limit(const RunConfig& config, const JobEnd& end, Log& log) {
-  const IntegerOrWord& margin = config.stop_before_end;
-  if (!end.trouble.empty()) {
-    log.warning(
-        fmt::format("cannot find out when this job ends ({}): the run saves on SIGUSR1, but not "
-                    "automatically before the end",
-                    end.trouble));
-  }
-  if (!end.time || margin.is("never")) {
-    return {};
-  }
-  const auto seconds = static_cast<double>(margin.integer);
-  return {*end.time, margin.is("auto") ? std::nullopt : std::optional(seconds)};
-}
-
-// Logs what Ctrl-C will do, since mpirun kills the ranks soon after.
-void warn_of_grace(Log& log) {
-  const double seconds = seconds_until_killed(process_environment());
-  if (std::isfinite(seconds)) {
-    log.info(fmt::format(
-        "Ctrl-C: saves a checkpoint if the step in progress ends within {:.0f} s, then mpirun "
-        "kills the ranks. 'trireme launch -- train ...' saves however long a step takes.",
-        seconds));
   }
 }
 
