@@ -297,12 +297,12 @@ class SimulatedGpu(SimulatedTest):
                 self.assertGreater(after["total"], before["total"] / 2, (before, after))
 
     def test_a_model_that_does_not_fit_the_device_is_refused_with_advice(self):
-        config = self.config("large", train__global_batch=256, train__micro_batch=256,
+        config = self.config("large", train__global_batch=256, train__micro_batch=256, layers=5,
                              train__steps=2)
         self.train(config)
         taken = self.events(config, "memory_measured")[0]["devices"][0]["total"]
         little = {"TRIREME_SIM_MEMORY": str(taken - (2 << 20))}
-        config = self.config("larger", train__global_batch=256, train__micro_batch=256,
+        config = self.config("larger", train__global_batch=256, train__micro_batch=256, layers=5,
                              train__steps=2)
         result = self.train(config, 0, little, code=2)
         self.assertIn("CUDA device 0 of host", result.stderr)
