@@ -37,8 +37,10 @@ TEST(CountedMemory, TheEngineCountsWhatTheFormulasEstimate) {
     const PlannedMemory formula =
         rank_memory({task.model, cluster, task.software, task.precision}, layout);
     EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
-    EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
-    EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
+    if (layout.pp == 1) {  // the fullest stage need not be the one with the most parameters
+      EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
+      EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
+    }
     // It is what the run itself will predict.
     const RunConfig own = with_layout(run, layout);
     const Layout made = make_layout(own, static_cast<int>(layout.ranks()), 2);

@@ -93,37 +93,6 @@ TEST_F(LayoutChoiceTest, SaysWhatIsMissingOrDoesNotFit) {
       HasSubstr("tost"));
 }
 
-TEST_F(LayoutChoiceTest, TheEngineCountsWhatTheFormulasEstimate) {
-  const RunConfig run = config({});
-  Cluster cluster = load_cluster("test");
-  cluster.device.kind = "cpu";
-  PlanTask task = plan_task(run);
-  for (const char* text : {"dp=1", "dp=2", "dp=2,zero=1", "dp=2,zero=2", "dp=2,zero=3", "tp=2",
-                           "pp=2", "dp=2,recompute=full"}) {
-    PlanLayout base;
-    base.micro_batch = 2;
-    const PlanLayout layout = parse_layout(text, base, task.global_batch);
-    const auto counted = counted_memory(run, cluster, layout);
-    ASSERT_TRUE(counted) << text;
-    const PlannedMemory formula =
-        rank_memory({task.model, cluster, task.software, task.precision}, layout);
-    EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
-    EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
-    EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
-    // It is what the run itself will predict.
-    const RunConfig own = with_layout(run, layout);
-    const Layout made = make_layout(own, static_cast<int>(layout.ranks()), 2);
-    double most = 0;
-    for (const MemoryPlan& plan :
-         plan_memory_of_all(own, made,
-                            std::vector<std::int64_t>(static_cast<std::size_t>(layout.ranks()),
-                                                      cluster.device.reserved_memory))) {
-      most = std::max(most, static_cast<double>(plan.total()));
-    }
-    EXPECT_NEAR(counted->total() / most, 1, 0.01) << text;
-  }
-}
-
 TEST_F(LayoutChoiceTest, LayoutsBeyondReachKeepTheirFormulas) {
   const RunConfig run = config({"train.global_batch=262144", "train.micro_batch=1"});
   PlanLayout layout = parse_layout("dp=1", PlanLayout(), run.train.global_batch);

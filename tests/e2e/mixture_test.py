@@ -20,7 +20,7 @@ class Mixture(unittest.TestCase):
                                  "classification=secret"))
         cls.mixed = f"[{{name: web, path: {cls.web}, weight: 2}}, " \
                     f"{{path: {cls.code}, weight: {{0: 0.5, 4: 2}}, epochs: 1}}]"
-        cls.sets = f"[{{name: held_out, path: {cls.held_out}}}, {cls.code}]"
+        cls.sets = f"[{{name: held_out, path: {cls.held_out}}}, {{path: {cls.code}}}]"
         cls.reference = cls.config("reference")
         harness.must(harness.run("train", cls.reference))
 
@@ -67,7 +67,7 @@ class Mixture(unittest.TestCase):
         step = sorted((harness.run_dir(self.reference) / "checkpoints").glob("step-*"))[-1]
         manifest = json.loads((step / "manifest.json").read_text())
         self.assertEqual(manifest["label"]["classification"], "secret")
-        self.refused(["data.mixture: checkpoint"], self.reference,
+        self.refused(["data.mixture: checkpoint"], self.reference, "train.steps=12",
                      f"data.train=[{{name: web, path: {self.web}, weight: 1}}, "
                      f"{{path: {self.code}, weight: 1}}]")
 

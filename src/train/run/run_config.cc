@@ -46,7 +46,7 @@ void bind(ConfigBinder& b, ParallelConfig& c) {
   b.text("parallel.layout", c.layout,
          "given: the keys below say how the run is divided; auto, also written as parallel: auto: "
          "dp, tp, pp, schedule, virtual_stages and zero are those that trireme plan predicts to be "
-         "fastest for the ranks on the cluster of plan.cluster")
+         "fastest for the ranks on the cluster of plan.cluster (docs/planner.md)")
       .one_of({"given", "auto"});
   b.integer_or_word("parallel.dp", c.dp, {"auto"},
                     "number of data-parallel replicas; auto: number of ranks / (tp x pp)")

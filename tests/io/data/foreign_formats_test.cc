@@ -62,7 +62,8 @@ TEST(MegatronIndex, RefusesFilesOfStrangers) {
   for (std::size_t bytes = 0; bytes < kMegatronGolden.size(); ++bytes) {
     EXPECT_THAT(megatron_refusal(kMegatronGolden.substr(0, bytes)), StartsWith("x.idx: "));
   }
-  EXPECT_THAT(megatron_refusal(kMegatronGolden + "\0\0"), HasSubstr("which are not those of"));
+  EXPECT_THAT(megatron_refusal(kMegatronGolden + std::string(2, '\0')),
+              HasSubstr("which are not those of"));
   EXPECT_THAT(megatron_refusal(with_value(9, std::uint64_t{2})), HasSubstr("version of the index"));
   for (const int code : {0, 6, 7, 9, 255}) {
     EXPECT_THAT(megatron_refusal(with_value(17, static_cast<std::uint8_t>(code))),
@@ -108,10 +109,10 @@ TEST(NpyHeader, ReadsAndWritesWhatNumPyWrites) {
                 .elements(),
             7);
   EXPECT_EQ(npy_header_text(3, 2).size() % 64, 0U);
-  const NpyHeader other =
-      parse_npy_header(npy("{\"shape\":(2, 3),'fortran_order':False,'descr':'|u1'}", 2), 68, "x");
+  const std::string two = npy("{\"shape\":(2, 3),'fortran_order':False,'descr':'|u1'}", 2);
+  const NpyHeader other = parse_npy_header(two, std::ssize(two) + 6, "x");
   EXPECT_THAT(other.shape, ElementsAre(2, 3));
-  EXPECT_EQ(other.data_offset, 62);
+  EXPECT_EQ(other.data_offset, std::ssize(two));
 }
 
 TEST(NpyHeader, RefusesFilesOfStrangers) {
