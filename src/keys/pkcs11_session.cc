@@ -3,12 +3,14 @@
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/keys/pkcs11_error.h"
+#include "src/keys/secret.h"
 
 namespace trireme {
 namespace {
 
 constexpr CK_ULONG kKeyBytes = 32;
 constexpr CK_ULONG kMostTextBytes = 4096;
+constexpr std::size_t kNewIdBytes = 8;
 
 }  // namespace
 
@@ -69,6 +71,21 @@ void Pkcs11Session::log_in(TokenPin& pin) const {
   }
   if (result != CKR_USER_ALREADY_LOGGED_IN) {
     check_result(result, "cannot log in");
+  }
+}
+
+void Pkcs11Session::prepare_new_key(Pkcs11Uri& uri,
+                                    std::initializer_list<CK_OBJECT_CLASS> kinds) const {
+  for (const CK_OBJECT_CLASS kind : kinds) {
+    if (!find_keys(uri, kind).empty()) {
+      throw PolicyError(fmt::format("token '{}': there is a key '{}' already: choose another name",
+                                    printable(token_.label), printable(uri.object)));
+    }
+  }
+  if (uri.id.empty()) {
+    Secret id(kNewIdBytes);
+    fill_random(id.data(), id.bytes());
+    uri.id = id.view();
   }
 }
 

@@ -2,6 +2,7 @@
 // thread at a time. The login belongs to the process: it lasts until the last session ends.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 
 #include "src/base/unique_handle.h"
@@ -37,6 +38,9 @@ class Pkcs11Session {
   // Returns the keys of a class that the URI names, by default the secret ones.
   std::vector<CK_OBJECT_HANDLE> find_keys(const Pkcs11Uri& uri,
                                           CK_OBJECT_CLASS kind = CKO_SECRET_KEY) const;
+  // Prepares making a key: checks that the URI names no key of these classes and gives it a random
+  // id if it has none. Throws PolicyError if there is such a key.
+  void prepare_new_key(Pkcs11Uri& uri, std::initializer_list<CK_OBJECT_CLASS> kinds) const;
   TokenKeyFacts facts(CK_OBJECT_HANDLE key) const;
   // Return an attribute of a key: "" or nothing if the token does not tell it.
   std::string text_of(CK_OBJECT_HANDLE key, CK_ATTRIBUTE_TYPE type) const;

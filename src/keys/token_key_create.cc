@@ -8,8 +8,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kFreshIdBytes = 8;
-
 void generate_key(const Pkcs11Session& session, Pkcs11Uri& uri) {
   CK_OBJECT_CLASS secret_key = CKO_SECRET_KEY;
   CK_KEY_TYPE aes = CKK_AES;
@@ -46,16 +44,8 @@ std::unique_ptr<WrappingKey> create_token_key(std::string_view uri) {
   TokenPin pin(parsed.pin_source);
   const Pkcs11Session session(Pkcs11Module(parsed.module_path), parsed, pin,
                               Pkcs11Session::Use::write);
-  if (!session.find_keys(parsed).empty()) {
-    throw PolicyError(fmt::format("token '{}': there is a key '{}' already: choose another name",
-                                  printable(session.token().label), printable(parsed.object)));
-  }
+  session.prepare_new_key(parsed, {CKO_SECRET_KEY});
   check_has_gcm(session);
-  if (parsed.id.empty()) {
-    Secret id(kFreshIdBytes);
-    fill_random(id.data(), id.bytes());
-    parsed.id = id.view();
-  }
   generate_key(session, parsed);
   return open_token_key(uri);  // while this session lasts, the user is logged in
 }

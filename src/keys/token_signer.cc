@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t kHashBytes = 32;
 constexpr std::size_t kRawSignatureBytes = 64;
-constexpr std::size_t kNewIdBytes = 8;
 constexpr std::size_t kEcPointBytes = 65;
 // The curve P-256 (secp256r1) as an object identifier in DER, as CKA_EC_PARAMS holds it.
 constexpr std::string_view kCurve("\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07", 10);
@@ -230,17 +229,8 @@ std::unique_ptr<TokenSigner> create_token_signer(std::string_view uri) {
   TokenPin pin(parsed.pin_source);
   const Pkcs11Session session(Pkcs11Module(parsed.module_path), parsed, pin,
                               Pkcs11Session::Use::write);
-  if (!session.find_keys(parsed, CKO_PRIVATE_KEY).empty() ||
-      !session.find_keys(parsed, CKO_PUBLIC_KEY).empty()) {
-    throw PolicyError(fmt::format("token '{}': there is a key '{}' already: choose another name",
-                                  printable(session.token().label), printable(parsed.object)));
-  }
+  session.prepare_new_key(parsed, {CKO_PRIVATE_KEY, CKO_PUBLIC_KEY});
   check_can_sign(session);
-  if (parsed.id.empty()) {
-    Secret id(kNewIdBytes);
-    fill_random(id.data(), id.bytes());
-    parsed.id = id.view();
-  }
   generate_pair(session, parsed);
   return open_token_signer(uri);  // while this session lasts, the user is logged in
 }

@@ -37,9 +37,13 @@ TEST(CountedMemory, TheEngineCountsWhatTheFormulasEstimate) {
     const PlannedMemory formula =
         rank_memory({task.model, cluster, task.software, task.precision}, layout);
     EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
-    if (layout.pp == 1) {  // the fullest stage need not be the one with the most parameters
-      EXPECT_NEAR(formula.parameters / counted->parameters, 1, 0.05) << text;
-      EXPECT_NEAR(formula.optimizer / counted->optimizer, 1, 0.05) << text;
+    // The formulas take the most of each part over the stages, the count the fullest stage, which
+    // need not be the one with the most parameters.
+    const double most_above = layout.pp == 1 ? 1.05 : 2;
+    for (const double ratio :
+         {formula.parameters / counted->parameters, formula.optimizer / counted->optimizer}) {
+      EXPECT_GT(ratio, 0.95) << text;
+      EXPECT_LT(ratio, most_above) << text;
     }
     // It is what the run itself will predict.
     const RunConfig own = with_layout(run, layout);

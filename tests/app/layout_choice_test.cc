@@ -4,11 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/app/plan/counted_memory.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/plan/planned_run.h"
-#include "src/train/memory/memory_plan.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -91,16 +89,6 @@ TEST_F(LayoutChoiceTest, SaysWhatIsMissingOrDoesNotFit) {
   EXPECT_THAT(
       message_of<ConfigError>([&] { (void)choose_layout(config({"plan.cluster=tost"}), 2, 2); }),
       HasSubstr("tost"));
-}
-
-TEST_F(LayoutChoiceTest, LayoutsBeyondReachKeepTheirFormulas) {
-  const RunConfig run = config({"train.global_batch=262144", "train.micro_batch=1"});
-  PlanLayout layout = parse_layout("dp=1", PlanLayout(), run.train.global_batch);
-  EXPECT_FALSE(counted_memory(run, load_cluster("test"), layout));
-  layout = parse_layout("dp=8192,tp=4", PlanLayout(), run.train.global_batch);
-  EXPECT_TRUE(counted_memory(run, load_cluster("test"), layout));
-  layout = parse_layout("dp=8192,tp=5", PlanLayout(), run.train.global_batch);
-  EXPECT_FALSE(counted_memory(run, load_cluster("test"), layout)) << "12 heads";
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ void add_tokenizer_train(CommandLine& group) {
       .type_name("TOKEN");
   command
       .add_option("--min-frequency", options->min_frequency,
-                  "Merge pairs that occur at least so often")
+                  "Merge pairs that occur at least N times")
       .type_name("N");
   command.add_option("--field", options->field, "The field of JSON Lines files that holds the text")
       .type_name("NAME");

@@ -54,8 +54,8 @@ std::vector<EvaluationSet> read_evaluation_sets(ConfigBinder& binder, const Mapp
 // if these are too many.
 Mixture mixture_of(const std::vector<DataSource>& sources, const std::vector<std::int64_t>& samples,
                    const BatchSchedule& batches);
-// Throws ConfigError that names the source if the batches [0, end) take more of one than its epochs
-// allow.
+// Throws ConfigError if the first `end_sample` samples of the run take more from a source than its
+// `epochs` allow; the error names that source.
 void check_epochs(const std::vector<DataSource>& sources, const std::vector<std::int64_t>& samples,
                   const Mixture& mixture, std::int64_t end_sample);
 // Describes the weights and names for the fingerprint of a run, as "web 3, books 0:1 20000:4"; ""
