@@ -58,6 +58,9 @@ cudaError_t Machine::query(const std::shared_ptr<EventState>& event) {
   if (looks >= kEagerLooks) {
     finished_.wait_for(lock, kLook, [&] { return is_reached() || error_ != cudaSuccess; });
   }
+  if (error_ != cudaSuccess) {
+    return error_;  // events behind the failure are reached, too, so that nobody waits for them
+  }
   return is_reached() ? cudaSuccess : cudaErrorNotReady;
 }
 

@@ -125,7 +125,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
       return end_call(cudaErrorCapturedEvent);
     }
   }
-  return machine().query(event->state);
+  return end_call(machine().query(event->state));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t error = begin_call("cudaEventSynchronize"); error != cudaSuccess) {
