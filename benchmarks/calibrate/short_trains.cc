@@ -68,7 +68,7 @@ MeasuredStep median_round(Candidate& candidate) {
   std::sort(rounds.begin(), rounds.end(), [](const MeasuredStep& a, const MeasuredStep& b) {
     return a.measured.total() < b.measured.total();
   });
-  MeasuredStep middle = rounds[rounds.size() / 2];
+  MeasuredStep middle = rounds[(rounds.size() - 1) / 2];  // the lower one of two: noise only adds
   middle.name = fmt::format("{}: {}", candidate.config.filename().string(), candidate.variant.name);
   return middle;
 }

@@ -10,8 +10,9 @@
 namespace trireme {
 namespace {
 
-// Penalties that only decide between factors that the steps do not tell apart.
-constexpr FitPenalty kFaint{.spread = 2e-3, .mean = 1e-5};
+// Of products, head, attention and kernels. It only decides between factors that the steps do not
+// tell apart.
+const FactorPrior kFaint{.own = {1, 1, 1, 1}, .common = 10};
 constexpr double kLeastCalibration = 1e-3;
 constexpr double kMostCalibration = 1e3;
 
@@ -45,7 +46,7 @@ void fit_compute(const std::vector<MeasuredStep>& steps, Cluster& cluster) {
       }
     }
   }
-  const std::vector<double> f = fit_to_ones(rows, 4, kFaint);
+  const std::vector<double> f = fit_to_ones(rows, kFaint);
   Cluster::Calibration& c = cluster.calibration;
   c.products = within_limits(f[0]);
   c.head = within_limits(f[1]);

@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-constexpr double kOutlier = 0.04;
+constexpr double kOutlier = 0.02;
 constexpr int kRounds = 20;  // of least squares with new weights
 
 // Equations holds a x = b for a symmetric positive definite a [n,n].
@@ -40,13 +40,23 @@ std::vector<double> solved(Equations e) {
   return e.b;
 }
 
-void add_penalty(const FitPenalty& penalty, Equations& e) {
-  const double part = 1.0 / static_cast<double>(e.size());
+// Adds the inverse of the prior's covariance, diag(own^2) + common^2 (Sherman and Morrison), in
+// units of the noise.
+void add_prior(const FactorPrior& prior, Equations& e) {
+  const double unit = prior.noise * prior.noise;
+  std::vector<double> precision;
+  for (const double deviation : prior.own) {
+    precision.push_back(1 / (deviation * deviation));
+  }
+  const double sum = std::accumulate(precision.begin(), precision.end(), 0.0);
+  const double shared = 1 / (1 / (prior.common * prior.common) + sum);
   for (std::size_t i = 0; i < e.size(); ++i) {
     for (std::size_t k = 0; k < e.size(); ++k) {
-      e.a[i][k] += penalty.spread * ((i == k ? 1 : 0) - part) + penalty.mean * part * part;
+      const double entry =
+          unit * ((i == k ? precision[i] : 0) - precision[i] * precision[k] * shared);
+      e.a[i][k] += entry;
+      e.b[i] += entry;  // times 1, the factor that is expected
     }
-    e.b[i] += penalty.mean * part;
   }
 }
 
@@ -61,12 +71,12 @@ void add_row(const std::vector<double>& x, double weight, Equations& e) {
 
 }  // namespace
 
-std::vector<double> fit_to_ones(const std::vector<std::vector<double>>& rows, int factors,
-                                const FitPenalty& penalty) {
-  std::vector<double> fitted(static_cast<std::size_t>(factors), 1);
+std::vector<double> fit_to_ones(const std::vector<std::vector<double>>& rows,
+                                const FactorPrior& prior) {
+  std::vector<double> fitted(prior.own.size(), 1);
   for (int round = 0; round < kRounds; ++round) {
     Equations e(fitted.size());
-    add_penalty(penalty, e);
+    add_prior(prior, e);
     for (const std::vector<double>& row : rows) {
       const double sum = std::inner_product(row.begin(), row.end(), fitted.begin(), 0.0);
       const double error = std::abs(sum - 1);

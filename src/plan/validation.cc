@@ -12,8 +12,9 @@
 namespace trireme {
 namespace {
 
-// Factors stay near their mean, and that near 1, so that a few runs suffice.
-constexpr FitPenalty kPenalty{.spread = 1, .mean = 0.02};
+// What is known of a cluster before its runs are: how fast its products are, within a few percent,
+// and little about its links. In the order of term_group_names().
+const FactorPrior kPrior{.own = {0.05, 0.5, 0.5, 3, 0.5, 3}, .common = 0.05, .noise = 0.05};
 
 // Returns the terms of a run by the measured time: the factors are to make their sum 1.
 std::vector<double> shares_of(const PredictedRun& run) {
@@ -95,7 +96,7 @@ TermGroups fit_factors(const std::vector<const PredictedRun*>& runs) {
   for (const PredictedRun* run : runs) {
     rows.push_back(shares_of(*run));
   }
-  const std::vector<double> fitted = fit_to_ones(rows, kTermGroups, kPenalty);
+  const std::vector<double> fitted = fit_to_ones(rows, kPrior);
   TermGroups factors;
   std::copy(fitted.begin(), fitted.end(), factors.begin());
   return factors;

@@ -149,21 +149,37 @@ TEST(Calibration, OneStepIsEnough) {
 TEST(FactorFit, RowsThatDetermineTheFactorsAreMet) {
   // Terms x with 2 x0 + 3 x1 = 1.
   const std::vector<std::vector<double>> rows = {{0.2, 0.2}, {0.35, 0.1}, {0.05, 0.3}};
-  const std::vector<double> factors = fit_to_ones(rows, 2, {.spread = 1e-9, .mean = 1e-12});
+  const std::vector<double> factors = fit_to_ones(rows, {.own = {1e3, 1e3}, .common = 1e3});
   EXPECT_NEAR(factors[0], 2, 1e-5);
   EXPECT_NEAR(factors[1], 3, 1e-5);
 }
 
 TEST(FactorFit, WithoutRowsAllFactorsAreOne) {
-  for (const double factor : fit_to_ones({}, 3, {})) {
+  for (const double factor : fit_to_ones({}, {.own = {1, 2, 3}, .common = 1})) {
     EXPECT_NEAR(factor, 1, 1e-9);
   }
+}
+
+TEST(FactorFit, AnErrorIsLaidToWhatIsLeastCertain) {
+  const std::vector<std::vector<double>> rows(4, {0.4, 0.4});
+  const std::vector<double> factors = fit_to_ones(rows, {.own = {0.05, 3}, .common = 0.05});
+  EXPECT_NEAR(factors[0], 1, 0.02);
+  EXPECT_NEAR(factors[1], 1.5, 0.05);
+  const std::vector<double> swapped = fit_to_ones(rows, {.own = {3, 0.05}, .common = 0.05});
+  EXPECT_NEAR(swapped[0], factors[1], 1e-9);
+}
+
+TEST(FactorFit, FactorsThatAreOnlyUncertainTogetherStayEqual) {
+  const std::vector<std::vector<double>> rows = {{0.7, 0.1}, {0.1, 0.7}};
+  const std::vector<double> factors = fit_to_ones(rows, {.own = {1e-3, 1e-3}, .common = 1});
+  EXPECT_NEAR(factors[0], 1.25, 0.01);
+  EXPECT_NEAR(factors[1], factors[0], 1e-3);
 }
 
 TEST(FactorFit, OneWrongRowCountsLess) {
   std::vector<std::vector<double>> rows(9, {0.5, 0.5});
   rows.push_back({5, 5});
-  const std::vector<double> factors = fit_to_ones(rows, 2, {.spread = 1e-3, .mean = 1e-6});
+  const std::vector<double> factors = fit_to_ones(rows, {.own = {1, 1}, .common = 10});
   EXPECT_GT(factors[0] + factors[1], 1.4) << "least squares alone give 0.35";
 }
 

@@ -174,11 +174,17 @@ Json to_json(const SourceReport& source) {
   }
   Json worst = Json::array();
   for (const PredictedRun* run : source.worst) {
+    const TermGroups groups = grouped(run->time);
+    Json seconds = Json::object();
+    for (std::size_t i = 0; i < kTermGroups; ++i) {
+      seconds[term_group_names()[i]] = groups[i];
+    }
     worst.push_back({{"line", run->run->line},
                      {"model", run->run->model_name},
                      {"layout", layout_text(run->run->layout)},
                      {"measured_seconds", run->run->seconds},
                      {"predicted_seconds", run->time.total()},
+                     {"predicted_terms", seconds},
                      {"error", run->error()}});
   }
   Json regret = Json::array();
