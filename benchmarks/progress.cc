@@ -1,6 +1,8 @@
 #include "benchmarks/progress.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include <fmt/core.h>
@@ -36,5 +38,38 @@ void BenchProgress::done() {
 }
 
 void BenchProgress::finish() { bar_.reset(); }
+
+TableProgress::TableProgress(std::string name, std::int64_t parts, bool speaks, double seconds)
+    : speaks_(speaks),
+      total_(seconds > 0 ? static_cast<std::int64_t>(std::ceil(seconds)) : parts),
+      counts_seconds_(seconds > 0) {
+  if (speaks) {
+    bar_.emplace(std::move(name), total_);
+  }
+}
+
+TableProgress::~TableProgress() {
+  if (bar_) {
+    bar_->hide();
+  }
+}
+
+std::int64_t TableProgress::passed() const {
+  return std::min(counts_seconds_ ? static_cast<std::int64_t>(watch_.seconds()) : done_, total_);
+}
+
+void TableProgress::measuring(const std::string& what) {
+  if (bar_) {
+    bar_->update(passed(), what);
+  }
+}
+
+void TableProgress::print(const std::string& text) {
+  if (speaks_) {
+    bar_->hide();
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+}
 
 }  // namespace trireme

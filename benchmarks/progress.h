@@ -1,6 +1,6 @@
-// BenchProgress shows on standard error what a benchmark is doing: with a progress bar on a
-// terminal, and otherwise with a line per stage and one every ten seconds. Owned by the benchmark;
-// used by one thread. Only the rank with `speaks` shows anything.
+// Shows on standard error what a benchmark is doing. BenchProgress is for benchmarks that print
+// their results at the end, TableProgress for those that print a table row by row. Owned by the
+// benchmark; used by one thread. Only the rank with `speaks` shows or prints anything.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,12 @@
 #include <string>
 
 #include "src/base/progress_bar.h"
+#include "src/base/stopwatch.h"
 
 namespace trireme {
 
+// BenchProgress draws a progress bar on a terminal. Elsewhere it prints a line per stage and one
+// every ten seconds.
 class BenchProgress {
  public:
   // parts: how many times done() will be called, over all stages; further calls change nothing.
@@ -28,6 +31,36 @@ class BenchProgress {
   std::int64_t parts_;
   std::int64_t done_ = 0;
   std::string stage_;
+  std::optional<ProgressBar> bar_;
+};
+
+// TableProgress prints a table, and draws a progress bar below it on a terminal. Elsewhere the rows
+// are the only progress.
+class TableProgress {
+ public:
+  // parts: how many times done() will be called. seconds: if above 0, the bar shows how much of
+  // this time has passed instead, for a benchmark that does not know its parts.
+  TableProgress(std::string name, std::int64_t parts, bool speaks, double seconds = 0);
+  // Removes the progress bar.
+  ~TableProgress();
+  TableProgress(const TableProgress&) = delete;
+  TableProgress& operator=(const TableProgress&) = delete;
+
+  // Says what is being measured now, such as "all_reduce, 16 MiB".
+  void measuring(const std::string& what);
+  // Reports that one part is done.
+  void done() { ++done_; }
+  // Prints a part of the table on standard output, which is visible when this returns.
+  void print(const std::string& text);
+
+ private:
+  std::int64_t passed() const;
+
+  bool speaks_;
+  std::int64_t total_;
+  bool counts_seconds_;
+  std::int64_t done_ = 0;
+  Stopwatch watch_;
   std::optional<ProgressBar> bar_;
 };
 

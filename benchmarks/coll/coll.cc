@@ -1,6 +1,5 @@
 #include "benchmarks/coll/coll.h"
 
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "benchmarks/coll/nccl_table.h"
 #include "benchmarks/memory_rate.h"
 #include "benchmarks/osu_table.h"
+#include "benchmarks/progress.h"
 #include "src/app/command/version.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"
@@ -33,7 +33,8 @@ class CollBench {
         comm_(session.make_world(options.backend)),
         pool_(Device::cpu(), options.ordinary_memory ? host_memory() : comm_->memory()),
         first_(pool_.allocate(buffer_bytes())),
-        second_(pool_.allocate(buffer_bytes())) {
+        second_(pool_.allocate(buffer_bytes())),
+        progress_("bench coll", rows(options), comm_->rank() == 0) {
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
@@ -53,12 +54,16 @@ class CollBench {
 
  private:
   std::int64_t buffer_bytes() const { return std::max<std::int64_t>(options_.max_bytes, 64); }
-  bool speaks() const { return comm_->rank() == 0; }
-  void say(const std::string& text) const {
-    if (speaks()) {
-      fmt::print("{}", text);
-      std::fflush(stdout);
+  // A barrier has no size.
+  static std::vector<std::int64_t> sizes_of(Collective op, const BenchCollOptions& options) {
+    return op == Collective::barrier ? std::vector<std::int64_t>{0} : bench_sizes(options);
+  }
+  static std::int64_t rows(const BenchCollOptions& options) {
+    std::size_t rows = 0;
+    for (const Collective op : options.ops) {
+      rows += sizes_of(op, options).size();
     }
+    return static_cast<std::int64_t>(rows);
   }
 
   void run_one(Collective op, BenchCollResult& result);
@@ -78,6 +83,7 @@ class CollBench {
   Buffer second_;
   std::optional<MpiNative> mpi_;
   std::optional<MemoryRate> memory_;
+  TableProgress progress_;
 };
 
 std::string CollBench::header(Collective op) {
@@ -203,19 +209,18 @@ NcclCell CollBench::cell(const CollMeasurement& measurement, bool in_place) cons
 
 void CollBench::run_one(Collective op, BenchCollResult& result) {
   const CollectiveTask task{op, options_.reduction, options_.root};
-  std::vector<std::int64_t> sizes = bench_sizes(options_);
-  if (op == Collective::barrier) {
-    sizes = {0};
-  }
-  say(options_.osu_table ? osu_header(op) : header(op));
+  const std::vector<std::int64_t> sizes = sizes_of(op, options_);
+  progress_.print(options_.osu_table ? osu_header(op) : header(op));
   double busbw = 0;
   std::int64_t errors = 0;
   std::string peer_lines;
   for (const std::int64_t bytes : sizes) {
+    progress_.measuring(fmt::format("{}, {}", name_of(op), format_bytes(bytes)));
     const CollMeasurement measurement = measure(task, bytes);
     const NcclCell out_of_place = cell(measurement, false);
     const NcclCell in_place = cell(measurement, true);
-    say(options_.osu_table
+    progress_.print(
+        options_.osu_table
             ? osu_line(measurement)
             : nccl_row_start(
                   {measurement.size, std::string(nccl_name_of(options_.dtype)),
@@ -229,12 +234,14 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
     }
     peer_lines += peer_line(measurement);
     result.results.push_back(coll_entry(measurement, options_, session_));
+    progress_.done();
   }
   if (!options_.osu_table) {
-    say(nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
+    progress_.print(
+        nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
   }
   if (!peer_lines.empty()) {
-    say(peer_header(op) + peer_lines);
+    progress_.print(peer_header(op) + peer_lines);
   }
 }
 

@@ -1,14 +1,15 @@
 #include "benchmarks/coll/tune.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/coll/contestant.h"
+#include "benchmarks/progress.h"
 #include "benchmarks/report.h"
 #include "src/base/json_fields.h"
+#include "src/base/units.h"
 #include "src/device/pool.h"
 
 namespace trireme {
@@ -52,7 +53,11 @@ class Candidate {
 class TuneBench {
  public:
   TuneBench(const BenchCollOptions& options, MpiSession& session)
-      : options_(options), session_(session) {
+      : options_(options),
+        session_(session),
+        progress_("bench coll",
+                  static_cast<std::int64_t>(options.ops.size() * bench_sizes(options).size()),
+                  session.world().rank() == 0) {
     for (const Backend backend : kBackends) {
       add(backend);
     }
@@ -74,8 +79,6 @@ class TuneBench {
   }
 
  private:
-  bool speaks() const { return session_.world().rank() == 0; }
-
   // Adds a backend, unless it cannot connect the ranks. All ranks agree on this.
   void add(Backend backend) {
     std::unique_ptr<Communicator> comm;
@@ -89,9 +92,9 @@ class TuneBench {
     if (all_reduce_value(session_.world(), made, ReduceOp::min) == 1) {
       const std::int64_t bytes = std::max<std::int64_t>(options_.max_bytes, 64);
       candidates_.push_back(std::make_unique<Candidate>(backend, std::move(comm), bytes));
-    } else if (speaks()) {
-      fmt::print("# {} is not available: {}\n", name_of(backend),
-                 reason.empty() ? "another rank cannot use it" : reason);
+    } else {
+      progress_.print(fmt::format("# {} is not available: {}\n", name_of(backend),
+                                  reason.empty() ? "another rank cannot use it" : reason));
     }
   }
 
@@ -111,6 +114,7 @@ class TuneBench {
   std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
                       std::optional<std::size_t> before, nlohmann::ordered_json& results) {
     Communicator& world = session_.world();
+    progress_.measuring(fmt::format("{}, {}", name_of(task.op), format_bytes(bytes)));
     const CollectiveSize size = cut_size(task.op, bytes, options_.dtype, world.size());
     std::vector<std::function<void()>> ways;
     for (const auto& candidate : candidates_) {
@@ -139,15 +143,14 @@ class TuneBench {
                                                     multiplied(samples[c].by_rank, 1e6))}}}});
     }
     const std::size_t chosen = choose_backend(medians, before);
-    if (speaks()) {
-      fmt::print("{}  -> {}\n", line, name_of(candidates_[chosen]->backend()));
-      std::fflush(stdout);
-    }
+    progress_.print(fmt::format("{}  -> {}\n", line, name_of(candidates_[chosen]->backend())));
+    progress_.done();
     return chosen;
   }
 
   BenchCollOptions options_;
   MpiSession& session_;
+  TableProgress progress_;
   std::vector<std::unique_ptr<Candidate>> candidates_;
 };
 

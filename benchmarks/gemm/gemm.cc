@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/gemm/product.h"
+#include "benchmarks/progress.h"
 #include "benchmarks/statistics.h"
 #include "benchmarks/turns.h"
 #include "src/base/error.h"
@@ -58,6 +58,7 @@ class GemmBench {
 
   BenchGemmResult run() {
     BenchGemmResult result{Json::array(), 0, std::nullopt};
+    progress_.emplace("bench gemm", parts(), world().rank() == 0);
     print_head();
     for (const std::string& precision : options_.precisions) {
       for (const ProductShape& shape : shapes_) {
@@ -69,11 +70,8 @@ class GemmBench {
 
  private:
   Communicator& world() const { return session_.world(); }
-  void say(const std::string& text) const {
-    if (world().rank() == 0) {
-      fmt::print("{}", text);
-      std::fflush(stdout);
-    }
+  std::int64_t parts() const {
+    return static_cast<std::int64_t>(shapes_.size() * options_.precisions.size());
   }
   static DType dtype_of_precision(const std::string& precision) {
     return precision == "bf16" ? DType::bf16 : DType::f32;
@@ -97,23 +95,24 @@ class GemmBench {
   }
 
   TurnOptions turns() const {
-    const auto parts = static_cast<double>(shapes_.size() * options_.precisions.size());
     TurnOptions turns;
     turns.warmup = kWarmup;
     turns.until_all_end = true;
     turns.sample_seconds = 5e-3;
-    turns.stop = options_.duration > 0 ? StopRule::count_or_duration(0, options_.duration / parts)
+    turns.stop = options_.duration > 0 ? StopRule::count_or_duration(
+                                             0, options_.duration / static_cast<double>(parts()))
                                        : kUntilKnown;
     return turns;
   }
 
-  void print_head() const {
-    say(fmt::format("# Trireme gemm: {} of {} at once, kernels {}\n",
-                    counted(world().size(), "rank"), counted(threads_, "thread"),
-                    kernels_for(Device::cpu()).name));
-    say("# Rates count 2 M N K operations per product; time until all ranks end\n");
-    say(fmt::format("# {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8} {:>7} {:>5}\n", "type", "layer",
-                    "pass", "M", "N", "K", "GFLOP/s", "base", "wrong"));
+  void print_head() {
+    progress_->print(fmt::format("# Trireme gemm: {} of {} at once, kernels {}\n",
+                                 counted(world().size(), "rank"), counted(threads_, "thread"),
+                                 kernels_for(Device::cpu()).name));
+    progress_->print("# Rates count 2 M N K operations per product; time until all ranks end\n");
+    progress_->print(fmt::format("# {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8} {:>7} {:>5}\n",
+                                 "type", "layer", "pass", "M", "N", "K", "GFLOP/s", "base",
+                                 "wrong"));
   }
 
   void measure(const ProductShape& shape, const std::string& precision, BenchGemmResult& result);
@@ -127,6 +126,7 @@ class GemmBench {
   MpiSession& session_;
   int threads_;
   std::vector<ProductShape> shapes_;
+  std::optional<TableProgress> progress_;
 };
 
 double GemmBench::baseline(const std::string& precision) const {
@@ -194,6 +194,7 @@ Json GemmBench::entry(const Measured& m) const {
 
 void GemmBench::measure(const ProductShape& shape, const std::string& precision,
                         BenchGemmResult& result) {
+  progress_->measuring(fmt::format("{}, {} {}", precision, shape.name, shape.pass));
   DeviceContext context(Device::cpu(), threads_);
   Product product(context, shape, dtype_of_precision(precision));
   product.run();
@@ -203,15 +204,17 @@ void GemmBench::measure(const ProductShape& shape, const std::string& precision,
   m.baseline = baseline(precision);
   m.fraction = rate_of_first_host(shape, m.samples) / m.baseline;
   const bool compared = !std::isnan(m.fraction);
-  say(fmt::format("  {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8.1f} {:>7} {:>5}\n", precision,
-                  shape.name, shape.pass.empty() ? "-" : shape.pass, shape.m, shape.n, shape.k,
-                  world().size() * shape.flops() / median(m.samples.seconds) / 1e9,
-                  compared ? fmt::format("{:.2f}", m.fraction) : "-", m.wrong));
+  progress_->print(fmt::format("  {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8.1f} {:>7} {:>5}\n",
+                               precision, shape.name, shape.pass.empty() ? "-" : shape.pass,
+                               shape.m, shape.n, shape.k,
+                               world().size() * shape.flops() / median(m.samples.seconds) / 1e9,
+                               compared ? fmt::format("{:.2f}", m.fraction) : "-", m.wrong));
   result.wrong += m.wrong;
   if (compared) {
     result.least_fraction = std::min(result.least_fraction.value_or(m.fraction), m.fraction);
   }
   result.results.push_back(entry(m));
+  progress_->done();
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "benchmarks/io/io.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "benchmarks/io/io_folder.h"
 #include "benchmarks/io/io_transfers.h"
 #include "benchmarks/io/metadata.h"
+#include "benchmarks/progress.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
 #include "src/base/error.h"
@@ -51,13 +51,17 @@ void check_options(const BenchIoOptions& options) {
 
 class IoBench {
  public:
-  IoBench(const BenchIoOptions& options, MpiSession& session, const IoFolder& folder)
-      : options_(options), session_(session), folder_(folder), transfers_(options_, session) {}
+  IoBench(const BenchIoOptions& options, MpiSession& session, const IoFolder& folder,
+          TableProgress& progress)
+      : options_(options),
+        session_(session),
+        folder_(folder),
+        progress_(progress),
+        transfers_(options_, session) {}
 
   void run(BenchIoResult& result, const Json& common);
 
  private:
-  bool speaks() const { return session_.world().rank() == 0; }
   std::filesystem::path file_of(int rank) const {
     return folder_.path() /
            (options_.layout.file_per_process ? fmt::format("data.{:08}", rank) : "data");
@@ -73,6 +77,7 @@ class IoBench {
   const BenchIoOptions& options_;
   MpiSession& session_;
   const IoFolder& folder_;
+  TableProgress& progress_;
   IoTransfers transfers_;
   std::vector<IorPhase> phases_;
   std::vector<std::vector<double>> seconds_[2];  // of reads and writes: by repetition and rank
@@ -92,6 +97,8 @@ void IoBench::repetition(const IorSetup& setup) {
   const int other = (rank + setup.shift) % session_.world().size();
   for (const bool writes : {true, false}) {
     const int whose = writes ? rank : other;
+    progress_.measuring(
+        fmt::format("{}, repetition {}", writes ? "writing" : "reading", phases_.size() / 2 + 1));
     if (!writes) {
       forget(rank);
     }
@@ -100,10 +107,8 @@ void IoBench::repetition(const IorSetup& setup) {
     phases_.push_back(phase.all);
     seconds_[writes ? 1 : 0].push_back(phase.by_rank);
     wrong_ += phase.wrong;
-    if (speaks()) {
-      fmt::print("{}", ior_row(setup, phase.all));
-      std::fflush(stdout);
-    }
+    progress_.print(ior_row(setup, phase.all));
+    progress_.done();
     if (writes ? options_.check_write : options_.check_read) {
       forget(rank);
       wrong_ += transfers_.count_wrong(file_of(other), other);
@@ -178,15 +183,11 @@ Json IoBench::entry(bool writes, const BenchIoResult& result, const Json& common
 }
 
 void IoBench::run(BenchIoResult& result, const Json& common) {
-  if (speaks()) {
-    fmt::print("{}{}", ior_options(result.setup), ior_header());
-  }
+  progress_.print(ior_options(result.setup) + ior_header());
   for (Sampling sampling(rule(), &session_.world()); sampling.more(phases_.size() / 2);) {
     repetition(result.setup);
   }
-  if (speaks()) {
-    fmt::print("{}", ior_summary(result.setup, phases_));
-  }
+  progress_.print(ior_summary(result.setup, phases_));
   for (const bool writes : {true, false}) {
     result.results.push_back(entry(writes, result, common));
   }
@@ -212,6 +213,13 @@ void warn_of_caches(const BenchIoOptions& options, const IoFolder& folder,
   if (options.reorder && session.places().size() == 1) {
     say("warning: -C does nothing with one rank, which reads its own file");
   }
+}
+
+TableProgress make_progress(const BenchIoOptions& options, MpiSession& session) {
+  const std::int64_t phases = (options.data ? 2 : 0) + (options.metadata ? kMetadataOperations : 0);
+  const int parts = (options.data ? 1 : 0) + (options.metadata ? 1 : 0);
+  return {"bench io", options.repetitions * phases, session.world().rank() == 0,
+          parts * options.duration};
 }
 
 }  // namespace
@@ -258,13 +266,15 @@ BenchIoResult bench_io(const BenchIoOptions& given, MpiSession& session) {
   if (session.world().rank() == 0) {
     warn_of_caches(options, folder, session, common);
   }
+  TableProgress progress = make_progress(options, session);
   if (options.data) {
-    IoBench(options, session, folder).run(result, common);
+    IoBench(options, session, folder, progress).run(result, common);
   }
   if (options.metadata) {
     Json about = common;
     about.erase("data_to_memory_ratio");
-    for (Json& each : bench_metadata(options, folder.path(), result.setup.shift, about, session)) {
+    for (Json& each :
+         bench_metadata(options, folder.path(), result.setup.shift, about, session, progress)) {
       result.results.push_back(std::move(each));
     }
   }

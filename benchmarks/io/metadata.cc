@@ -105,7 +105,7 @@ void remove_folder(const std::string& path, std::int64_t, int, std::int64_t) {
   demand(::rmdir(path.c_str()), "remove", path);
 }
 
-constexpr std::array kMetadataOperations = {
+constexpr std::array<MetadataOperation, kMetadataOperations> kOperations = {
     MetadataOperation{"create_folder", "Directory creation", false, create_folder},
     MetadataOperation{"stat_folder", "Directory stat", true, stat_folder},
     MetadataOperation{"remove_folder", "Directory removal", false, remove_folder},
@@ -118,9 +118,10 @@ constexpr std::size_t kFirstOfFiles = 3;
 class MetadataBench {
  public:
   MetadataBench(const BenchIoOptions& options, const fs::path& folder, int shift,
-                MpiSession& session)
+                MpiSession& session, TableProgress& progress)
       : options_(options),
         session_(session),
+        progress_(progress),
         rank_(session.world().rank()),
         other_((rank_ + shift) % session.world().size()) {
     folder_ = folder / "metadata";
@@ -132,11 +133,13 @@ class MetadataBench {
   }
 
   // The times of all ranks, by operation, repetition and rank, in seconds.
-  std::array<std::vector<double>, kMetadataOperations.size()> run() {
-    std::array<std::vector<double>, kMetadataOperations.size()> seconds;
+  std::array<std::vector<double>, kOperations.size()> run() {
+    std::array<std::vector<double>, kOperations.size()> seconds;
     for (Sampling sampling(rule(), &session_.world()); sampling.more(seconds[0].size());) {
-      for (std::size_t i = 0; i < kMetadataOperations.size(); ++i) {
-        seconds[i].push_back(phase(kMetadataOperations[i], i >= kFirstOfFiles));
+      for (std::size_t i = 0; i < kOperations.size(); ++i) {
+        progress_.measuring(kOperations[i].mdtest);
+        seconds[i].push_back(phase(kOperations[i], i >= kFirstOfFiles));
+        progress_.done();
       }
     }
     return seconds;
@@ -169,6 +172,7 @@ class MetadataBench {
 
   const BenchIoOptions& options_;
   MpiSession& session_;
+  TableProgress& progress_;
   int rank_;
   int other_;
   fs::path folder_;
@@ -201,21 +205,21 @@ std::string mdtest_summary(const std::vector<std::pair<std::string, std::vector<
 }
 
 Json bench_metadata(const BenchIoOptions& options, const fs::path& folder, int shift,
-                    const Json& common, MpiSession& session) {
-  MetadataBench bench(options, folder, shift, session);
+                    const Json& common, MpiSession& session, TableProgress& progress) {
+  MetadataBench bench(options, folder, shift, session, progress);
   const auto seconds = bench.run();
   const double items = static_cast<double>(options.files) * session.world().size();
   std::vector<std::pair<std::string, std::vector<double>>> rates;
   Json results = Json::array();
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     std::vector<double>& own =
-        rates.emplace_back(kMetadataOperations[i].mdtest, std::vector<double>()).second;
+        rates.emplace_back(kOperations[i].mdtest, std::vector<double>()).second;
     for (const double each : seconds[i]) {
       own.push_back(items / each);
     }
     const MedianInterval interval = median_interval(own);
     Json params = common;
-    params["operation"] = kMetadataOperations[i].name;
+    params["operation"] = kOperations[i].name;
     params["files_per_rank"] = options.files;
     params["file_bytes"] = options.file_bytes;
     params["folders"] = options.own_folders ? "rank" : "shared";
@@ -235,9 +239,7 @@ Json bench_metadata(const BenchIoOptions& options, const fs::path& folder, int s
                                   .synchronized_by = "two barriers"})},
          {"samples", {{"time_ms", samples_json(multiplied(seconds[i], 1e3), {})}}}});
   }
-  if (session.world().rank() == 0) {
-    fmt::print("{}", mdtest_summary(rates));
-  }
+  progress.print(mdtest_summary(rates));
   return results;
 }
 

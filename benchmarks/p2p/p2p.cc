@@ -1,6 +1,5 @@
 #include "benchmarks/p2p/p2p.h"
 
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -9,9 +8,11 @@
 
 #include "benchmarks/osu_table.h"
 #include "benchmarks/p2p/point_to_point.h"
+#include "benchmarks/progress.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
 #include "mpi/session/mpi_native.h"
+#include "src/base/units.h"
 #include "src/device/pool.h"
 
 namespace trireme {
@@ -32,7 +33,8 @@ class P2pBench {
         comm_(session.make_world(options.backend)),
         pool_(Device::cpu(), comm_->memory()),
         buffer_(pool_.allocate(std::max<std::int64_t>(options.max_bytes, 64))),
-        out_(pool_.allocate(buffer_.bytes())) {
+        out_(pool_.allocate(buffer_.bytes())),
+        progress_("bench p2p", rows(), comm_->rank() == 0) {
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
@@ -66,12 +68,7 @@ class P2pBench {
     return comm_->rank() == options_.first || comm_->rank() == options_.second;
   }
   bool sends() const { return comm_->rank() == options_.first; }
-  void say(const std::string& text) const {
-    if (comm_->rank() == 0) {
-      fmt::print("{}", text);
-      std::fflush(stdout);
-    }
-  }
+  void say(const std::string& text) { progress_.print(text); }
   std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
     return osu_row(bytes, value, options_.show_check ? std::optional(wrong) : std::nullopt);
   }
@@ -132,13 +129,17 @@ class P2pBench {
   int batch(const PointToPoint& how) const {
     return options_.duration > 0 ? std::min(how.iterations, kBatch) : how.iterations;
   }
+  // Returns the number of rows of both tables.
+  std::int64_t rows() const {
+    std::int64_t rows = 0;
+    over_sizes(
+        [&](std::int64_t) { rows += (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); });
+    return rows;
+  }
   // Counts batches.
   StopRule rule() const {
-    int parts = 0;
-    over_sizes(
-        [&](std::int64_t) { parts += (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); });
-    parts *= mpi_ ? 2 : 1;
-    return StopRule::count_or_duration(1, options_.duration / parts);
+    const auto shares = static_cast<double>(rows() * (mpi_ ? 2 : 1));
+    return StopRule::count_or_duration(1, options_.duration / shares);
   }
   Json measurement(const PointToPoint& how, const std::string& sample) const {
     StopRule rule = this->rule();
@@ -161,6 +162,7 @@ class P2pBench {
   Pool pool_;
   Buffer buffer_;
   Buffer out_;
+  TableProgress progress_;
   std::optional<MpiNative> mpi_;
   std::string peer_lines_;
 };
@@ -193,6 +195,7 @@ Json P2pBench::params(std::int64_t bytes, const PointToPoint& how, std::size_t i
 }
 
 void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
+  progress_.measuring(fmt::format("latency, {}", format_bytes(bytes)));
   const View data = buffer_.view(DType::u8).slice(0, bytes);
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
@@ -227,9 +230,11 @@ void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
                             {"metrics", metrics},
                             {"measurement", measurement(how, "half of a round trip")},
                             {"samples", samples}});
+  progress_.done();
 }
 
 void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
+  progress_.measuring(fmt::format("bandwidth, {}", format_bytes(bytes)));
   const View data = buffer_.view(DType::u8).slice(0, bytes);
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 100, 20, 10, 2);
@@ -268,6 +273,7 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
        {"metrics", metrics},
        {"measurement", measurement(how, "a window of messages and the answer")},
        {"samples", samples}});
+  progress_.done();
 }
 
 }  // namespace

@@ -7,11 +7,13 @@
 #include <fmt/core.h>
 
 #include "benchmarks/io/io_folder.h"
+#include "benchmarks/progress.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
 #include "io/data/dataset.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/units.h"
 #include "src/train/report/metrics.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
@@ -65,6 +67,7 @@ class TrainBench {
           fmt::format("checkpoint.dir={}", (folder_.path() / "checkpoints").string()),
           fmt::format("train.steps={}", options.steps + options.warmup),
           fmt::format("optimizer.schedule.steps={}", schedule), std::string("train.log_every=1"),
+          std::string("run.log_format=json"),  // without a progress bar
           std::string("checkpoint.resume=never"), std::string("plan.cluster=")}) {
       sources.arguments.push_back(own);
     }
@@ -92,6 +95,7 @@ class TrainBench {
   IoFolder folder_;
   RunConfig config_;
   std::optional<Layout> layout_;
+  std::optional<BenchProgress> progress_;
   MlLog mllog_;
   std::vector<StepMetrics> steps_;  // the timed ones
   std::int64_t seen_ = 0;           // steps
@@ -141,6 +145,7 @@ void TrainBench::observe(const StepMetrics& metrics) {
   if (++seen_ > options_.warmup) {
     steps_.push_back(metrics);
   }
+  progress_->done();
   if (speaks() && metrics.val_loss) {
     const Json at = {{"samples_count", metrics.samples}};
     mllog_.stop("block_stop", at);
@@ -159,6 +164,9 @@ Json TrainBench::run() {
     log_settings();
   }
   make_directories(config_.run_dir);
+  progress_.emplace("bench train", options_.warmup + options_.steps, speaks());
+  progress_->stage(fmt::format("{} to warm up, then {}", counted(options_.warmup, "step"),
+                               counted(options_.steps, "step")));
   Log log({.rank = session_.world().rank(),
            .ranks = session_.world().size(),
            .host = session_.place().host,
@@ -184,6 +192,7 @@ Json TrainBench::run() {
     mllog_.start("block_start", {{"samples_count", 0}});
     finished = training.run().finished;
   }
+  progress_->finish();
   const std::int64_t samples = steps_.empty() ? 0 : steps_.back().samples;
   mllog_.stop("block_stop", {{"samples_count", samples}});
   mllog_.stop("run_stop",

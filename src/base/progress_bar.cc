@@ -88,6 +88,8 @@ void ProgressBar::update(std::int64_t done, std::string_view detail) {
     first_ = done;
     start_ = Clock::now();
   }
+  const bool appears = begins || hidden_;
+  hidden_ = false;
   done_ = done;
   detail_ = detail;
   const auto now = Clock::now();
@@ -96,14 +98,22 @@ void ProgressBar::update(std::int64_t done, std::string_view detail) {
   if (!terminal_ && done >= total_) {
     return;
   }
-  if ((begins && terminal_) || (interval > Clock::duration::zero() && now - drawn_ >= interval)) {
+  if ((appears && terminal_) || (interval > Clock::duration::zero() && now - drawn_ >= interval)) {
     drawn_ = now;
     draw(false);
   }
 }
 
+void ProgressBar::hide() {
+  if (terminal_ && first_ >= 0 && !hidden_ && !finished_) {
+    std::fputs(line_start().data(), stderr);
+    std::fflush(stderr);
+  }
+  hidden_ = true;
+}
+
 void ProgressBar::finish() {
-  if (!finished_ && first_ >= 0 && (terminal_ || plain_interval_.count() > 0)) {
+  if (!finished_ && !hidden_ && first_ >= 0 && (terminal_ || plain_interval_.count() > 0)) {
     draw(true);
   }
   finished_ = true;

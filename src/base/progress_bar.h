@@ -26,6 +26,9 @@ class ProgressBar {
   // Draws at most ten times per second. The first call sets where the work begins; later calls
   // estimate the time left. `detail` follows the bar: "loss 3.21  12.3k tokens/s".
   void update(std::int64_t done, std::string_view detail = {});
+  // Removes the bar from the terminal, so that something else can be printed. The next update draws
+  // it again; without one, finish() does nothing.
+  void hide();
   // Draws the final state and ends the line.
   void finish();
 
@@ -44,6 +47,7 @@ class ProgressBar {
   std::string detail_;
   Clock::time_point start_;
   Clock::time_point drawn_;
+  bool hidden_ = false;
   bool finished_ = false;
 };
 

@@ -38,14 +38,14 @@ RowComparison compare_samples(const SampleSet& a, const SampleSet& b,
   compared.better = better_of(a.name);
   compared.reference = a.reference;
   compared.change = {kNan, kNan, kNan};
+  compared.median_a = a.values.empty() ? kNan : median(a.values);
+  compared.median_b = b.values.empty() ? kNan : median(b.values);
   if (a.values.empty() || b.values.empty()) {
     compared.why = "no finite samples";
     return compared;
   }
   const std::vector<double> x = independent_values(a.values);
   const std::vector<double> y = independent_values(b.values);
-  compared.median_a = median(a.values);
-  compared.median_b = median(b.values);
   compared.count_a = x.size();
   compared.count_b = y.size();
   compared.test = mann_whitney(x, y);

@@ -23,7 +23,7 @@ struct RowComparison {
   std::string samples;             // their name
   Better better = Better::unknown;
   bool reference = false;
-  double median_a = 0;
+  double median_a = 0;  // NaN without samples
   double median_b = 0;
   std::size_t count_a = 0;  // samples, after the merging of those that depend on each other
   std::size_t count_b = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -61,6 +62,28 @@ TEST(ProgressBar, IsDrawnWhereALauncherHasATerminal) {
   EXPECT_THAT(seen, testing::StartsWith("\r\x1b[Ktrain  40% |#########               | 4/10\r"));
   EXPECT_THAT(seen, testing::EndsWith("\n"));
   EXPECT_EQ(terminal_columns(), 0);
+}
+
+TEST(ProgressBar, LeavesTheTerminalWhileItIsHidden) {
+  ASSERT_EQ(::setenv(kTerminalColumns, "60", 1), 0);
+  testing::internal::CaptureStderr();
+  {
+    ProgressBar bar("gemm", 4);
+    bar.hide();  // there is nothing to remove yet
+    bar.update(1);
+    bar.hide();
+    std::fputs("row\n", stderr);
+    bar.update(2);
+    bar.hide();
+    bar.hide();
+  }
+  const std::string seen = testing::internal::GetCapturedStderr();
+  ::unsetenv(kTerminalColumns);
+  const std::string line = "\r\x1b[K";
+  const std::string half = "############            ";
+  EXPECT_THAT(seen, testing::StartsWith(line + "gemm  25% |######                  | 1/4" + line +
+                                        "row\n" + line + "gemm  50% |" + half + "| 2/4"));
+  EXPECT_THAT(seen, testing::EndsWith(line));
 }
 
 TEST(Terminal, BelievesNoOddWidth) {

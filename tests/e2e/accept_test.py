@@ -1,6 +1,6 @@
 """`trireme accept` on machines with a planted fault: a node of a real Slurm whose core has another
-load, and a host whose link is limited by tbf. Nodes are measured one after the other, as all of
-them share the cores of this machine."""
+load, and a host or a node of Slurm whose link is limited by tbf. Nodes are measured one after the
+other, as all of them share the cores of this machine."""
 
 import json
 import os
@@ -54,6 +54,25 @@ def script(path, text):
     path.write_text("#!/bin/bash\n" + text)
     path.chmod(0o755)
     return path
+
+
+def link_profile(**keys):
+    """Returns a profile in which links decide, and nodes are hardly judged."""
+    return PROFILE.format(program=PROGRAM, rounds=1, link_score=2, **keys).replace(
+        "at_least: 60", "at_least: 1").replace(
+            "at_least: 40", "at_least: 40\n  limits: ['p2p_bw time_us=60000']")
+
+
+def assert_slow_link(test, result, node):
+    """Checks that an acceptance in the folder of the test has blamed the link of this node."""
+    test.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+    found = verdicts((test.folder / "accept/acceptance.json").read_text())
+    slow = [v["nodes"] for v in found["links"] if not v["good"]]
+    test.assertTrue(slow and all(node in nodes for nodes in slow), result.stdout)
+    test.assertEqual([v for v in found["links"] if v["complaints"]], [])
+    test.assertEqual(found["nodes_with_bad_links"], [node], result.stdout)
+    test.assertIn(f"The links of {node} are slow with known-good partners, too", result.stdout)
+    test.assertIn(f"NodeName={node}", result.stdout)
 
 
 def interrupt(test, number, command, folder, started, environment):
@@ -152,15 +171,8 @@ class OnHosts(unittest.TestCase):
         cls.addClassCleanup(cls.hosts.close)
         cls.hosts.__enter__()
 
-    def limit_link(self, name, rate):
-        shape = f"root tbf rate {rate} burst 32kb latency 50ms"
-        port = f"p{self.hosts.names.index(name)}"
-        for pid, device in [(self.hosts.switch.pid, port), (self.hosts.pid(name), "eth0")]:
-            subprocess.run(["nsenter", "-t", str(pid), "-n", "tc", "qdisc", "add", "dev", device,
-                            *shape.split()], check=True)
-
     def test_a_slow_link(self):
-        self.limit_link("host2", "40mbit")
+        self.hosts.limit_link("host2", "40mbit")
         pids = " ".join(f"{n}={self.hosts.pid(n)}" for n in self.hosts.names)
         on_node = script(self.folder / "on_node.sh",
                          f"for each in {pids}; do [[ $each == $1=* ]] && pid=${{each#*=}}; done\n"
@@ -169,11 +181,9 @@ class OnHosts(unittest.TestCase):
                          f"exec nsenter -t {self.hosts.switch.pid} -n -- mpirun --oversubscribe "
                          '--bind-to none -H "$1,$2" -n 2 "${@:3}"\n')
         profile = self.folder / "accept.yaml"
-        profile.write_text(PROFILE.format(
-            nodes="host[0-3]", program=PROGRAM, rounds=1, link_score=2,
-            node_start=f"[{on_node}, '{{node}}']", link_start=f"[{on_pair}, '{{a}}', '{{b}}']"
-        ).replace("at_least: 60", "at_least: 1").replace(
-            "at_least: 40", "at_least: 40\n  limits: ['p2p_bw time_us=60000']"))
+        profile.write_text(link_profile(
+            nodes="host[0-3]", node_start=f"[{on_node}, '{{node}}']",
+            link_start=f"[{on_pair}, '{{a}}', '{{b}}']"))
         environment = {**harness.ENVIRONMENT, **simulated.ENVIRONMENT,
                        **simulated.LAUNCHER_ENVIRONMENT, "TRIREME_HOSTS": pids}
         begin = time.monotonic()
@@ -181,14 +191,40 @@ class OnHosts(unittest.TestCase):
             [PROGRAM, "accept", profile, "--dir", self.folder / "accept"], env=environment,
             capture_output=True, text=True, timeout=400, check=False)
         print(f"a slow link: {time.monotonic() - begin:.0f} s", file=sys.stderr)
-        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
-        found = verdicts((self.folder / "accept/acceptance.json").read_text())
-        slow = [v["nodes"] for v in found["links"] if not v["good"]]
-        self.assertEqual(slow and all("host2" in nodes for nodes in slow), True, result.stdout)
-        self.assertEqual([v for v in found["links"] if v["complaints"]], [])
-        self.assertEqual(found["nodes_with_bad_links"], ["host2"], result.stdout)
-        self.assertIn("The links of host2 are slow with known-good partners, too", result.stdout)
-        self.assertIn("NodeName=host2", result.stdout)
+        assert_slow_link(self, result, "host2")
+
+
+class OnSlurmWithNetworks(unittest.TestCase):
+    """A Slurm whose nodes have networks of their own, behind links to one switch."""
+
+    @classmethod
+    def setUpClass(cls):
+        reason = slurm_cluster.reason_to_skip() or simulated.reason_to_skip()
+        if reason:
+            raise unittest.SkipTest(reason)
+        cls.folder = harness.workspace()
+        cls.hosts = simulated.Hosts(4)
+        cls.addClassCleanup(cls.hosts.close)
+        cls.hosts.__enter__()
+        cls.cluster = slurm_cluster.SlurmCluster(nodes=4, hosts=cls.hosts)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.cluster.start()
+
+    def test_a_slow_link(self):
+        self.hosts.limit_link("host2", "40mbit")  # that of n3
+        profile = self.folder / "accept.yaml"
+        profile.write_text(link_profile(
+            nodes="n[1-4]", node_start="[srun, --nodes=1, --ntasks=1, '--nodelist={node}']",
+            link_start="[srun, --mpi=pmix, --nodes=2, --ntasks=2, --ntasks-per-node=1, "
+                       "'--nodelist={a},{b}']"))
+        begin = time.monotonic()
+        result = self.cluster.command(PROGRAM, "accept", profile, "--drain", "--dir",
+                                      self.folder / "accept", check=False, timeout=400,
+                                      cwd=self.folder)
+        print(f"a slow link of a node of Slurm: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+        assert_slow_link(self, result, "n3")
+        self.assertIn("DRAIN", self.cluster.node_state("n3"))
+        self.assertNotIn("DRAIN", self.cluster.node_state("n1"))
 
 
 class Interrupted(unittest.TestCase):

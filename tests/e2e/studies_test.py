@@ -116,6 +116,27 @@ class Compare(unittest.TestCase):
         self.compare(self.measured, self.folder, code=66)
 
 
+    def test_samples_without_an_answer_are_no_success(self):
+        def with_samples(values):
+            def change(document):
+                for result in document["results"]:
+                    result["samples"]["time_us"].update(values=values, by_rank=[values])
+            return change
+        for name, values, shown in [("zero", [0.0] * 9, "-> 0, no ratio"),
+                                    ("null", [None] * 9, "-> none, no ratio"),
+                                    ("empty", [], "-> none, no ratio")]:
+            with self.subTest(name):
+                odd = self.variant(f"{name}.json", with_samples(values))
+                result = self.compare(self.measured, odd, code=2)
+                self.assertIn(shown, result.stdout)
+                self.assertIn("2 not judged", result.stdout)
+                self.assertIn("nothing could be judged", result.stderr)
+                history = self.folder / f"{name}.jsonl"
+                result = harness.run("history", history, "--add", odd)
+                self.assertEqual(result.returncode, 65, result.stdout + result.stderr)
+                self.assertIn("nothing in it belongs into a history", result.stderr)
+
+
 class History(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

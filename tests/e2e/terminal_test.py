@@ -114,6 +114,34 @@ class Terminal(unittest.TestCase):
         self.assertIn("bench step: warming up\n", result.stderr)
         self.assertIn("bench step: 2 rounds against the product rate\n", result.stderr)
 
+    def test_tables_grow_above_their_progress(self):
+        storage = ["bench", "io", "--dir", self.folder, "-b", "1M", "-n", 8]
+        for command, bar, row in [
+                (["bench", "gemm", "--size", "64,96", "--precision", "fp32"],
+                 r"bench gemm +50% \|#{12} {12}\| 1/2 .*  fp32, ", r"  fp32 square .*\d"),
+                ([*storage, "-i", 2], r"bench io +\d+% \|[# ]{24}\| \d+/18 ", r"write +\d"),
+                ([*storage, "--duration", 2], r"bench io +50% \|#{12} {12}\| 1/2 ", r"write +\d")]:
+            with self.subTest(command):
+                code, text = on_terminal(*command)
+                self.assertEqual(code, 0, text)
+                self.assertTrue([line for line in drawn(text) if re.match(bar, line)], text)
+                # What the terminal shows at the end is the table alone.
+                kept = [line.split("\r\x1b[K")[-1] for line in text.split("\r\n")]
+                self.assertEqual([line for line in kept if line.startswith("bench")], [])
+                rows = [line for line in kept if re.match(row, line)]
+                self.assertGreaterEqual(len(rows), 2, text)
+                self.assertNotIn(f"bench {command[1]} ", harness.must(harness.run(*command)).stderr)
+
+    def test_bench_train_counts_its_steps(self):
+        command = ["bench", "train", self.config("bench-train"), "--steps", 3, "--warmup", 1,
+                   "--dir", self.folder]
+        code, text = on_terminal(*command)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"bench train 100% \|#{24}\| 4/4  in ")
+        self.assertEqual([line for line in drawn(text) if BAR.match(line)], [])
+        result = harness.must(harness.run(*command, ranks=2))
+        self.assertIn("bench train: 1 step to warm up, then 3 steps\n", result.stderr)
+
     def test_generated_text_cannot_control_the_terminal(self):
         config = self.config("text")
         harness.must(harness.run("train", config))

@@ -127,6 +127,10 @@ TEST(Comparison, SmallAndUncertainChangesAreNoRegressions) {
 TEST(Comparison, ZeroAndConstantSamples) {
   EXPECT_EQ(compared({0, 0, 0}, {0, 0, 0}).verdict, ChangeVerdict::not_judged);
   EXPECT_EQ(compared({5, -1, 3}, {5, 1, 3}).why, "samples are zero or negative");
+  // Nothing is made up for a side without samples.
+  const RowComparison half = compared({5, 5, 5}, {});
+  EXPECT_EQ(half.median_a, 5);
+  EXPECT_TRUE(std::isnan(half.median_b));
   const std::vector<double> constant(20, 5.0);
   EXPECT_EQ(compared(constant, constant).verdict, ChangeVerdict::unchanged);
   EXPECT_EQ(compared(constant, std::vector<double>(20, 6.0)).verdict, ChangeVerdict::regression);

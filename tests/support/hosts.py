@@ -85,6 +85,8 @@ def end_with_parent(sig):
 class Hosts:
     """`with Hosts(4, rate="1gbit") as hosts: hosts.mpirun(2, [PROGRAM, ...])`"""
 
+    SWITCH = "10.77.0.254"
+
     def __init__(self, count, rate=None, mtu=1500):
         self.names = [f"host{i}" for i in range(count)]
         self.rate = rate
@@ -95,9 +97,9 @@ class Hosts:
     def __enter__(self):
         try:
             self.switch = self._hold(["-n"], "ip link set lo up")
-            self._on(self.switch.pid, """
+            self._on(self.switch.pid, f"""
                 ip link add br0 type bridge
-                ip addr add 10.77.0.254/24 dev br0
+                ip addr add {self.SWITCH}/24 dev br0
                 ip link set br0 up""")
             for name in self.names:
                 self.holders[name] = self._hold(host_namespaces(), self._setup(name))
@@ -128,6 +130,12 @@ class Hosts:
         """Connects or disconnects the cable between host and switch: "up" or "down"."""
         port = f"p{self.names.index(name)}"
         self._on(self.switch.pid, f"ip link set {port} {state}")
+
+    def limit_link(self, name, rate):
+        """Limits the link of one host in both directions: "40mbit". Only without a `rate`."""
+        for pid, device in [(self.switch.pid, f"p{self.names.index(name)}"),
+                            (self.pid(name), "eth0")]:
+            self._on(pid, f"tc qdisc add dev {device} root tbf rate {rate} burst 32kb latency 50ms")
 
     def start_mpirun(self, ranks_per_host, command, arguments=(), **popen):
         """Starts mpirun at the switch and returns a Popen."""

@@ -13,7 +13,9 @@ As a module:
         cluster.kill_node("n2")
         cluster.wait_job(job)
 
-Since the nodes share one host, MPI has to use TCP between them (see TCP below). All processes of
+Since the nodes share one host, MPI has to use TCP between them (see TCP below). With `hosts`, each
+node has a network of its own, that of a host of hosts.py, whose links can be slow or cut; Slurm's
+commands then run at the switch, as with SlurmCluster.command(). All processes of
 the cluster descend from one keeper, which adopts those that daemons leave behind (slurmstepd). The
 keeper ends them and itself on request, when the process that started it is gone, and when its
 lifetime is over. Needs root and the packages slurm-wlm and munge; reason_to_skip() says what is
@@ -47,6 +49,8 @@ TCP = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMP_NUM_THREADS": "1",
 }
+TCP_OF_HOSTS = {**TCP, "OMPI_MCA_btl_tcp_if_include": "eth0", "UCX_TLS": "tcp,self",
+                "OMPI_MCA_oob_tcp_if_include": "eth0", "UCX_NET_DEVICES": "eth0"}
 LOST_SCRIPT = "slurm_script: No such file or directory"
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY",
          "DEADLINE", "BOOT_FAIL"}
@@ -58,9 +62,9 @@ AuthInfo=socket={d}/run/munge.sock,cred_expire={requeue_seconds}
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost=localhost({controller})
 SlurmctldPort={controller_port}
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{only_loopback}
 StateSaveLocation={d}/state
 SlurmdSpoolDir={d}/spool-%n
 SlurmctldPidFile={d}/run/slurmctld.pid
@@ -122,7 +126,7 @@ class SlurmCluster:
     """A cluster. With `folder` alone, it refers to one that another process has started."""
 
     def __init__(self, folder=None, nodes=4, cpus=2, requeue_seconds=10, slurmd_timeout=10,
-                 lifetime=3600, gpus=0, extra_config=""):
+                 lifetime=3600, gpus=0, extra_config="", hosts=None):
         self.own_folder = folder is None
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="slurm-")).resolve()
         self.names = [f"n{i + 1}" for i in range(nodes)]
@@ -131,6 +135,7 @@ class SlurmCluster:
         self.lifetime = lifetime
         self.gpus = gpus  # per node, of the type "sim"; their device files lead to /dev/null
         self.extra_config = extra_config
+        self.hosts = hosts  # as many hosts of hosts.py as nodes, or None
         self.keeper = None
 
     # Start and stop
@@ -202,17 +207,29 @@ class SlurmCluster:
                                        for n in self.names]]:
             (d / name).mkdir(parents=True, exist_ok=True)
         controller, *ports = free_ports(1 + len(self.names))
+        addresses = ["127.0.0.1"] * (1 + len(self.names))
+        only_loopback = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny"
+        if self.hosts is not None:
+            addresses, only_loopback = self._enter_networks(), ""
         nodes = "\n".join(
-            f"NodeName={name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
+            f"NodeName={name} NodeHostname=localhost NodeAddr={address} Port={port} "
             f"CPUs={self.cpus} RealMemory=4000{self._write_gpus(name)}"
-            for name, port in zip(self.names, ports))
-        text = CONFIG.format(d=d, controller_port=controller, nodes=nodes, **self.settings)
+            for name, address, port in zip(self.names, addresses[1:], ports))
+        text = CONFIG.format(d=d, controller=addresses[0], controller_port=controller, nodes=nodes,
+                             only_loopback=only_loopback, **self.settings)
         gpus = "GresTypes=gpu\n" if self.gpus > 0 else ""
         (d / "slurm.conf").write_text(gpus + text + self.extra_config)
         (d / "cgroup.conf").write_text("CgroupAutomount=no\n")
         key = d / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
+
+    def _enter_networks(self):
+        """Tells the keeper the network of each daemon, and returns the daemons' addresses."""
+        pids = [self.hosts.switch.pid, *[self.hosts.pid(name) for name in self.hosts.names]]
+        for name, pid in zip(["controller", *self.names], pids):
+            (self.folder / "run" / f"network-{name}").write_text(str(pid))
+        return [self.hosts.SWITCH, *[self.hosts.address(name) for name in self.hosts.names]]
 
     def _is_up(self):
         if self.keeper is not None and self.keeper.poll() is not None:
@@ -229,14 +246,18 @@ class SlurmCluster:
     def environment(self):
         """Returns the environment for Slurm's commands, without variables of an enclosing job."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "PMI"))}
-        return {**kept, **TCP, "SLURM_CONF": str(self.folder / "slurm.conf"),
+        return {**kept, **(TCP if self.hosts is None else TCP_OF_HOSTS),
+                "SLURM_CONF": str(self.folder / "slurm.conf"),
                 "PATH": f"{PATH}:{os.environ.get('PATH', '')}"}
 
     def command(self, *argv, timeout=60, check=True, **options):
         """Runs a command to its end; the result has returncode, stdout and stderr."""
         options.setdefault("env", self.environment)
-        return subprocess.run([str(a) for a in argv], timeout=timeout, check=check, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, **options)
+        enter = []
+        if self.hosts is not None:
+            enter = ["nsenter", "-t", self.hosts.switch.pid, "-n", "--"]
+        return subprocess.run([str(a) for a in [*enter, *argv]], timeout=timeout, check=check,
+                              text=True, stdin=subprocess.DEVNULL, capture_output=True, **options)
 
     def sbatch(self, *arguments, **options):
         """Submits a job and returns its id."""

@@ -3,7 +3,9 @@ cluster descend. The functions find out about processes through /proc.
 
     python3 slurm_keeper.py DIR LIFETIME PARENT keep|remove NODE...
 
-starts the daemons that DIR/slurm.conf describes. It ends all its descendants on SIGTERM, when the
+starts the daemons that DIR/slurm.conf describes. Where DIR/run/network-NODE holds the id of a
+process, the daemon of the node runs in that process's network; network-controller stands for
+slurmctld. It ends all its descendants on SIGTERM, when the
 process PARENT is gone (0 for none), and after LIFETIME seconds. Then it keeps or removes DIR.
 """
 import ctypes
@@ -124,10 +126,12 @@ class Keeper:
             if self.removes:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, *argv):
+    def start(self, *argv, network=None):
         """Starts a daemon that dies with this process, however that ends."""
         libc = ctypes.CDLL(None)
-        subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL,
+        of = self.folder / "run" / f"network-{network}"
+        enter = ["nsenter", "-t", of.read_text(), "-n", "--"] if of.exists() else []
+        subprocess.Popen([*enter, *[str(a) for a in argv]], stdin=subprocess.DEVNULL,
                          env={"PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")},
                          preexec_fn=lambda: libc.prctl(1, signal.SIGKILL, 0, 0, 0))
 
@@ -137,12 +141,12 @@ class Keeper:
                    f"--socket={d}/run/munge.sock", f"--log-file={d}/munged.log",
                    f"--pid-file={d}/run/munged.pid", f"--seed-file={d}/munge.seed")
         until("munge's socket", 15, (d / "run/munge.sock").exists)
-        self.start("slurmctld", "-D", "-f", d / "slurm.conf")
+        self.start("slurmctld", "-D", "-f", d / "slurm.conf", network="controller")
         for name in self.names:
             self.start_node(name)
 
     def start_node(self, name):
-        self.start("slurmd", "-D", "-N", name, "-f", self.folder / "slurm.conf")
+        self.start("slurmd", "-D", "-N", name, "-f", self.folder / "slurm.conf", network=name)
 
     def restart_nodes(self):
         for name in self.names:

@@ -1,5 +1,6 @@
 #include "src/app/study/compare_command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -33,6 +34,10 @@ std::string percent(double fraction) {
   return std::isfinite(fraction) ? fmt::format("{:+.1f} %", 100 * fraction) : "?";
 }
 
+std::string median_text(double median) {
+  return std::isfinite(median) ? fmt::format("{:.5g}", median) : "none";
+}
+
 std::string p_text(double p) { return p < 1e-4 ? "p < 0.0001" : fmt::format("p = {:.2g}", p); }
 
 std::string verdict_text(const RowComparison& row) {
@@ -56,9 +61,9 @@ void print_row(const RowComparison& row) {
   if (std::isfinite(row.change.low) && std::isfinite(row.change.high)) {
     change += fmt::format(" ({} to {})", percent(row.change.low), percent(row.change.high));
   }
-  fmt::print("  {}: {:.5g} -> {:.5g}, {}", printable(row.samples), row.median_a, row.median_b,
-             std::isnan(row.change.estimate) ? "no ratio" : change);
-  if (!row.reference && row.why != "no finite samples") {
+  fmt::print("  {}: {} -> {}, {}", printable(row.samples), median_text(row.median_a),
+             median_text(row.median_b), std::isnan(row.change.estimate) ? "no ratio" : change);
+  if (!row.reference && !std::isnan(row.change.estimate)) {
     fmt::print(", {}", p_text(row.p_adjusted));
   }
   fmt::print("\n    {}\n", printable(verdict_text(row)));
@@ -84,6 +89,13 @@ void print_circumstances(const MeasuredResult& a, const MeasuredResult& b) {
   }
 }
 
+// Returns how many rows had no verdict, without those that are only shown.
+std::int64_t not_judged(const Comparison& comparison) {
+  return std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const auto& row) {
+    return row.verdict == ChangeVerdict::not_judged && !row.reference;
+  });
+}
+
 std::string summary(const Comparison& comparison, const ComparisonRules& rules) {
   const auto count = [&](ChangeVerdict verdict) {
     return static_cast<std::int64_t>(comparison.count_of(verdict));
@@ -93,6 +105,9 @@ std::string summary(const Comparison& comparison, const ComparisonRules& rules) 
       counted(count(ChangeVerdict::improvement), "improvement"), count(ChangeVerdict::unchanged));
   if (count(ChangeVerdict::undecided) > 0) {
     text += fmt::format(", {} undecided", count(ChangeVerdict::undecided));
+  }
+  if (const std::int64_t unknown = not_judged(comparison); unknown > 0) {
+    text += fmt::format(", {} not judged", unknown);
   }
   return text + fmt::format(" (threshold {:g} %, false alarms {:g} %)", 100 * rules.threshold,
                             100 * rules.alpha);
@@ -131,8 +146,8 @@ Json to_json(const RowComparison& row) {
                                                    : Json("higher")},
           {"verdict", name_of(row.verdict)},
           {"why", row.why.empty() ? Json(nullptr) : Json(row.why)},
-          {"median_a", row.median_a},
-          {"median_b", row.median_b},
+          {"median_a", number(row.median_a)},
+          {"median_b", number(row.median_b)},
           {"samples_a", row.count_a},
           {"samples_b", row.count_b},
           {"change", number(row.change.estimate)},
@@ -212,6 +227,9 @@ void compare(const CompareOptions& options, int& exit_code) {
   }
   options.json ? print_json(to_json(comparison, a, b, unlike, rules))
                : print_comparison(comparison, a, b, rules);
+  if (comparison.count_of(ChangeVerdict::not_judged) == comparison.rows.size()) {
+    throw ConfigError("nothing could be judged, so it is unknown whether anything is slower");
+  }
   if (comparison.count_of(ChangeVerdict::regression) > 0) {
     exit_code = static_cast<int>(ExitCode::below_threshold);
   }
@@ -244,7 +262,8 @@ void add_compare_command(CommandLine& app, int& exit_code) {
       "  trireme compare before.json after.json\n"
       "  trireme compare runs/monday runs/tuesday --threshold 5\n"
       "Exits with 0 if nothing has become slower, 4 if something has, and 2 if the results cannot "
-      "be compared. A row is a regression if its samples differ significantly and the typical "
+      "be compared or no row can be judged. A row is a regression if its samples differ "
+      "significantly and the typical "
       "change is at least the threshold; docs/studies.md describes the statistics.");
   command.callback([options, &exit_code] { compare(*options, exit_code); });
 }

@@ -90,6 +90,13 @@ Json to_json(const HistorySeries& series, const std::vector<Level>& levels) {
 void add_results(const HistoryOptions& options) {
   for (const std::string& path : options.results) {
     const Added added = add_to_history(options.file, read_measured_result(path));
+    if (added.lines + added.present == 0) {
+      throw DataError(
+          fmt::format("{}: nothing in it belongs into a history: all samples are zero, negative, "
+                      "missing, or of "
+                      "an unknown unit",
+                      path));
+    }
     fmt::print("{}: {} added to {}{}\n", printable(path), counted(added.lines, "line"),
                printable(options.file),
                added.present > 0 ? fmt::format(", {} already there", added.present) : "");
