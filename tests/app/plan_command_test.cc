@@ -8,6 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/report/plan_section.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -59,7 +60,7 @@ TEST_F(PlanCommand, DrawsAPageOfPictures) {
   const std::string page = read_file(file);
   EXPECT_THAT(page, AllOf(HasSubstr("Time of a step, by layout"), HasSubstr("Memory of the rank"),
                           HasSubstr("Timeline of a step"), HasSubstr("Goodput of the best"),
-                          HasSubstr("on the front"), HasSubstr("<svg")));
+                          HasSubstr("on the front"), HasSubstr("<svg"), HasSubstr(config_)));
 }
 
 TEST_F(PlanCommand, SaysWhereMemoryComesFrom) {
@@ -84,9 +85,10 @@ TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
   const std::string out = (folder_.path() / "plan.json").string();
   const auto document = nlohmann::json::parse(
       plan({config_, "--cluster", "h100-pod", "--nodes", "2", "--json", "-J", out}));
-  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["schema"], 2);
   EXPECT_EQ(nlohmann::json::parse(read_file(out)), document);
   ASSERT_EQ(document["layouts"].size(), 10U);
+  EXPECT_EQ(plan_section(read_file(out), "p").figures.size(), 5U) << "trireme report reads it";
   for (const auto& layout : document["layouts"]) {
     double sum = 0;
     for (const auto& [name, seconds] : layout["terms"].items()) {

@@ -265,6 +265,21 @@ def reports():
         {"schema": 1, "accepted": False, "seconds": 56, "rounds": 3, "nodes": [node],
          "links": [dict(node, nodes=["n1", "n2"])], "partner_tests": [],
          "nodes_with_bad_links": [], "drain_commands": ["scontrol update NodeName=n1"]}))
+    terms = ["products", "head", "attention", "kernels", "recompute", "tensor", "accumulate",
+             "transfer", "bubble", "gradients", "parameters", "optimizer", "checkpoint"]
+    parts = ["parameters", "gradients", "optimizer", "activations", "communication", "snapshot",
+             "reserved"]
+    layout = {"layout": "dp 8", "nodes": 2, "on_front": True, "step_seconds": 0.1, "days": 3,
+              "kilowatt_hours": 9, "terms": dict.fromkeys(terms, 0.01),
+              "memory": dict.fromkeys(parts, 1 << 30)}
+    steps = [{"kind": kind, "from": 0, "to": 0.1, "what": kind}
+             for kind in ("forward", "backward", "weight gradients", "replicas", "optimizer")]
+    put("report_fuzz", "plan", json.dumps(
+        {"schema": 2, "cluster": "c", "residual_percent": 7.5, "tried": 40, "fit": 30,
+         "warnings": ["vocab"], "layouts": [layout, dict(layout, nodes=1)],
+         "timeline": {"micro_batches": 8, "drawn_micro_batches": 6, "stages": [
+             {"busy_seconds": 0.1, "idle_seconds": 0.01, "steps": steps}]},
+         "goodput": {"draws": 200, "days": 3, "quantiles": [0.9, 0.95, 0.99]}}))
 
 
 def policies():

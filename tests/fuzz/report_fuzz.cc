@@ -1,8 +1,9 @@
-// Parses any bytes as metrics.jsonl of a run, as results of a benchmark and as those of an
-// acceptance, and makes pages of them. Bad lines of metrics are skipped; bad results are refused
+// Parses any bytes as metrics.jsonl of a run, as results of a benchmark, as those of an acceptance
+// and as a plan, and makes pages of them. Bad lines of metrics are skipped; bad results are refused
 // with DataError.
 #include "src/report/acceptance_section.h"
 #include "src/report/bench_section.h"
+#include "src/report/plan_section.h"
 #include "src/report/run_section.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -29,7 +30,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     (void)to_html(acceptance);
     (void)to_markdown(acceptance);
   });
+  refuses_only_with<DataError>([&] {
+    const Document plan{run.name, {}, {plan_section(text, run.name)}};
+    (void)to_html(plan);
+    (void)to_markdown(plan);
+  });
   (void)looks_like_bench(text);
   (void)looks_like_acceptance(text);
+  (void)looks_like_plan(text);
   return 0;
 }

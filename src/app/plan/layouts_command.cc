@@ -8,10 +8,10 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/plan/counted_memory.h"
 #include "src/app/plan/layouts_report.h"
-#include "src/app/plan/plan_page.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/plan/planned_run.h"
+#include "src/report/plan_section.h"
 
 namespace trireme {
 namespace {
@@ -69,12 +69,15 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
   PlanResult result = plan_layouts(task, cluster, nodes);
   count_memory(config, cluster, static_cast<std::size_t>(options.top), result);
   const PlanView view{task, cluster, result, options.top};
-  const nlohmann::ordered_json json = plan_json(view);
+  const bool makes_json = options.json || !options.out.empty() || !options.html.empty();
+  const nlohmann::ordered_json json = makes_json ? plan_json(view) : nlohmann::ordered_json();
   if (!options.out.empty()) {
     write_named_file(options.out, json_text(json) + "\n");
   }
   if (!options.html.empty()) {
-    write_named_file(options.html, to_html(plan_page(view)));
+    const std::string title = "Plan for " + cluster.name;
+    write_named_file(options.html,
+                     to_html({title, {}, {plan_section(json_text(json), options.config)}}));
   }
   if (options.json) {
     print_json(json);

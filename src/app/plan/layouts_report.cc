@@ -1,8 +1,11 @@
 #include "src/app/plan/layouts_report.h"
 
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/plan/plan_pictures.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 
@@ -101,7 +104,8 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
   const double residual = view.cluster.residual_percent / 100;
   const PlannedMemory& m = c.memory;
   const Outlook& o = c.outlook;
-  return {{"dp", c.layout.dp},
+  return {{"layout", layout_text(c.layout)},
+          {"dp", c.layout.dp},
           {"tp", c.layout.tp},
           {"pp", c.layout.pp},
           {"virtual_stages", c.layout.virtual_stages},
@@ -210,26 +214,34 @@ void print_why_not(const PlanView& view, const PlanLayout& layout) {
 Json plan_json(const PlanView& view) {
   Json candidates = Json::array();
   int number = 0;
+  std::set<std::int64_t> seen;  // numbers of nodes
   for (const PlanCandidate& candidate : view.result.candidates) {
-    if (++number <= view.top || candidate.on_front) {
+    const bool is_fastest = seen.insert(candidate.nodes).second;
+    if (++number <= view.top || candidate.on_front || is_fastest) {
       candidates.push_back(to_json(view, candidate));
     }
   }
   Json warnings = Json::array();
+  Json timeline;
+  Json goodput;
   if (!view.result.candidates.empty()) {
-    for (const std::string& warning :
-         shape_warnings(view.task, view.cluster, view.result.candidates.front().layout)) {
+    const PlanCandidate& best = view.result.candidates.front();
+    for (const std::string& warning : shape_warnings(view.task, view.cluster, best.layout)) {
       warnings.push_back(warning);
     }
+    timeline = timeline_json(view, best);
+    goodput = goodput_json(view, best);
   }
-  return {{"schema", 1},
+  return {{"schema", 2},
           {"cluster", view.cluster.name},
           {"residual_percent", view.cluster.residual_percent},
           {"currency", view.cluster.energy.currency},
           {"tried", view.result.tried},
           {"fit", view.result.candidates.size()},
           {"warnings", warnings},
-          {"layouts", candidates}};
+          {"layouts", candidates},
+          {"timeline", timeline},
+          {"goodput", goodput}};
 }
 
 }  // namespace trireme

@@ -23,6 +23,8 @@ void print_plan(const PlanView& view);
 void print_explanation(const PlanView& view, const PlanCandidate& candidate);
 // Prints why a layout is not the best: it is impossible, does not fit, or is slower, and where.
 void print_why_not(const PlanView& view, const PlanLayout& layout);
+// Holds the layouts to show, those on the front, the fastest on each number of nodes, and what the
+// pictures of the best one need: the input of a report's plan_section().
 nlohmann::ordered_json plan_json(const PlanView& view);
 
 }  // namespace trireme

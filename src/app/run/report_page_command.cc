@@ -15,6 +15,7 @@
 #include "src/base/units.h"
 #include "src/report/acceptance_section.h"
 #include "src/report/bench_section.h"
+#include "src/report/plan_section.h"
 #include "src/report/run_section.h"
 #include "src/train/run/run_directory.h"
 
@@ -62,6 +63,7 @@ void add_bench(const fs::path& path, Inputs& inputs) {
     const fs::path folder = fs::absolute(path).parent_path().filename();
     const std::string name = (folder / path.filename()).string();
     inputs.benches.push_back(looks_like_acceptance(text) ? acceptance_section(text, name)
+                             : looks_like_plan(text)     ? plan_section(text, name)
                                                          : bench_section(text, name));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", path.string(), error.what()));
@@ -92,7 +94,7 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
     } else if (path.extension() == ".json" && fs::is_regular_file(path, code)) {
       try {
         const std::string text = read_file(path, kMostBenchBytes);
-        if (looks_like_bench(text) || looks_like_acceptance(text)) {
+        if (looks_like_bench(text) || looks_like_acceptance(text) || looks_like_plan(text)) {
           add_bench(path, inputs);
         }
       } catch (const Error& error) {
@@ -175,10 +177,10 @@ void add_report_page_command(CommandLine& app) {
       "report", "Make a page of runs and benchmark results: one HTML file that needs no network");
   const auto options = std::make_shared<PageOptions>();
   command
-      .add_option(
-          "INPUT", options->inputs,
-          "Runs' folders (run.dir), files of trireme bench -J, scale -J or accept -J, or folders "
-          "of these")
+      .add_option("INPUT", options->inputs,
+                  "Runs' folders (run.dir), files of trireme bench -J, scale -J, accept -J or plan "
+                  "-J, or folders "
+                  "of these")
       .required();
   command
       .add_option("-o,--out", options->out,
