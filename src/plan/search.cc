@@ -61,11 +61,21 @@ void add_variants(const PlanTask& task, PlanLayout layout, std::vector<PlanLayou
   }
 }
 
+void sort_by_time(std::vector<PlanCandidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const PlanCandidate& a, const PlanCandidate& b) {
+                     return a.outlook.days < b.outlook.days;
+                   });
+}
+
+}  // namespace
+
 // Energy grows with days on equal nodes, so that only the fastest candidate on each number of nodes
-// can be on the front. The candidates are sorted.
+// can be on the front.
 void mark_front(std::vector<PlanCandidate>& candidates) {
   std::map<std::int64_t, PlanCandidate*> fastest;
   for (PlanCandidate& candidate : candidates) {
+    candidate.on_front = false;
     fastest.emplace(candidate.nodes, &candidate);
   }
   const auto better = [](const PlanCandidate& a, const PlanCandidate& b) {
@@ -79,15 +89,6 @@ void mark_front(std::vector<PlanCandidate>& candidates) {
                                  [&](const auto& other) { return better(*other.second, *one); });
   }
 }
-
-void sort_by_time(std::vector<PlanCandidate>& candidates) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const PlanCandidate& a, const PlanCandidate& b) {
-                     return a.outlook.days < b.outlook.days;
-                   });
-}
-
-}  // namespace
 
 std::string layout_fault(const PlanTask& task, const PlanLayout& layout) {
   const PlanModel& m = task.model;

@@ -64,6 +64,9 @@ PlanResult plan_ranks(const PlanTask& task, const Cluster& cluster,
 PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout,
                            BubbleMethod method);
 
+// Marks the candidates, which are sorted by days, that are on the front among these.
+void mark_front(std::vector<PlanCandidate>& candidates);
+
 // Returns warnings about shapes that products compute slowly.
 std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,
                                         const PlanLayout& layout);

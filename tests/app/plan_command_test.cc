@@ -88,6 +88,7 @@ TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
   EXPECT_EQ(document["schema"], 2);
   EXPECT_EQ(nlohmann::json::parse(read_file(out)), document);
   ASSERT_EQ(document["layouts"].size(), 10U);
+  EXPECT_TRUE(document["layouts"][0]["on_front"]) << "nothing is faster";
   EXPECT_EQ(plan_section(read_file(out), "p").figures.size(), 5U) << "trireme report reads it";
   for (const auto& layout : document["layouts"]) {
     double sum = 0;

@@ -89,6 +89,16 @@ TEST(Search, SaysIfNoLayoutDividesTheBatch) {
   EXPECT_THAT(advice_to_fit(task, cluster, result, 1), Contains(HasSubstr("no layout divides")));
 }
 
+TEST(Search, TheFrontIsAmongTheCandidatesThatAreLeft) {
+  PlanResult result = plan_layouts(task_of("llama-8b", 2048), load_cluster("h100-pod"), {2, 4});
+  ASSERT_GT(result.candidates.size(), 2U);
+  EXPECT_TRUE(result.candidates.front().on_front);
+  result.candidates.erase(result.candidates.begin());  // as if it did not fit after all
+  EXPECT_FALSE(result.candidates.front().on_front);
+  mark_front(result.candidates);
+  EXPECT_TRUE(result.candidates.front().on_front);
+}
+
 TEST(Search, WarnsOfShapesThatCostTime) {
   PlanTask task = task_of("llama-8b", 64);
   PlanLayout layout;

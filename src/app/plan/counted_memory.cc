@@ -80,6 +80,7 @@ void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t m
     }
   }
   result.candidates = std::move(fitting);
+  mark_front(result.candidates);  // some that were on it may be gone
   if (!result.candidates.empty()) {
     result.nearest.reset();
   }
