@@ -22,6 +22,7 @@ struct PlanTask {
   std::optional<PlanRecompute> recompute = {};
   // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
   bool powers_of_two = true;
+  bool has_adapters = false;  // which the prediction leaves out
 };
 
 struct PlanCandidate {
@@ -67,8 +68,8 @@ PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const P
 // Marks the candidates, which are sorted by days, that are on the front among these.
 void mark_front(std::vector<PlanCandidate>& candidates);
 
-// Returns warnings about shapes that products compute slowly.
-std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,
+// Returns warnings: what the prediction leaves out, and shapes that products compute slowly.
+std::vector<std::string> plan_warnings(const PlanTask& task, const Cluster& cluster,
                                         const PlanLayout& layout);
 
 // Returns suggestions, as sentences, for a run that no layout fits into memory.

@@ -11,6 +11,7 @@ namespace trireme {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -99,21 +100,30 @@ TEST(Search, TheFrontIsAmongTheCandidatesThatAreLeft) {
   EXPECT_TRUE(result.candidates.front().on_front);
 }
 
+TEST(Search, WarnsThatAdaptersAreLeftOut) {
+  PlanTask task = task_of("llama-8b", 64);
+  task.model.vocab = 128 * 1024;
+  const Cluster cluster = load_cluster("h100-pod");
+  EXPECT_THAT(plan_warnings(task, cluster, {}), IsEmpty());
+  task.has_adapters = true;
+  EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("with adapters")));
+}
+
 TEST(Search, WarnsOfShapesThatCostTime) {
   PlanTask task = task_of("llama-8b", 64);
   PlanLayout layout;
   layout.tp = 4;
-  EXPECT_THAT(shape_warnings(task, load_cluster("h100-pod"), layout),
+  EXPECT_THAT(plan_warnings(task, load_cluster("h100-pod"), layout),
               Not(Contains(HasSubstr("head size"))));
   task.model.hidden = 13824;  // BigScience: 128 heads instead of 64 cost a quarter of the speed
   task.model.heads = 128;
   task.model.kv_heads = 128;
   task.model.head_dim = 108;
   task.software.materializes_attention = true;
-  const auto warnings = shape_warnings(task, load_cluster("a100-jean-zay"), layout);
+  const auto warnings = plan_warnings(task, load_cluster("a100-jean-zay"), layout);
   EXPECT_THAT(warnings, Contains(HasSubstr("head size 108 is not a multiple of 8")));
   task.model.vocab = 50257;
-  EXPECT_THAT(shape_warnings(task, load_cluster("a100-jean-zay"), layout),
+  EXPECT_THAT(plan_warnings(task, load_cluster("a100-jean-zay"), layout),
               Contains(HasSubstr("vocab 50257 is not a multiple of 128 x tp 4 = 512")));
 }
 

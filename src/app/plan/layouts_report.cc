@@ -158,7 +158,7 @@ void print_plan(const PlanView& view) {
   print_breakdown(view, best);
   print_memory(best);
   print_outlook(view, best);
-  for (const std::string& warning : shape_warnings(view.task, view.cluster, best.layout)) {
+  for (const std::string& warning : plan_warnings(view.task, view.cluster, best.layout)) {
     fmt::print("warning: {}\n", warning);
   }
 }
@@ -226,7 +226,7 @@ Json plan_json(const PlanView& view) {
   Json goodput;
   if (!view.result.candidates.empty()) {
     const PlanCandidate& best = view.result.candidates.front();
-    for (const std::string& warning : shape_warnings(view.task, view.cluster, best.layout)) {
+    for (const std::string& warning : plan_warnings(view.task, view.cluster, best.layout)) {
       warnings.push_back(warning);
     }
     timeline = timeline_json(view, best);

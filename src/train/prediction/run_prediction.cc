@@ -115,9 +115,12 @@ void RunPrediction::report(const MeasuredStep& step, const PeakMemory& memory, L
   StepTime time = predicted_step(*cluster_, step);
   time.checkpoint = predicted_stall(*cluster_, config_, step);
   const StepSplit predicted = split_of(time);
-  const std::vector<std::string> doubts =
+  std::vector<std::string> doubts =
       doubts_about(*cluster_, world_.size(), places_.front().local_size,
                    device_.kind == DeviceKind::cuda ? "gpu" : "cpu");
+  if (config_.model.lora.is_on()) {
+    doubts.emplace_back("the planner predicts steps that train all weights, and this run adapters");
+  }
   Json json = {{"schema", 1}, {"cluster", cluster_->name}};
   json["residual_percent"] = cluster_->residual_percent;
   json.update(to_json(step));

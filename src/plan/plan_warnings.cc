@@ -26,10 +26,15 @@ double head_loss(const PlanTask& task, const Cluster& cluster, const PlanLayout&
 
 }  // namespace
 
-std::vector<std::string> shape_warnings(const PlanTask& task, const Cluster& cluster,
-                                        const PlanLayout& layout) {
+std::vector<std::string> plan_warnings(const PlanTask& task, const Cluster& cluster,
+                                       const PlanLayout& layout) {
   const PlanModel& m = task.model;
   std::vector<std::string> warnings;
+  if (task.has_adapters) {
+    warnings.emplace_back(
+        "the time is that of training all weights; with adapters, a step has no products for the "
+        "gradients of the others and updates less");
+  }
   const auto edge = [&](const char* what, std::int64_t value, std::int64_t unit,
                         const std::string& formula) {
     if (value % unit != 0) {
