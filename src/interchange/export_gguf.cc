@@ -82,6 +82,16 @@ void check_range(const GgufPart& part, const std::vector<float>& elements, GgufT
   }
 }
 
+// llama.cpp reads the divisors of scaled frequencies for the architecture llama only, and would
+// compute a qwen2 with plain ones.
+void check_positions(const ModelConfig& model) {
+  if (model.qkv_bias && model.rope_scaling.factor != 0) {
+    throw ConfigError(
+        "llama.cpp does not scale the positions of models with biases of queries, keys and values "
+        "(its architecture qwen2): export it with --format hf");
+  }
+}
+
 class GgufExport {
  public:
   GgufExport(CheckpointWeights& weights, GgufType type, const std::string& name)
@@ -131,7 +141,7 @@ class GgufExport {
       return part->layout == GgufPart::Layout::pairs ? elements
                                                      : from_gguf_layout(*part, std::move(elements));
     };
-    return {read, RotaryPairs::neighbours};
+    return {read, weights_.model().qkv_bias ? RotaryPairs::halves : RotaryPairs::neighbours};
   }
 
  private:
@@ -151,6 +161,7 @@ class GgufExport {
 ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communicator& world,
                             StepKeys& keys) {
   CheckpointWeights weights = open_weights(options, world, keys);
+  check_positions(weights.model());
   const StepFolder& step = weights.step();
   ExportResult result{.checkpoint = step.path,
                       .step = step.manifest->meta.step,

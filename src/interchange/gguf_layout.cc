@@ -53,6 +53,9 @@ const Renaming& renaming_of(const Renamings& all, std::string_view name) {
   return all.front();
 }
 
+// llama.cpp rotates the halves of a head for the architecture qwen2, and neighbours for llama.
+bool rotates_halves(const ModelConfig& c) { return c.qkv_bias; }
+
 GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
   const std::size_t dot = tensor.name.rfind('.');
   const std::string base = tensor.name.substr(0, dot);
@@ -71,6 +74,9 @@ GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
       c.family == Family::gpt2 ? renaming_of(kGpt2, within) : renaming_of(kLlama, within);
   part.name = "blk." + number + "." + std::string(renaming.to) + end;
   part.layout = tensor.shape.rank() == 2 ? renaming.layout : Layout::same;
+  if (part.layout == Layout::pairs && rotates_halves(c)) {
+    part.layout = Layout::same;
+  }
   part.heads = renaming.to == "attn_k" ? c.kv_heads : c.heads;
   return part;
 }
@@ -162,7 +168,7 @@ GgufType type_of_part(const GgufPart& part, GgufType type) {
 
 std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::string& name,
                                              GgufType type) {
-  const std::string family(family_name(c.family));
+  const std::string family(c.qkv_bias ? "qwen2" : family_name(c.family));
   std::map<std::string, GgufValue> values = {
       {"general.architecture", family},
       {"general.name", name},
@@ -182,12 +188,12 @@ std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::st
     values["gpt2.attention.layer_norm_epsilon"] = epsilon;
     return values;
   }
-  values["llama.attention.layer_norm_rms_epsilon"] = epsilon;
-  values["llama.attention.head_count_kv"] = narrow_count(c.kv_heads);
-  values["llama.attention.key_length"] = narrow_count(c.head_dim);
-  values["llama.attention.value_length"] = narrow_count(c.head_dim);
-  values["llama.rope.dimension_count"] = narrow_count(c.head_dim);
-  values["llama.rope.freq_base"] = static_cast<float>(c.rope_theta);
+  values[family + ".attention.layer_norm_rms_epsilon"] = epsilon;
+  values[family + ".attention.head_count_kv"] = narrow_count(c.kv_heads);
+  values[family + ".attention.key_length"] = narrow_count(c.head_dim);
+  values[family + ".attention.value_length"] = narrow_count(c.head_dim);
+  values[family + ".rope.dimension_count"] = narrow_count(c.head_dim);
+  values[family + ".rope.freq_base"] = static_cast<float>(c.rope_theta);
   return values;
 }
 

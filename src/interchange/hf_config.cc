@@ -178,6 +178,15 @@ ModelConfig llama_model(ConfigFields& fields, bool has_window) {
   return m;
 }
 
+// Qwen2 always has biases of queries, keys and values, and no field for them.
+ModelConfig qwen2_model(ConfigFields& fields) {
+  check_architecture(fields, "Qwen2ForCausalLM");
+  ModelConfig m = llama_model(fields, false);
+  fields.must_be("use_mrope", false);
+  m.qkv_bias = true;
+  return m;
+}
+
 ModelConfig model_of(const std::string& type, ConfigFields& fields) {
   if (type == "gpt2") {
     return gpt2_model(fields);
@@ -190,8 +199,12 @@ ModelConfig model_of(const std::string& type, ConfigFields& fields) {
     check_architecture(fields, "MistralForCausalLM");
     return llama_model(fields, true);
   }
+  if (type == "qwen2") {
+    return qwen2_model(fields);
+  }
   throw DataError(
-      fmt::format("its model_type is '{}': this program computes only gpt2, llama and mistral",
+      fmt::format("its model_type is '{}': this program computes only gpt2, llama, mistral and "
+                  "qwen2",
                   printable(type)));
 }
 
@@ -243,9 +256,15 @@ json rope_fields(const RopeScaling& s) {
                                {"original_max_position_embeddings", s.original_context}});
 }
 
-json llama_fields(const ModelConfig& m, bool mistral) {
-  json fields = {{"architectures", {mistral ? "MistralForCausalLM" : "LlamaForCausalLM"}},
-                 {"model_type", mistral ? "mistral" : "llama"},
+json llama_fields(const ModelConfig& m, const std::string& type) {
+  const bool mistral = type == "mistral";
+  const char* const architecture = m.qkv_bias ? "Qwen2ForCausalLM"
+                                   : mistral  ? "MistralForCausalLM"
+                                              : "LlamaForCausalLM";
+  json fields = {{"architectures", {architecture}},
+                 {"model_type", m.qkv_bias ? "qwen2"
+                                : mistral  ? "mistral"
+                                           : "llama"},
                  {"vocab_size", m.vocab},
                  {"hidden_size", m.hidden},
                  {"intermediate_size", m.ffn},
@@ -261,7 +280,9 @@ json llama_fields(const ModelConfig& m, bool mistral) {
                  {"rope_scaling", rope_fields(m.rope_scaling)},
                  {"attention_dropout", m.attention_dropout},
                  {"tie_word_embeddings", m.tie_embeddings}};
-  if (mistral) {
+  if (m.qkv_bias) {
+    fields["use_sliding_window"] = false;
+  } else if (mistral) {
     fields["sliding_window"] = nullptr;
   } else {
     fields["attention_bias"] = false;
@@ -295,8 +316,7 @@ HfConfig parse_hf_config(std::string_view text) {
 
 std::string hf_config_text(const HfConfig& config, DType dtype) {
   const ModelConfig& m = config.model;
-  json fields =
-      m.family == Family::gpt2 ? gpt2_fields(m) : llama_fields(m, config.model_type == "mistral");
+  json fields = m.family == Family::gpt2 ? gpt2_fields(m) : llama_fields(m, config.model_type);
   fields.update(*config.special_ids);
   fields["torch_dtype"] = torch_name(dtype);
   fields["use_cache"] = true;

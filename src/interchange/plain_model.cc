@@ -33,6 +33,7 @@ class Calculator {
   Values product(const Values& rows, const std::string& name, std::int64_t out,
                  bool transposed) const;
   Values product_and_bias(const Values& rows, const std::string& name, std::int64_t out) const;
+  Values projected(const Values& rows, const std::string& name, std::int64_t out) const;
   void rotate(Values& rows, std::int64_t heads) const;
   Values attend(const Values& q, const Values& k, const Values& v) const;
   void add(const Values& branch) {
@@ -150,6 +151,16 @@ Values Calculator::product_and_bias(const Values& rows, const std::string& name,
   return y;
 }
 
+// Returns queries, keys or values.
+Values Calculator::projected(const Values& rows, const std::string& name, std::int64_t out) const {
+  Values y = product(rows, name + ".weight", out, true);
+  const std::vector<float> bias = c_.qkv_bias ? read_(name + ".bias") : std::vector<float>{0.0F};
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] += bias[i % bias.size()];
+  }
+  return y;
+}
+
 // The frequency of a pair of channels, in radians per position; s: as in Llama 3 if factor > 0.
 double frequency(const ModelConfig& c, std::int64_t pair) {
   const double plain =
@@ -239,9 +250,9 @@ void Calculator::gpt2_block(const std::string& name) {
 void Calculator::llama_block(const std::string& name) {
   const std::int64_t keys = c_.kv_heads * c_.head_dim;
   const Values x = rms_norm(name + "input_layernorm");
-  Values q = product(x, name + "self_attn.q_proj.weight", c_.attention_width(), true);
-  Values k = product(x, name + "self_attn.k_proj.weight", keys, true);
-  const Values v = product(x, name + "self_attn.v_proj.weight", keys, true);
+  Values q = projected(x, name + "self_attn.q_proj", c_.attention_width());
+  Values k = projected(x, name + "self_attn.k_proj", keys);
+  const Values v = projected(x, name + "self_attn.v_proj", keys);
   rotate(q, c_.heads);
   rotate(k, c_.kv_heads);
   add(product(attend(q, k, v), name + "self_attn.o_proj.weight", c_.hidden, true));

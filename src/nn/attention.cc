@@ -239,6 +239,9 @@ BranchGradient Attention::input_gradient(const Tensor& dpacked, const GatheredRo
     // The parameters of keys and values follow that of the queries.
     if (!then.parameters[project_in_.weight].frozen) {
       sum_copies(then.gradients->gradient(project_in_.weight + 1, 2), shape_.kv_copies, then);
+      if (project_in_.bias != kNoParameter) {
+        sum_copies(then.gradients->gradient(project_in_.bias + 1, 2), shape_.kv_copies, then);
+      }
     }
     for (const Adapters::Slot& slot : project_in_.adapters.slots) {
       if (slot.first > 0) {

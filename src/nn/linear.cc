@@ -27,7 +27,7 @@ void Linear::forward(const ConstView& x, const View& y, Run& run, const View& be
   product.c = y;
   round_operands(product, run, Role::input, Role::weight);
   if (bias != kNoParameter && adds_bias) {
-    product.bias = store.compute(bias);
+    product.bias = store.compute(bias, biases);
   }
   if (!before.empty() && adapters.empty()) {
     product.aux = before;
@@ -70,7 +70,8 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
                  transposed ? Role::input : Role::gradient);
   run.kernels().matmul(run.stream(), product);
   if (bias != kNoParameter) {
-    run.kernels().column_sum(run.stream(), {product.k, out, dy, run.gradients->gradient(bias)});
+    run.kernels().column_sum(run.stream(),
+                             {product.k, out, dy, run.gradients->gradient(bias, biases)});
   }
 }
 
@@ -125,8 +126,8 @@ void Linear::announce(Run& run) const {
   if (is_frozen(run)) {
     return;
   }
-  if (bias != kNoParameter) {
-    run.gradients->ready(bias);
+  for (int i = bias == kNoParameter ? -1 : biases - 1; i >= 0; --i) {
+    run.gradients->ready(bias + i);
   }
   for (int i = weights - 1; i >= 0; --i) {
     run.gradients->ready(weight + i);

@@ -17,6 +17,7 @@ struct Linear {
   ParameterId weight = kNoParameter;
   int weights = 1;  // number of parameters that make up W, from `weight` on; 1 unless transposed
   ParameterId bias = kNoParameter;
+  int biases = 1;  // number of parameters that make up the bias, from `bias` on
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool transposed = false;

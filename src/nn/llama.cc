@@ -1,4 +1,5 @@
-// Llama (Touvron et al., 2023): RMSNorm, rotary positions, SwiGLU, grouped queries, no biases.
+// Llama (Touvron et al., 2023): RMSNorm, rotary positions, SwiGLU, grouped queries, no biases, or
+// in models like Qwen2 (Yang et al., 2024) those of queries, keys and values.
 // Matrices are stored [out,in], as in torch.nn.Linear; a tensor-parallel rank holds rows of the
 // first matrices of a branch and columns of the last. Queries, keys and values are separate
 // parameters, joined in the store so that one product computes all three.
@@ -18,6 +19,13 @@ Linear linear_of(ParameterId weight, std::int64_t in, std::int64_t out) {
   linear.out = out;
   linear.transposed = true;
   return linear;
+}
+
+// Returns the place of the biases of some rows.
+Place bias_of(const Place& rows) {
+  Place place = Place::of_columns({rows.whole[0]}, {rows.rows});
+  place.primary = rows.primary;
+  return place;
 }
 
 class LlamaBuilder : public FamilyBuilder {
@@ -76,6 +84,12 @@ Linear LlamaBuilder::project_qkv(const std::string& name) {
   declare_.joined_matrix(name + "self_attn.k_proj.weight", keys);
   declare_.joined_matrix(name + "self_attn.v_proj.weight", keys);
   linear.weights = 3;
+  if (c_.qkv_bias) {
+    linear.bias = declare_.zeros(name + "self_attn.q_proj.bias", bias_of(queries));
+    declare_.joined_zeros(name + "self_attn.k_proj.bias", bias_of(keys));
+    declare_.joined_zeros(name + "self_attn.v_proj.bias", bias_of(keys));
+    linear.biases = 3;
+  }
   return linear;
 }
 

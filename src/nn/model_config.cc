@@ -90,6 +90,9 @@ void check_heads(const ModelConfig& c, Problems& problems) {
         c.kv_heads == c.heads,
         "model.kv_heads {} differs from model.heads {}, but GPT-2 has no grouped queries",
         c.kv_heads, c.heads);
+    problems.unless(!c.qkv_bias,
+                    "model.qkv_bias is true, but it is for the Llama family: the biases of GPT-2 "
+                    "are always there");
   } else {
     problems.unless(c.head_dim % 2 == 0,
                     "model.head_dim {} is odd, but rotary positions rotate pairs of channels",

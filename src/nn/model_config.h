@@ -40,6 +40,7 @@ struct ModelConfig {
   std::int64_t vocab = 0;
   std::int64_t context = 0;  // the longest sequence; GPT-2 has as many learned positions
   bool tie_embeddings = true;
+  bool qkv_bias = false;  // whether queries, keys and values have biases (Llama; GPT-2 always)
   double norm_epsilon = 1e-5;
   double rope_theta = 10000;  // rope_theta and rope_scaling: Llama only
   RopeScaling rope_scaling;

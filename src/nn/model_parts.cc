@@ -77,6 +77,12 @@ ParameterId ParameterDeclarer::zeros(const std::string& name, const Place& place
   return add(constant_vector(name, place, Initializer::Kind::zeros));
 }
 
+ParameterId ParameterDeclarer::joined_zeros(const std::string& name, const Place& place) {
+  Parameter parameter = constant_vector(name, place, Initializer::Kind::zeros);
+  parameter.joined = true;
+  return add(std::move(parameter));
+}
+
 ParameterId ParameterDeclarer::common_matrix(const std::string& name, const Shape& shape) {
   return add(normal_matrix(name, common(shape), config_.initializer_range));
 }

@@ -65,6 +65,7 @@ class ParameterDeclarer {
   ParameterId ones(const std::string& name, std::int64_t elements);
   ParameterId zeros(const std::string& name, std::int64_t elements);
   ParameterId zeros(const std::string& name, const Place& place);
+  ParameterId joined_zeros(const std::string& name, const Place& place);
   // Declares a matrix that all ranks of the group hold alike.
   ParameterId common_matrix(const std::string& name, const Shape& shape);
   // Declares this rank's rows of a [V,C] matrix.

@@ -18,8 +18,8 @@ std::int64_t gpt2_layer_parameters(const ModelConfig& c) {
 }
 
 std::int64_t llama_layer_parameters(const ModelConfig& c) {
-  return 2 * c.hidden + c.hidden * c.qkv_width() + c.attention_width() * c.hidden +
-         3 * c.hidden * c.ffn;
+  return 2 * c.hidden + (c.hidden + (c.qkv_bias ? 1 : 0)) * c.qkv_width() +
+         c.attention_width() * c.hidden + 3 * c.hidden * c.ffn;
 }
 
 }  // namespace

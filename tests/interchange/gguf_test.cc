@@ -11,6 +11,7 @@
 #include "src/interchange/export_gguf.h"
 #include "src/interchange/gguf_file.h"
 #include "src/interchange/gguf_layout.h"
+#include "src/interchange/hf_model.h"
 #include "src/interchange/import_model.h"
 #include "tests/interchange/small_models.h"
 #include "tests/support/message_of.h"
@@ -137,6 +138,27 @@ TEST(Gguf, AnExportHasTheLogitsOfTheCheckpoint) {
   }
 }
 
+TEST(Gguf, RefusesScaledPositionsOfQwen2) {
+  const TempFolder folder;
+  const fs::path source = folder.path() / "source";
+  copy_golden("qwen2", source);
+  edit_config(source, {{"rope_parameters",
+                        {{"rope_type", "llama3"},
+                         {"factor", 4.0},
+                         {"low_freq_factor", 1.0},
+                         {"high_freq_factor", 4.0},
+                         {"original_max_position_embeddings", 32}}}});
+  SelfCommunicator self;
+  StepKeys keys(self, {});
+  import_model({.source = source, .out = folder.path() / "imported"}, self, keys);
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                export_to_gguf({.checkpoint = folder.path() / "imported",
+                                .out = folder.path() / "out"},
+                               GgufType::f32, self, keys);
+              }),
+              HasSubstr("qwen2"));
+}
+
 // The order of rows that llama.cpp's converter gives to queries and keys, for heads of 4 channels.
 TEST(Gguf, OrdersTheRowsOfQueriesInPairs) {
   GgufPart part{"blk.0.attn_q.weight", {"q", {8, 1}}, GgufPart::Layout::pairs, 2};
@@ -172,6 +194,18 @@ TEST(Gguf, NamesAndShapesAreThoseOfLlamaCpp) {
   EXPECT_EQ(shape_of(llama, "output.weight"), Extents()) << "tied";
   EXPECT_EQ(llama.values.at("llama.attention.head_count_kv"), GgufValue(std::uint32_t{2}));
   EXPECT_EQ(llama.values.at("llama.rope.freq_base"), GgufValue(100.0F));
+}
+
+TEST(Gguf, Qwen2HasItsBiasesAndUnorderedRows) {
+  const TempFolder folder;
+  export_golden(folder, "qwen2", GgufType::f32);
+  const GgufFile file(folder.path() / "out/model.gguf");
+  const HfModel source(golden_model("qwen2"));
+  EXPECT_EQ(file.head().values.at("general.architecture"), GgufValue(std::string("qwen2")));
+  EXPECT_EQ(file.head().values.at("qwen2.attention.head_count_kv"), GgufValue(std::uint32_t{2}));
+  EXPECT_EQ(file.read("blk.1.attn_k.bias"), source.read("model.layers.1.self_attn.k_proj.bias"));
+  EXPECT_EQ(file.read("blk.0.attn_q.weight"),
+            source.read("model.layers.0.self_attn.q_proj.weight"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/nn/model_size.h"
 #include "tests/interchange/small_models.h"
 #include "tests/support/message_of.h"
 
@@ -59,6 +60,30 @@ TEST(HfConfig, ReadsGpt2) {
   EXPECT_EQ(config.model.ffn, 128);
   EXPECT_EQ(config.model.context, 64);
   EXPECT_TRUE(config.model.tie_embeddings);
+}
+
+// The configuration of Qwen2-0.5B; its window is not used.
+json qwen2_config() {
+  return {{"model_type", "qwen2"},       {"architectures", {"Qwen2ForCausalLM"}},
+          {"vocab_size", 151936},        {"hidden_size", 896},
+          {"intermediate_size", 4864},   {"num_hidden_layers", 24},
+          {"num_attention_heads", 14},   {"num_key_value_heads", 2},
+          {"rms_norm_eps", 1e-6},        {"max_position_embeddings", 131072},
+          {"rope_theta", 1000000.0},     {"tie_word_embeddings", true},
+          {"torch_dtype", "bfloat16"},   {"attention_dropout", 0.0},
+          {"max_window_layers", 24},     {"sliding_window", 32768},
+          {"use_sliding_window", false}, {"use_mrope", false}};
+}
+
+TEST(HfConfig, ReadsQwen2) {
+  const ModelConfig model = parse_hf_config(qwen2_config().dump()).model;
+  EXPECT_TRUE(model.qkv_bias);
+  EXPECT_EQ(model.family, Family::llama);
+  EXPECT_EQ(parameter_count(model), 494032768) << "published with the model";
+  EXPECT_FALSE(parse_hf_config(llama_config().dump()).model.qkv_bias);
+  EXPECT_THAT(refusal_of(qwen2_config(), {{"use_sliding_window", true}}),
+              HasSubstr("'sliding_window' is 32768"));
+  EXPECT_THAT(refusal_of(qwen2_config(), {{"use_mrope", true}}), HasSubstr("'use_mrope' is true"));
 }
 
 // The names changed with version 5 of transformers.

@@ -2,7 +2,7 @@
 """Makes the golden models in golden/, and judges exported ones, with Hugging Face's transformers.
 
     pip install torch transformers
-    python3 make_golden.py                      # writes golden/<model>/
+    python3 make_golden.py [MODEL]...           # writes golden/<model>/
     python3 make_golden.py --judge GOLDEN DIR   # does from_pretrained(DIR) give the golden logits?
 
 Each model is tiny, with random weights, and is saved by transformers itself. expected.json beside
@@ -16,7 +16,8 @@ import sys
 
 import torch
 from transformers import (AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig, MistralForCausalLM)
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM)
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "golden"
 PROMPT = 9
@@ -42,6 +43,8 @@ MODELS = {
         torch.bfloat16, "1GB"),
     "mistral": (lambda: MistralForCausalLM(MistralConfig(
         **LLAMA, sliding_window=None, rope_theta=1000.0)), torch.bfloat16, "1GB"),
+    "qwen2": (lambda: Qwen2ForCausalLM(Qwen2Config(
+        **LLAMA, rope_theta=1000.0, tie_word_embeddings=True)), torch.bfloat16, "1GB"),
 }
 
 
@@ -90,5 +93,5 @@ def judge(golden, exported):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--judge"]:
         sys.exit(judge(*sys.argv[2:]))
-    for each in MODELS:
+    for each in sys.argv[1:] or MODELS:
         make(each)

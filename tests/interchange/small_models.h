@@ -12,8 +12,8 @@
 
 namespace trireme {
 
-inline const std::vector<std::string> kGoldenModels = {"gpt2", "gpt2_untied", "llama2", "llama3",
-                                                       "mistral"};
+inline const std::vector<std::string> kGoldenModels = {"gpt2",   "gpt2_untied", "llama2",
+                                                       "llama3", "mistral",     "qwen2"};
 
 inline std::filesystem::path golden_model(const std::string& name) {
   return std::filesystem::path(TRIREME_SOURCE_DIR "/tests/interchange/golden") / name;

@@ -22,6 +22,7 @@ ModelConfig config_named(const std::string& name) {
   if (name.ends_with("_other_tie")) {
     c.tie_embeddings = !c.tie_embeddings;
   }
+  c.qkv_bias = name.ends_with("_bias");
   if (name.ends_with("_lora")) {
     c = with_adapters(c, {"all"});
   }
@@ -227,7 +228,8 @@ TEST_P(ModelTest, TokensBeyondTheVocabularyAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Models, ModelTest,
                          testing::Combine(testing::Values("gpt2", "gpt2_other_tie", "gpt2_dropout",
                                                           "gpt2_lora", "llama", "llama_other_tie",
-                                                          "llama_dropout", "llama_lora"),
+                                                          "llama_dropout", "llama_bias",
+                                                          "llama_lora"),
                                           testing::ValuesIn(kernel_tables())),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" + std::get<1>(instance.param);

@@ -99,6 +99,11 @@ ModelConfig with(ModelConfig config, bool tied, double dropout) {
   return config;
 }
 
+ModelConfig with_bias(ModelConfig config) {
+  config.qkv_bias = true;
+  return config;
+}
+
 class SliceTest : public testing::TestWithParam<Named> {
  protected:
   void expect_bits_of_whole(const Plan& plan) {
@@ -166,6 +171,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Named{"llama", with(tiny_llama(), false, 0)},
                     Named{"llama_lora", with_adapters(with(tiny_llama(), false, 0),
                                                       {"q_proj", "v_proj", "down_proj"})},
+                    Named{"llama_bias", with_bias(with(tiny_llama(), true, 0))},
+                    Named{"llama_bias_lora",
+                          with_adapters(with_bias(with(tiny_llama(), false, 0)), {"all"})},
                     Named{"llama_tied_dropout", with(tiny_llama(), true, 0.3)}),
     [](const auto& named) { return named.param.name; });
 

@@ -119,6 +119,7 @@ TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
   const std::vector<std::pair<const char*, Change>> changes = {
       {"model.layers", [](RunConfig& c) { c.model.layers = 77; }},
       {"model.tie_embeddings", [](RunConfig& c) { c.model.tie_embeddings = false; }},
+      {"model.qkv_bias", [](RunConfig& c) { c.model.qkv_bias = true; }},
       {"model.rope_theta", [](RunConfig& c) { c.model.rope_theta = 77; }},
       {"model.rope_factor", [](RunConfig& c) { c.model.rope_scaling.factor = 77; }},
       {"model.attention_dropout", [](RunConfig& c) { c.model.attention_dropout = 0.5; }},
@@ -258,6 +259,7 @@ TEST(Fingerprint, DescribesItsModel) {
   run.model.vocab = 100;
   run.model.context = 50;
   run.model.tie_embeddings = false;
+  run.model.qkv_bias = true;
   run.model.rope_theta = 500000;
   run.model.rope_scaling = {8, 1, 4, 8192};
   run.model.dropout = 0.25;
@@ -267,9 +269,11 @@ TEST(Fingerprint, DescribesItsModel) {
   run.model.complete();
   nlohmann::json saved = nlohmann::json::parse(fingerprint_of(run).dump());
   EXPECT_EQ(model_from_fingerprint(saved), run.model);
-  // Version 0.1 had no dropout of attention.
+  // Version 0.1 had no dropout of attention, and no biases of queries.
   saved.erase("model.attention_dropout");
+  saved.erase("model.qkv_bias");
   run.model.attention_dropout = 0;
+  run.model.qkv_bias = false;
   EXPECT_EQ(model_from_fingerprint(saved), run.model);
 }
 

@@ -25,6 +25,7 @@ nlohmann::json model_fields(const ModelConfig& m) {
           {"vocab", m.vocab},
           {"context", m.context},
           {"tie_embeddings", m.tie_embeddings},
+          {"qkv_bias", m.qkv_bias},
           {"norm_epsilon", m.norm_epsilon},
           {"rope_theta", m.rope_theta},
           {"rope_factor", m.rope_scaling.factor},
@@ -41,6 +42,7 @@ nlohmann::json later_fields() {
   return {{"train.label_smoothing", 0.0},
           {"train.z_loss", 0.0},
           {"model.attention_dropout", 0.0},
+          {"model.qkv_bias", false},
           {"optimizer.momentum", OptimizerConfig().momentum},
           {"optimizer.nesterov", false},
           {"optimizer.ema", 0.0},
@@ -323,6 +325,9 @@ ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
   m.dropout = fields.real("dropout");
   if (fingerprint.contains("model.attention_dropout")) {  // missing in checkpoints of version 0.1
     m.attention_dropout = fields.real("attention_dropout");
+  }
+  if (fingerprint.contains("model.qkv_bias")) {  // missing in checkpoints of version 0.1
+    m.qkv_bias = fields.flag("qkv_bias");
   }
   m.initializer_range = fields.real("initializer_range");
   m.lora = lora_from_fingerprint(fingerprint);

@@ -254,6 +254,9 @@ void bind(ConfigBinder& b, ModelConfig& c) {
       .at_least(1);
   b.boolean("model.tie_embeddings", c.tie_embeddings,
             "use the token embedding as the output matrix");
+  b.boolean("model.qkv_bias", c.qkv_bias,
+            "whether queries, keys and values have biases, as in Qwen2 (llama; gpt2 always has "
+            "them)");
   b.real("model.norm_epsilon", c.norm_epsilon,
          "added to the variance (LayerNorm) or mean square (RMSNorm) in the norms")
       .above(0);

@@ -43,8 +43,8 @@ bool can_be_allowed(std::string_view field, Family family, bool same_place) {
     return same_place;
   }
   static const std::set<std::string_view> fixed = {
-      "model.family", "model.layers",         "model.hidden",   "model.ffn",
-      "model.vocab",  "model.tie_embeddings", "model.kv_heads", "model.head_dim"};
+      "model.family",         "model.layers",   "model.hidden",   "model.ffn",     "model.vocab",
+      "model.tie_embeddings", "model.qkv_bias", "model.kv_heads", "model.head_dim"};
   const std::string_view of_family = family == Family::gpt2 ? "model.context" : "model.heads";
   return !fixed.contains(field) && field != of_family;
 }

@@ -67,6 +67,7 @@ const std::vector<Feature>& features() {
          c.optimizer.ema = 0.9F;
        },
        Family::llama},
+      {"qkv_bias", [](RunConfig& c) { c.model.qkv_bias = true; }, Family::llama},
       {"adapters", use_adapters},
       {"adapters_of_llama", use_adapters, Family::llama},
       {"muon", use_muon, Family::gpt2, true},
