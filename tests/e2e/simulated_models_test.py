@@ -63,6 +63,17 @@ class SimulatedModels(SimulatedTest):
         self.assertEqual(*texts)
         self.assertAlmostEqual(*losses, delta=2e-5)
 
+    def test_adapters_have_the_same_bits_in_all_layouts(self):
+        base = self.config("base", "llama", train__steps=2)
+        self.train(base)
+        keys = {"model": "llama", "lora__products": "all", "lora__rank": 4, "optimizer__lr": 0.01,
+                "checkpoint__init_from": harness.run_dir(base) / "checkpoints"}
+        alone = self.trained("adapters", **keys)
+        for name, ranks, more in [("replicas", 2, "parallel.zero=2"),
+                                  ("stages", 2, "parallel.pp=2"),
+                                  ("direct", 0, "train.graphs=off")]:
+            self.assertEqual(self.trained(f"adapters-{name}", ranks, more=[more], **keys), alone)
+
     def test_logged_steps_are_replayed(self):
         config = self.config("replayed", checkpoint__every=2)
         self.train(config, 2)

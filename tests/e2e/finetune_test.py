@@ -1,0 +1,111 @@
+"""Fine-tunes adapters beside the weights of another run: several layouts, generation, evaluation,
+export for PEFT, and export merged with the weights."""
+import json
+import shutil
+import unittest
+
+import harness
+
+
+class FineTune(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.datasets = harness.make_datasets(cls.folder, 20_000)
+        cls.base = cls.config("base", train__steps=2)
+        harness.must(harness.run("train", cls.base))
+        cls.tuned = cls.adapters("tuned")
+        harness.must(harness.run("train", cls.tuned, ranks=2))
+
+    @classmethod
+    def config(cls, name, **keys):
+        return harness.write_config(cls.folder / f"{name}.yaml", cls.datasets, "llama",
+                                    **{"train__steps": 4, "data__sequence": 24, **keys})
+
+    @classmethod
+    def adapters(cls, name, **keys):
+        return cls.config(name, checkpoint__init_from=harness.run_dir(cls.base) / "checkpoints",
+                          lora__products="[q_proj, v_proj, down_proj]", lora__rank=4,
+                          optimizer__lr=0.02, **keys)
+
+    @staticmethod
+    def steps_of(config):
+        return harness.run_dir(config) / "checkpoints"
+
+    def generated(self, checkpoint):
+        return harness.must(harness.run(
+            "generate", "--checkpoint", checkpoint, "--ids", "--prompt", "116 104 101 32",
+            "--temperature", 0, "--tokens", 20, "--precision", "fp32")).stdout
+
+    def loss_of(self, checkpoint):
+        return json.loads(harness.must(harness.run(
+            "eval", "--checkpoint", checkpoint, "--data", self.datasets[1], "--samples", 8,
+            "--any-tokenizer", "--sequence", 24, "--json")).stdout)["loss"]
+
+    def test_layouts_have_the_same_bits(self):
+        stages = {"parallel__pp": 2, "parallel__schedule": "gpipe"}
+        for name, ranks, keys in [("alone", 0, {}), ("stages", 2, stages)]:
+            config = self.adapters(name, **keys)
+            harness.must(harness.run("train", config, ranks=ranks))
+            self.assertEqual(harness.loss_bits(config), harness.loss_bits(self.tuned))
+            self.assertEqual(harness.digest(config), harness.digest(self.tuned))
+        divided = self.adapters("divided", parallel__tp=3)
+        harness.must(harness.run("train", divided, ranks=3))
+        for ours, theirs in zip(harness.metrics(divided), harness.metrics(self.tuned)):
+            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4)
+
+    def test_a_resume_has_the_same_bits_as_a_run_without_a_stop(self):
+        config = self.adapters("stopped")
+        harness.must(harness.run("train", config, "train.steps=2", "optimizer.schedule.steps=4",
+                                 ranks=2))
+        harness.must(harness.run("train", config))
+        self.assertEqual(harness.digest(config), harness.digest(self.tuned))
+
+    def test_merged_weights_continue_and_lose_as_the_adapters_did(self):
+        tuned, merged = self.steps_of(self.tuned), self.folder / "merged"
+        result = json.loads(harness.must(harness.run(
+            "export", tuned, "--format", "hf", "--out", merged, "--json")).stdout)
+        self.assertLess(result["logits"]["relative_difference"], 1e-4)
+        again = self.folder / "again"
+        harness.must(harness.run("import", merged, "--out", again))
+        self.assertEqual(self.generated(again), self.generated(tuned))
+        self.assertAlmostEqual(self.loss_of(again), self.loss_of(tuned), delta=1e-4)
+        self.assertLess(self.loss_of(tuned), self.loss_of(self.steps_of(self.base)))
+
+    def test_adapters_are_written_for_peft(self):
+        out = self.folder / "peft"
+        harness.must(harness.run("export", self.steps_of(self.tuned), "--format", "peft", "--out",
+                                 out))
+        self.assertEqual(sorted(p.name for p in out.iterdir()),
+                         ["adapter_config.json", "adapter_model.safetensors"])
+        config = json.loads((out / "adapter_config.json").read_text())
+        self.assertEqual((config["r"], config["lora_alpha"], config["target_modules"]),
+                         (4, 16, ["q_proj", "v_proj", "down_proj"]))
+
+    def test_refusals(self):
+        base, tuned = self.steps_of(self.base), self.steps_of(self.tuned)
+        moved = self.folder / "moved"
+        cases = [
+            (2, "no adapters", ("export", base, "--format", "peft", "--out", moved)),
+            (2, "checkpoint.init_from", ("train", self.base, "lora.products=all")),
+            (2, "c_attn", ("train", self.tuned, "lora.products=c_attn")),
+            (2, "lora.rank", ("train", self.tuned, "lora.rank=5", "train.steps=9")),
+            (2, "adapters alone", ("train", self.base, f"checkpoint.init_from={tuned}",
+                                   f"run.dir={self.folder / 'other'}")),
+        ]
+        for code, text, words in cases:
+            result = harness.run(*words)
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(text, result.stderr)
+        self.assertFalse(moved.exists())
+        shutil.move(base, moved)
+        self.addCleanup(shutil.move, moved, base)
+        for words in (("generate", "--checkpoint", tuned, "--prompt", "x"),
+                      ("export", tuned, "--format", "hf", "--out", self.folder / "never")):
+            result = harness.run(*words)
+            self.assertEqual(result.returncode, 66, result.stderr)
+            self.assertIn("holds adapters", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
