@@ -152,9 +152,9 @@ TEST(Gguf, RefusesScaledPositionsOfQwen2) {
   StepKeys keys(self, {});
   import_model({.source = source, .out = folder.path() / "imported"}, self, keys);
   EXPECT_THAT(message_of<ConfigError>([&] {
-                export_to_gguf({.checkpoint = folder.path() / "imported",
-                                .out = folder.path() / "out"},
-                               GgufType::f32, self, keys);
+                export_to_gguf(
+                    {.checkpoint = folder.path() / "imported", .out = folder.path() / "out"},
+                    GgufType::f32, self, keys);
               }),
               HasSubstr("qwen2"));
 }
