@@ -57,6 +57,7 @@ TEST_P(RealSamples, AgainstThemselvesRaiseTwoFalseAlarmsAtMost) {
     const auto [a, b] = split(measured(GetParam()), i);
     alarms += compared(a, b, GetParam()).verdict == ChangeVerdict::regression ? 1 : 0;
   }
+  RecordProperty("false_alarms", alarms);
   EXPECT_LE(alarms, 2);
 }
 
@@ -69,6 +70,7 @@ TEST_P(RealSamples, APlantedSlowdownOfFivePercentIsFound) {
     }
     found += compared(a, b, GetParam()).verdict == ChangeVerdict::regression ? 1 : 0;
   }
+  RecordProperty("found", found);
   EXPECT_GE(found, 48);
 }
 
