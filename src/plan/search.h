@@ -70,7 +70,7 @@ void mark_front(std::vector<PlanCandidate>& candidates);
 
 // Returns warnings: what the prediction leaves out, and shapes that products compute slowly.
 std::vector<std::string> plan_warnings(const PlanTask& task, const Cluster& cluster,
-                                        const PlanLayout& layout);
+                                       const PlanLayout& layout);
 
 // Returns suggestions, as sentences, for a run that no layout fits into memory.
 std::vector<std::string> advice_to_fit(const PlanTask& task, const Cluster& cluster,
