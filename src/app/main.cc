@@ -36,6 +36,7 @@
 #include "src/app/model/import_command.h"
 #include "src/app/plan/plan_command.h"
 #include "src/app/run/config_command.h"
+#include "src/app/run/fault_sites.h"
 #include "src/app/run/plot_command.h"
 #include "src/app/run/report_page_command.h"
 #include "src/app/run/trace_command.h"
@@ -188,6 +189,7 @@ int main(int argc, char** argv) {
   // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
   std::signal(SIGXFSZ, SIG_IGN);
   trireme::AppContext context;
+  context.fault_sites = trireme::fault_sites();
   trireme::CommandLine cli("Train transformer models on clusters of CPU and GPU nodes, over MPI",
                            "trireme");
   trireme::add_commands(cli, context);

@@ -4,8 +4,8 @@
 //
 // They are compiled in and off by default: without a plan, a point costs one load and a branch that
 // is never taken. The plan belongs to the process, as its signals do (docs/decisions/0013). Any
-// thread may pass a point; arm_faults() must be called before other threads start. fault_sites.h
-// lists the names, and fault_plan.h describes the plan.
+// thread may pass a point; arm_faults() must be called before other threads start. Each room lists
+// its points (fault_site.h), and fault_plan.h describes the plan.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,6 @@
 
 #include "src/base/config_tree.h"
 #include "src/base/error.h"
-#include "src/base/fault_sites.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
 
@@ -132,12 +131,15 @@ void check_possible(std::string_view rule, const FaultSite& site, const FaultAct
   }
 }
 
-void parse_site(std::string_view text, std::string_view name, FaultRule& rule) {
+// Returns the point that the rule names.
+const FaultSite& parse_site(std::string_view text, std::string_view name,
+                            std::span<const FaultSite> sites, FaultRule& rule) {
   const std::size_t at = name.find('@');
   rule.site = name.substr(0, at);
-  if (find_fault_site(rule.site) == nullptr) {
+  const FaultSite* const found = find_fault_site(sites, rule.site);
+  if (found == nullptr) {
     std::vector<std::string> known;
-    for (const FaultSite& site : fault_sites()) {
+    for (const FaultSite& site : sites) {
       known.emplace_back(site.name);
     }
     refuse(text,
@@ -151,6 +153,7 @@ void parse_site(std::string_view text, std::string_view name, FaultRule& rule) {
     }
     rule.attempt = *attempt;
   }
+  return *found;
 }
 
 void parse_passage(std::string_view text, std::string_view nth, FaultRule& rule) {
@@ -169,14 +172,14 @@ void parse_passage(std::string_view text, std::string_view nth, FaultRule& rule)
   rule.nth = *number;
 }
 
-FaultRule parse_rule(std::string_view text) {
+FaultRule parse_rule(std::string_view text, std::span<const FaultSite> sites) {
   const std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() != 4) {
     refuse(text, fmt::format("it has {} instead of 4",
                              counted(static_cast<std::int64_t>(parts.size()), "part")));
   }
   FaultRule rule;
-  parse_site(text, parts[0], rule);
+  const FaultSite& site = parse_site(text, parts[0], sites, rule);
   if (parts[1] != "*") {
     const auto rank = parse_number<int>(parts[1]);
     if (!rank || *rank < 0) {
@@ -186,7 +189,7 @@ FaultRule parse_rule(std::string_view text) {
   }
   parse_passage(text, parts[2], rule);
   rule.action = parse_action(text, parts[3]);
-  check_possible(text, *find_fault_site(rule.site), rule.action);
+  check_possible(text, site, rule.action);
   return rule;
 }
 
@@ -206,7 +209,7 @@ std::vector<std::string> rules_of_file(const std::string& path) {
 
 }  // namespace
 
-std::vector<FaultRule> parse_fault_plan(std::string_view text) {
+std::vector<FaultRule> parse_fault_plan(std::string_view text, std::span<const FaultSite> sites) {
   std::vector<std::string> texts;
   if (text.starts_with('@')) {
     texts = rules_of_file(std::string(text.substr(1)));
@@ -220,7 +223,7 @@ std::vector<FaultRule> parse_fault_plan(std::string_view text) {
   }
   std::vector<FaultRule> rules;
   for (const std::string& rule : texts) {
-    rules.push_back(parse_rule(rule));
+    rules.push_back(parse_rule(rule, sites));
   }
   return rules;
 }

@@ -2,7 +2,7 @@
 //
 //   TRIREME_FAULTS=site[@attempt]:rank:nth:action[,...]        or  TRIREME_FAULTS=@file.yaml
 //
-//   site        a name in fault_sites.h
+//   site        the name of a fault point (fault_site.h)
 //   attempt     number of the attempt of `trireme launch` (TRIREME_GENERATION, 1 if unset) with the
 //               fault, so that a relaunched run survives; if left out, every attempt has it
 //   rank        a number, or * for all ranks
@@ -15,9 +15,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/base/fault_site.h"
 
 namespace trireme {
 
@@ -56,9 +59,10 @@ struct FaultRule {
 
 constexpr std::size_t kMaxFaultRules = 1000;
 
-// Parses the text of TRIREME_FAULTS; `@path` reads the file. Throws ConfigError that names the
-// rule, what is wrong and what was probably meant, and NotFound if the file does not exist.
-std::vector<FaultRule> parse_fault_plan(std::string_view text);
+// Parses the text of TRIREME_FAULTS, which may name the points in `sites`; `@path` reads the file.
+// Throws ConfigError that names the rule, what is wrong and what was probably meant, and NotFound
+// if the file does not exist.
+std::vector<FaultRule> parse_fault_plan(std::string_view text, std::span<const FaultSite> sites);
 // Returns "kill", ..., "sleep=SECONDS", ... for people.
 std::vector<std::string> fault_actions();
 // Returns the text as written in a plan: "kill", "exit=3", "errno=ENOSPC".

@@ -8,6 +8,7 @@
 
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/version.h"
+#include "src/app/run/fault_sites.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "tests/app/command_run.h"
@@ -133,6 +134,7 @@ TEST(AppContext, FaultsArePlannedForTheRankAndAttempt) {
   variables.set("TRIREME_GENERATION", std::nullopt);
   const auto start = [] {
     AppContext context;
+    context.fault_sites = fault_sites();
     (void)context.session();
     std::_Exit(0);
   };
@@ -141,6 +143,7 @@ TEST(AppContext, FaultsArePlannedForTheRankAndAttempt) {
   EXPECT_EXIT(start(), testing::ExitedWithCode(7), "");
   variables.set("TRIREME_FAULTS", "start.nowhere:0:1:kill");
   AppContext context;
+  context.fault_sites = fault_sites();
   EXPECT_THROW((void)context.session(), ConfigError);
   EXPECT_FALSE(context.has_session());
 }

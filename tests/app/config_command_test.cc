@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/run/fault_sites.h"
 #include "src/base/fault_plan.h"
 #include "tests/app/command_run.h"
 #include "tests/support/environment_variables.h"
@@ -160,7 +161,7 @@ TEST_F(ConfigCommand, FaultsListsWhatAPlanMayName) {
   for (const json& site : listed["sites"]) {
     const auto name = site["site"].get<std::string>();
     kinds.insert(site["kind"]);
-    EXPECT_NO_THROW((void)parse_fault_plan(name + ":0:1:kill")) << name;
+    EXPECT_NO_THROW((void)parse_fault_plan(name + ":0:1:kill", fault_sites())) << name;
     EXPECT_NE(site["where"], "") << name;
     EXPECT_THAT(table, HasSubstr("\n" + name + " ")) << name;
   }
@@ -170,7 +171,7 @@ TEST_F(ConfigCommand, FaultsListsWhatAPlanMayName) {
     EXPECT_THAT(table.substr(table.find("action: ")), HasSubstr(name));
     const std::size_t equals = name.find('=');
     if (equals == std::string::npos && name != "corrupt" && name != "short" && name != "nan") {
-      EXPECT_NO_THROW((void)parse_fault_plan("step.forward:0:1:" + name)) << name;
+      EXPECT_NO_THROW((void)parse_fault_plan("step.forward:0:1:" + name, fault_sites())) << name;
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/base/philox.h"
+#include "tests/base/some_fault_sites.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,12 +20,16 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Kind = FaultAction::Kind;
 
+std::vector<FaultRule> parse_plan(std::string_view text) {
+  return parse_fault_plan(text, kSomeFaultSites);
+}
+
 std::string plan_refusal(const std::string& plan) {
-  return message_of<ConfigError>([&] { parse_fault_plan(plan); });
+  return message_of<ConfigError>([&] { parse_plan(plan); });
 }
 
 TEST(FaultPlan, ReadsRules) {
-  const auto rules = parse_fault_plan(
+  const auto rules = parse_plan(
       "ckpt.rename@2:0:1:kill,step.end:*:3+:sleep=0.25,"
       "file.write:1:*:errno=ENOSPC,step.end:7:2:exit=3");
   ASSERT_THAT(rules, SizeIs(4));
@@ -32,21 +37,21 @@ TEST(FaultPlan, ReadsRules) {
   EXPECT_EQ(rules[1], (FaultRule{"step.end", 0, -1, 3, true, {Kind::sleep, 0, 0.25}}));
   EXPECT_EQ(rules[2], (FaultRule{"file.write", 0, 1, 1, true, {Kind::error, ENOSPC, 0}}));
   EXPECT_EQ(rules[3], (FaultRule{"step.end", 0, 7, 2, false, {Kind::exit, 3, 0}}));
-  EXPECT_THAT(parse_fault_plan(""), SizeIs(0));
+  EXPECT_THAT(parse_plan(""), SizeIs(0));
 }
 
 TEST(FaultPlan, ReadsAFile) {
   const TempFolder folder;
   const auto path = folder.path() / "plan.yaml";
   std::ofstream(path) << "# a drill\nfaults:\n  - \"step.end:0:1:stop\"\n  - data.read:*:2:throw\n";
-  const auto rules = parse_fault_plan("@" + path.string());
+  const auto rules = parse_plan("@" + path.string());
   ASSERT_THAT(rules, SizeIs(2));
   EXPECT_EQ(to_text(rules[0]), "step.end:0:1:stop");
   EXPECT_EQ(to_text(rules[1]), "data.read:*:2:throw");
   std::ofstream(path) << "fault: [a]\n";
   EXPECT_THAT(plan_refusal("@" + path.string()),
               AllOf(HasSubstr("plan.yaml:1"), HasSubstr("faults:")));
-  EXPECT_THROW(parse_fault_plan("@" + (folder.path() / "none").string()), NotFound);
+  EXPECT_THROW(parse_plan("@" + (folder.path() / "none").string()), NotFound);
 }
 
 TEST(FaultPlan, SaysWhatIsWrong) {
@@ -109,8 +114,8 @@ TEST(FaultPlan, SurvivesAnyBytes) {
       }
     }
     try {
-      for (const FaultRule& rule : parse_fault_plan(plan)) {
-        ASSERT_EQ(parse_fault_plan(to_text(rule)).at(0), rule) << plan;
+      for (const FaultRule& rule : parse_plan(plan)) {
+        ASSERT_EQ(parse_plan(to_text(rule)).at(0), rule) << plan;
         ++accepted;
       }
     } catch (const ConfigError&) {

@@ -4,10 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -16,8 +12,8 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
-#include "src/base/fault_sites.h"
 #include "src/base/file.h"
+#include "tests/base/some_fault_sites.h"
 #include "tests/support/at_faults.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -33,7 +29,7 @@ using ::testing::HasSubstr;
 class Armed {
  public:
   explicit Armed(std::string_view plan, int rank = 0, int attempt = 1) {
-    arm_faults(parse_fault_plan(plan), rank, attempt);
+    arm_faults(parse_fault_plan(plan, kSomeFaultSites), rank, attempt);
   }
   ~Armed() { arm_faults({}, 0, 1); }
   Armed(const Armed&) = delete;
@@ -224,36 +220,6 @@ TEST(Fault, FailingCallsAreErrors) {
   write_file_durably(path, "text");
   const Armed armed("file.read:0:1:errno=EIO");
   EXPECT_THROW(read_file(path), IoError);
-}
-
-// The sources and the table must name the same fault points.
-TEST(FaultSites, StandInTheSourceAndInTheTable) {
-  const std::regex point(R"re((?:\b(?:device_)?fault|fault_call|pass)\(\s*"([a-z_.]+)")re");
-  std::set<std::string> found;
-  for (const char* top : {"src", "io", "mpi", "slurm"}) {
-    const fs::path folder = fs::path(TRIREME_SOURCE_DIR) / top;
-    if (!fs::exists(folder)) {
-      continue;
-    }
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      const bool is_source = name.ends_with(".cc") || name.ends_with(".h");
-      if (!is_source || name == "fault.h") {
-        continue;
-      }
-      std::ostringstream text;
-      text << std::ifstream(entry.path()).rdbuf();
-      const std::string source = text.str();
-      for (std::sregex_iterator at(source.begin(), source.end(), point), end; at != end; ++at) {
-        found.insert((*at)[1].str());
-      }
-    }
-  }
-  std::set<std::string> promised;
-  for (const FaultSite& site : fault_sites()) {
-    EXPECT_TRUE(promised.emplace(site.name).second) << site.name << " stands there twice";
-  }
-  EXPECT_EQ(found, promised);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "src/base/fault.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/recovery/logged_replay.h"
+#include "src/train/training_fault_sites.h"
 #include "tests/support/message_of.h"
 #include "tests/train/thread_run.h"
 
@@ -20,7 +21,9 @@ using testing::HasSubstr;
 class BrokenOff : public testing::Test {
  protected:
   ~BrokenOff() override { arm_faults({}, 0, 1); }
-  static void arm(const std::string& plan) { arm_faults(parse_fault_plan(plan), 0, 1); }
+  static void arm(const std::string& plan) {
+    arm_faults(parse_fault_plan(plan, kTrainingFaultSites), 0, 1);
+  }
   static std::vector<std::string> with(const std::vector<std::string>& more) {
     std::vector<std::string> all = {"checkpoint.every=2", "checkpoint.keep=9", "train.log_every=1"};
     all.insert(all.end(), more.begin(), more.end());

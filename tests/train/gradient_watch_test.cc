@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/fault.h"
+#include "src/train/training_fault_sites.h"
 
 namespace trireme {
 namespace {
@@ -48,7 +49,7 @@ TEST(GradientWatch, DigestsEachGradientWhateverTheirOrder) {
 
 TEST(GradientWatch, IsWhereAFaultChangesOne) {
   const std::uint64_t sound = digest({1, 2, 3, 4}, false);
-  arm_faults(parse_fault_plan("step.gradient:0:1:scale=2"), 0, 1);
+  arm_faults(parse_fault_plan("step.gradient:0:1:scale=2", kTrainingFaultSites), 0, 1);
   const std::uint64_t hurt = digest({1, 2, 3, 4}, false);
   arm_faults({}, 0, 1);
   EXPECT_NE(sound, hurt);

@@ -9,6 +9,7 @@
 #include "io/checkpoint/disk_target.h"
 #include "io/checkpoint/writer.h"
 #include "src/base/fault.h"
+#include "src/train/training_fault_sites.h"
 #include "tests/support/message_of.h"
 #include "tests/train/thread_run.h"
 
@@ -23,7 +24,9 @@ using testing::Not;
 // Armed installs a fault plan for one test.
 class Armed {
  public:
-  explicit Armed(const std::string& plan) { arm_faults(parse_fault_plan(plan), 0, 1); }
+  explicit Armed(const std::string& plan) {
+    arm_faults(parse_fault_plan(plan, kTrainingFaultSites), 0, 1);
+  }
   ~Armed() { arm_faults({}, 0, 1); }
   Armed(const Armed&) = delete;
   Armed& operator=(const Armed&) = delete;

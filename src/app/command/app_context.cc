@@ -30,11 +30,11 @@ namespace {
 // has failed reports first.
 constexpr std::chrono::milliseconds kRankZeroSpeaksFirst{1000};
 
-void arm_planned_faults() {
+void arm_planned_faults(std::span<const FaultSite> sites) {
   const char* const plan = std::getenv("TRIREME_FAULTS");
   if (plan != nullptr) {
     const char* const attempt = std::getenv("TRIREME_GENERATION");
-    arm_faults(parse_fault_plan(plan), rank_before_start(),
+    arm_faults(parse_fault_plan(plan, sites), rank_before_start(),
                attempt == nullptr ? 1 : static_cast<int>(std::strtol(attempt, nullptr, 10)));
   }
 }
@@ -123,7 +123,7 @@ MpiSession& AppContext::session() {
     } catch (const Error&) {
       // Commands that touch no data work without a policy; the others read it again and report it.
     }
-    arm_planned_faults();
+    arm_planned_faults(fault_sites);
     fault("start.init");
     session_ = std::make_unique<MpiSession>();
     restore_floating_point();  // the libraries that MPI loads may have changed it

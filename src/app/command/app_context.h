@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mpi/session/mpi_session.h"
 #include "src/app/command/audit_trail.h"
+#include "src/base/fault_site.h"
 #include "src/base/progress_page.h"
 #include "src/device/nvml/gpu_monitor.h"
 #include "src/policy/access.h"
@@ -26,6 +28,8 @@ class AppContext {
   const Access& access();
   bool has_session() const { return session_ != nullptr; }
 
+  // The fault points that TRIREME_FAULTS may name.
+  std::span<const FaultSite> fault_sites;
   int exit_code = 0;
   std::vector<std::string> arguments;  // of the command line
   // Says where a failure is recorded, once that is known.

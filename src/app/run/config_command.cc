@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "src/app/command/standard_output.h"
+#include "src/app/run/fault_sites.h"
 #include "src/base/fault_plan.h"
-#include "src/base/fault_sites.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/nn/model_size.h"

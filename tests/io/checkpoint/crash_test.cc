@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/checkpoint/checkpoint_fault_sites.h"
 #include "mpi/self_communicator.h"
 #include "src/base/fault.h"
 #include "tests/io/checkpoint/sample_state.h"
@@ -27,7 +28,8 @@ void die_at(const fs::path& folder, const std::string& point, const State& state
     options.retention.keep = 2;
     options.io.sha256 = true;
     options.provenance = [](const Manifest&, std::string_view) { return std::string("signed\n"); };
-    arm_faults(parse_fault_plan(fmt::format("ckpt.{}:0:1:kill", point)), 0, 1);
+    arm_faults(parse_fault_plan(fmt::format("ckpt.{}:0:1:kill", point), kCheckpointFaultSites), 0,
+               1);
     try {
       DiskTarget target(comm, options);
       CheckpointWriter writer(comm, target);

@@ -13,6 +13,7 @@
 #include "src/base/fault.h"
 #include "src/device/cuda_device.h"
 #include "src/device/sim/machine.h"
+#include "src/train/training_fault_sites.h"
 #include "tests/train/layouts/tiny_runs.h"
 #include "tests/train/on_device/device_choices.h"
 
@@ -162,7 +163,7 @@ TEST(MicroBatchGraphs, LetPlannedFaultsChangeGradients) {
   const Seen whole = run_on_devices(config, "on", 0);
   std::vector<Seen> seen;
   for (const char* graphs : {"off", "on"}) {
-    arm_faults(parse_fault_plan("step.gradient:0:10:scale=3"), 0, 1);
+    arm_faults(parse_fault_plan("step.gradient:0:10:scale=3", kTrainingFaultSites), 0, 1);
     seen.push_back(run_on_devices(config, graphs, 0));
     arm_faults({}, 0, 1);
   }

@@ -1,11 +1,9 @@
-// Lists the fault points that tests and drills can name in a plan (fault_plan.h). Each point has
-// the same name here and in the source, which tests/base/fault_test.cc verifies.
+// FaultSite describes a fault point, which tests and drills can name in a plan (fault_plan.h). Each
+// part of the program lists its own points; src/app joins the lists (src/app/run/fault_sites.h).
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace trireme {
 
@@ -23,10 +21,8 @@ struct FaultSite {
   std::string_view where;  // description for people
 };
 
-// The points are in the order in which a run passes them.
-std::span<const FaultSite> fault_sites();
-// Returns null if there is no point of this name.
-const FaultSite* find_fault_site(std::string_view name);
+// Returns null if the list has no point of this name.
+const FaultSite* find_fault_site(std::span<const FaultSite> sites, std::string_view name);
 // Returns "point", "data", "numbers" or "call".
 std::string_view name_of(FaultSite::Kind kind);
 
