@@ -345,9 +345,11 @@ class LaunchTest(unittest.TestCase):
                 self.assertEqual(launch.wait(), 75, launch.text())
                 self.assertEqual(launch.causes(), ["stopped"])
                 launch.assert_nothing_left()
-            with self.start(config) as launch:
-                self.assert_good_end(launch, config, ["finished"])
-                self.assertGreater(launch.events("first_step")[0]["from"], 0)
+            saved = harness.run("ckpt", "verify", harness.run_dir(config) / "checkpoints")
+            self.assertEqual(saved.returncode, 0, saved.stderr)
+        with self.start(config) as launch:  # after the last of these signals
+            self.assert_good_end(launch, config, ["finished"])
+            self.assertGreater(launch.events("first_step")[0]["from"], 0)
 
     def test_a_second_signal_does_not_claim_a_save(self):
         config = self.make_config("second-signal", checkpoint__every=0)

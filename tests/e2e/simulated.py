@@ -7,6 +7,8 @@ import harness
 
 SIMULATED = os.environ["TRIREME_SIM"]
 STEPS = 4
+# The soak tries more layouts and more orders of the device's work than the daily tests.
+WHOLE = os.environ.get("TRIREME_TEST_WHOLE") == "1"
 
 
 class SimulatedTest(unittest.TestCase):

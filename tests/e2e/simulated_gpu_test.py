@@ -9,7 +9,7 @@ import unittest
 
 import harness
 import launch_harness
-from simulated import STEPS, SimulatedTest
+from simulated import STEPS, WHOLE, SimulatedTest
 
 
 class SimulatedGpu(SimulatedTest):
@@ -19,11 +19,9 @@ class SimulatedGpu(SimulatedTest):
             (2, "selective", {"train__recompute": "selective"}),
             (4, "dp-pp", {"parallel__pp": 2, "parallel__zero": 1}),
         ]
-        more = [
-            (2, "dp", {}),
-            (2, "pp", {"parallel__pp": 2}),
-            (2, "zero", {"parallel__zero": 3}),
-        ]
+        more = [(2, "zero", {"parallel__zero": 3})]
+        if WHOLE:
+            more += [(2, "dp", {}), (2, "pp", {"parallel__pp": 2})]
         for model, chosen in [("gpt2", layouts + more), ("llama", layouts)]:
             with self.subTest(model=model):
                 alone = self.trained(f"{model}-1", model=model, train__graphs="off")
@@ -67,21 +65,25 @@ class SimulatedGpu(SimulatedTest):
     def test_the_order_of_the_devices_work_does_not_matter(self):
         runs = [
             self.trained(f"seed-{seed}", precision="fp32", env={"TRIREME_SIM_SEED": str(seed)})
-            for seed in range(3)
+            for seed in range(3 if WHOLE else 2)
         ]
-        self.assertEqual(runs[0], runs[1])
-        self.assertEqual(runs[0], runs[2])
+        for run in runs:
+            self.assertEqual(run, runs[0])
 
     def test_a_step_waits_once_and_allocates_nothing(self):
-        for ranks, name, keys in [
+        layouts = [
             (0, "alone", ["divergence.digests=true"]),
             (2, "zero", ["parallel.zero=3"]),
             (2, "tp", ["parallel.tp=2", "model.heads=4"]),
-            (2, "pp", ["parallel.pp=2"]),
             (4, "dp-pp", ["parallel.pp=2", "train.global_batch=8"]),
-            (4, "tp-pp", ["parallel.pp=2", "parallel.tp=2", "model.heads=4"]),
-            (2, "gpipe", ["parallel.pp=2", "parallel.schedule=gpipe"]),
-        ]:
+        ]
+        if WHOLE:
+            layouts += [
+                (2, "pp", ["parallel.pp=2"]),
+                (4, "tp-pp", ["parallel.pp=2", "parallel.tp=2", "model.heads=4"]),
+                (2, "gpipe", ["parallel.pp=2", "parallel.schedule=gpipe"]),
+            ]
+        for ranks, name, keys in layouts:
             with self.subTest(layout=name):
                 config = self.config(f"waits-{name}")
                 self.train(config, ranks, {"TRIREME_SIM_SEED": "1", "TRIREME_SIM_DELAYS": "1"},
@@ -97,7 +99,7 @@ class SimulatedGpu(SimulatedTest):
         self.train(at_once, 2)
         expected = self.digests_of_steps(at_once)
         self.assertEqual(len(set(expected)), STEPS)
-        for seed in [1, 2, 3]:
+        for seed in [1, 2, 3] if WHOLE else [1]:
             with self.subTest(seed=seed):
                 config = self.config(f"beside-{seed}", **saves)
                 self.train(config, 2, {"TRIREME_SIM_SEED": str(seed), "TRIREME_SIM_DELAYS": "1"})
@@ -236,7 +238,7 @@ class SimulatedGpu(SimulatedTest):
     def test_layout_uses_the_sums_of_nccl(self):
         runs = [self.trained(f"sums-{number}", 4, precision="fp32",
                              more=[f"numerics.reproducibility={word}"])
-                for number, word in enumerate(["elastic", "layout", "layout", "fast"])]
+                for number, word in enumerate(["elastic", "layout", "layout"])]
         self.assertEqual(runs[1], runs[2])
         self.assertNotEqual(runs[0], runs[1], "the ring of the simulator adds in another order")
         config = self.config("sums-warning", train__steps=2)
