@@ -9,8 +9,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-static_assert(sizeof(hid_t) == sizeof(std::int64_t));
-
 // Smaller objects are HDF5's own headers, which need no alignment.
 constexpr hsize_t kAlignFromBytes = 1024;
 
@@ -45,8 +43,6 @@ H5Handle contiguous_properties(const fs::path& path) {
 }
 
 }  // namespace
-
-void H5HandleTraits::close(Handle handle) { (void)H5Idec_ref(handle); }
 
 H5File H5File::create(const fs::path& path, std::int64_t alignment_bytes) {
   h5_prepare();

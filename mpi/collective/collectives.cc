@@ -44,29 +44,6 @@ void reduce_scatter_in_type(Exchange& exchange, Scratch& scratch, const View& da
   }
 }
 
-class TransferAlgorithms : public Algorithms {
- public:
-  void all_reduce(Exchange& exchange, View data, ReduceOp op) override {
-    run_all_reduce(exchange, scratch_, data, op);
-  }
-  void reduce_scatter(Exchange& exchange, View data, ReduceOp op) override {
-    run_reduce_scatter(exchange, scratch_, data, op);
-  }
-  void all_gather(Exchange& exchange, View data) override {
-    run_all_gather(exchange, scratch_, data);
-  }
-  void all_to_all(Exchange& exchange, const AllToAll& blocks) override {
-    run_all_to_all(exchange, scratch_, blocks);
-  }
-  void broadcast(Exchange& exchange, View data, int root) override {
-    run_broadcast(exchange, scratch_, data, root);
-  }
-  void barrier(Exchange& exchange) override { run_barrier(exchange, scratch_); }
-
- private:
-  Scratch scratch_;
-};
-
 }  // namespace
 
 std::byte* Scratch::bytes(std::int64_t n) {
@@ -81,11 +58,6 @@ float* Scratch::widened(std::int64_t n) {
     widened_.resize(static_cast<std::size_t>(n));
   }
   return widened_.data();
-}
-
-void Algorithms::all_reduce_into(Exchange& exchange, ConstView from, View into, ReduceOp op) {
-  copy_block(from, into);
-  all_reduce(exchange, into, op);
 }
 
 void run_all_reduce(Exchange& exchange, Scratch& scratch, View data, ReduceOp op) {
@@ -177,10 +149,6 @@ void run_recv(Exchange& exchange, View data, int from, int tag) {
     at += n;
     left -= n;
   }
-}
-
-std::unique_ptr<Algorithms> make_transfer_algorithms() {
-  return std::make_unique<TransferAlgorithms>();
 }
 
 }  // namespace trireme

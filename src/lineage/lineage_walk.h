@@ -1,7 +1,7 @@
-// LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to
-// src/app; lineage_list.cc has what concerns lists of digests, lineage_steps.cc the steps of a
-// folder, lineage_parents.cc the checkpoints from which they were resumed, lineage_materials.cc
-// what else they were made from.
+// LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to this
+// folder. lineage_walk_list.cc has what concerns lists of digests, lineage_walk_steps.cc the steps
+// of a folder, lineage_walk_parents.cc the checkpoints from which they were resumed, and
+// lineage_walk_materials.cc what else they were made from.
 #pragma once
 
 #include <map>
@@ -72,6 +72,9 @@ class LineageWalk {
   std::map<std::string, std::vector<SignedStatement>> bundles_;          // by folder
 };
 
+// Returns the more severe of two codes: damage, then a lack of trust, then files that cannot be
+// read, then files that are gone.
+ExitCode worse_of(ExitCode one, ExitCode other);
 // Returns a field of the statement's details as text, or "" if there is none.
 std::string detail_of(const Provenance& provenance, const char* name);
 // Returns what a statement says, for people.

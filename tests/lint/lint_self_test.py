@@ -35,7 +35,8 @@ class LintTest(unittest.TestCase):
         self.assertIn(name, said)
 
     def test_a_sound_tree_passes(self):
-        for script in ("rooms_test.py", "sizes_test.py", "types_test.py", "paths_test.py"):
+        for script in ("rooms_test.py", "sizes_test.py", "types_test.py", "members_test.py",
+                       "paths_test.py"):
             code, said = run(script, SOUND)
             self.assertEqual(code, 0, said)
 
@@ -77,6 +78,23 @@ class LintTest(unittest.TestCase):
                       "namespace trireme { template <> struct A<int> {}; } // struct A {}"):
             code, said = run("types_test.py", {**SOUND, "src/base/x.h": same, "io/y.h": other})
             self.assertEqual(code, 0, said)
+
+    def test_members(self):
+        header = {"src/base/long_one.h": "#pragma once\nclass LongOne {\n  int f() const;\n};\n"}
+        member = "int LongOne::f() const { return g(); }\n"
+        for name, text in (("src/base/other.cc", member), ("mpi/long_one.cc", member),
+                           ("src/base/long_ones.cc", "LongOne::LongOne(int x) : x_(x) {}\n"),
+                           ("src/base/long.cc", "LongOne::~LongOne() { f(); }\n"),
+                           ("src/base/a.cc", "std::vector<X> LongOne::all(\n    int n) {}\n")):
+            code, said = run("members_test.py", {**SOUND, **header, name: text})
+            self.assertEqual(code, 1, name + said)
+            self.assertIn(f"{name}:1: a member of LongOne, whose header is src/base/long_one.h",
+                          said)
+        for name, text in (("src/base/long_one.cc", member), ("src/base/long_one_more.cc", member),
+                           ("src/base/user.cc", "int f() {\n  return LongOne::g();\n}\n"),
+                           ("src/base/own.cc", "struct LongOne {\n};\n" + member)):
+            code, said = run("members_test.py", {**SOUND, **header, name: text})
+            self.assertEqual(code, 0, name + said)
 
     def test_folders_that_include_each_other(self):
         code, said = run("rooms_test.py", {

@@ -13,7 +13,7 @@ GRAPHS = "Layouts/MicroBatchGraphsTest.HaveTheBitsOfStepsWithoutThem"
 CUDA = "src/kernels/cuda"
 QUEUE = "src/device/cuda/cuda_queue.cc"
 COMM = "mpi/nccl/nccl_communicator.cc"
-CALLS = "mpi/nccl/nccl_calls.cc"
+CALLS = "mpi/nccl/nccl_communicator_calls.cc"
 MONITOR = "mpi/nccl/nccl_monitor.cc"
 TREE = "mpi/nccl/tree_sum.cu"
 

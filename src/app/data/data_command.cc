@@ -58,20 +58,6 @@ RankGroup rank_group(Communicator& comm) {
           .gather = [&comm](const std::string& text) { return all_gather_text(comm, text); }};
 }
 
-void ByteProgress::operator()(std::int64_t done, std::int64_t total) {
-  if (!shown_) {
-    return;
-  }
-  if (bar_ == nullptr || total != total_) {
-    bar_ = std::make_shared<ProgressBar>(label_, total, std::chrono::seconds(10));
-    total_ = total;
-  }
-  bar_->update(done, format_bytes(done));
-  if (done >= total) {
-    bar_->finish();
-  }
-}
-
 void print_pack_reports(const std::vector<PackReport>& reports, bool json) {
   if (json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();

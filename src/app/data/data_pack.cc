@@ -4,6 +4,7 @@
 #include "io/data/packer.h"
 #include "io/data/path_list.h"
 #include "io/tokens/tokenizer_files.h"
+#include "src/app/data/byte_progress.h"
 #include "src/app/data/data_keys.h"
 #include "src/app/data/data_provenance.h"
 #include "src/app/data/data_subcommands.h"

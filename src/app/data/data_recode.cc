@@ -7,6 +7,7 @@
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/data/byte_progress.h"
 #include "src/app/data/data_keys.h"
 #include "src/app/data/data_subcommands.h"
 #include "src/base/error.h"

@@ -1,6 +1,6 @@
 // SimulatedJob is the state of one draw while it is simulated (job_simulation.h): the clock, what
-// is done, and what is lost. job_simulation.cc has training and planned pauses, job_recovery.cc
-// faults and launches. Refers to the model and the faults.
+// is done, and what is lost. simulated_job_recovery.cc has faults and launches, simulated_job.cc
+// training and planned pauses. Refers to the model and the faults.
 #pragma once
 
 #include <algorithm>

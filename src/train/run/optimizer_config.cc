@@ -1,5 +1,5 @@
-// Binds the section `optimizer` of a run's configuration.
-#include "src/train/run/run_config.h"
+#include "src/train/run/optimizer_config.h"
+
 #include "src/train/run/run_limits.h"
 
 namespace trireme {

@@ -15,9 +15,8 @@
 #include "src/base/config_binder.h"
 #include "src/device/dtype.h"
 #include "src/nn/model_config.h"
-#include "src/optim/optimizer.h"
-#include "src/optim/schedule.h"
 #include "src/train/run/data_sources.h"
+#include "src/train/run/optimizer_config.h"
 
 namespace trireme {
 
@@ -76,21 +75,6 @@ struct TrainConfig {
   bool scales_loss() const { return precision == "fp16"; }
   bool uses_fp8() const { return products == "fp8"; }
   bool attends_by_cudnn() const { return attention == "cudnn"; }
-};
-
-struct OptimizerConfig {
-  std::string name = "adamw";
-  float lr = 3e-4F;
-  std::array<double, 2> betas = {0.9, 0.95};
-  float eps = 1e-8F;
-  float weight_decay = 0.1F;
-  float momentum = 0.9F;
-  bool nesterov = false;
-  float ema = 0;      // decay of the moving average of the weights; 0 means none
-  float clip = 1.0F;  // limit of the global gradient norm; 0 means none
-  Schedule schedule;  // lr and steps are set from the fields above and train.steps
-
-  OptimizerOptions options() const;
 };
 
 struct ParallelConfig {
@@ -284,8 +268,6 @@ void bind(ConfigBinder& binder, ModelConfig& model);
 void bind(ConfigBinder& binder, LoraConfig& lora);
 // Binds the keys of the section `train`.
 void bind(ConfigBinder& binder, TrainConfig& train);
-// Binds the keys of the section `optimizer`.
-void bind(ConfigBinder& binder, OptimizerConfig& optimizer);
 // Binds the keys of the sections `metrics`, `energy`, `launch`, `audit`, `encryption` and
 // `security`.
 void bind_site_keys(ConfigBinder& binder, RunConfig& config);
