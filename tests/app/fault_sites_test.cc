@@ -1,6 +1,7 @@
 // Tests the list of all fault points against the sources that pass them.
 #include "src/app/run/fault_sites.h"
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
