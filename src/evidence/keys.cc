@@ -13,6 +13,7 @@
 #include "src/base/file.h"
 #include "src/base/private_file.h"
 #include "src/base/unique_handle.h"
+#include "src/evidence/ecdsa_key.h"
 #include "src/evidence/pem.h"
 #include "src/keys/token_signer.h"
 
@@ -73,17 +74,19 @@ PublicKey public_key_of(const TokenSigner& token) {
   return *key;
 }
 
-// Returns the seed in the block whose first line was just read.
-std::string seed_in(PemReader& reader) {
-  std::string decoded = reader.contents(kPrivateLabel);
-  if (decoded.size() != kPrivatePrefix.size() + SigningKey::Seed{}.size() ||
-      !decoded.starts_with(kPrivatePrefix)) {
-    OPENSSL_cleanse(decoded.data(), decoded.size());
-    reader.refuse("not an Ed25519 key; make one with trireme audit keygen");
+// Sets `secret` and returns its public key, or nothing if the contents have another form or the
+// halves of an ECDSA key do not fit.
+std::optional<PublicKey> parse_secret(std::string_view der, SigningKey::Seed& secret) {
+  if (parse_pkcs8(der, secret)) {
+    std::optional<PublicKey> key = public_key_of_ecdsa(secret);
+    return key && ends_with_public_key(der, *key) ? key : std::nullopt;
   }
-  std::string seed = decoded.substr(kPrivatePrefix.size());
-  OPENSSL_cleanse(decoded.data(), decoded.size());
-  return seed;
+  if (der.size() != kPrivatePrefix.size() + secret.size() || !der.starts_with(kPrivatePrefix)) {
+    return std::nullopt;
+  }
+  std::copy_n(der.begin() + static_cast<std::ptrdiff_t>(kPrivatePrefix.size()), secret.size(),
+              secret.begin());
+  return public_key_of(secret);
 }
 
 }  // namespace
@@ -92,34 +95,45 @@ bool names_token(const std::filesystem::path& key) {
   return key.native().starts_with(kTokenScheme);
 }
 
-SigningKey::SigningKey(const Seed& seed) : seed_(seed), public_key_(public_key_of(seed)) {}
+SigningKey::SigningKey(const Seed& secret, PublicKey public_key)
+    : secret_(secret), public_key_(std::move(public_key)) {}
+
+SigningKey::SigningKey(const Seed& seed) : SigningKey(seed, public_key_of(seed)) {}
 
 SigningKey::SigningKey(std::unique_ptr<TokenSigner> token)
     : token_(std::move(token)), public_key_(public_key_of(*token_)) {}
 
 SigningKey::SigningKey(SigningKey&& other) noexcept
-    : seed_(other.seed_), token_(std::move(other.token_)), public_key_(other.public_key_) {
-  OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
+    : secret_(other.secret_), token_(std::move(other.token_)), public_key_(other.public_key_) {
+  OPENSSL_cleanse(other.secret_.data(), other.secret_.size());
 }
 
 SigningKey& SigningKey::operator=(SigningKey&& other) noexcept {
   if (this != &other) {
-    seed_ = other.seed_;
+    secret_ = other.secret_;
     token_ = std::move(other.token_);
     public_key_ = other.public_key_;
-    OPENSSL_cleanse(other.seed_.data(), other.seed_.size());
+    OPENSSL_cleanse(other.secret_.data(), other.secret_.size());
   }
   return *this;
 }
 
-SigningKey::~SigningKey() { OPENSSL_cleanse(seed_.data(), seed_.size()); }
+SigningKey::~SigningKey() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
-SigningKey SigningKey::generate() {
-  Seed seed{};
-  check(RAND_priv_bytes(seed.data(), static_cast<int>(seed.size())) == 1,
+SigningKey SigningKey::generate(PublicKey::Kind kind) {
+  Seed secret{};
+  if (kind == PublicKey::Kind::ecdsa_p256) {
+    secret = generate_ecdsa_secret();
+    const std::optional<PublicKey> public_key = public_key_of_ecdsa(secret);
+    check(public_key.has_value(), "a new key on P-256 has a public half");
+    SigningKey key(secret, *public_key);
+    OPENSSL_cleanse(secret.data(), secret.size());
+    return key;
+  }
+  check(RAND_priv_bytes(secret.data(), static_cast<int>(secret.size())) == 1,
         "OpenSSL has a source of random bytes");
-  SigningKey key(seed);
-  OPENSSL_cleanse(seed.data(), seed.size());
+  SigningKey key(secret);
+  OPENSSL_cleanse(secret.data(), secret.size());
   return key;
 }
 
@@ -141,22 +155,36 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
     reader.refuse("the key is encrypted with a passphrase, which this program does not read");
   }
+  if (line == begin_line("EC PRIVATE KEY")) {
+    reader.refuse(
+        "the key has the old form of openssl: `openssl pkcs8 -topk8 -nocrypt` changes it");
+  }
   if (line != begin_line(kPrivateLabel)) {
     reader.refuse("expected a private key in PEM; make one with trireme audit keygen");
   }
-  std::string raw = seed_in(reader);
-  Seed seed{};
-  std::copy(raw.begin(), raw.end(), seed.begin());
-  SigningKey key(seed);
-  OPENSSL_cleanse(seed.data(), seed.size());
-  OPENSSL_cleanse(raw.data(), raw.size());
+  std::string contents = reader.contents(kPrivateLabel);
+  Seed secret{};
+  const std::optional<PublicKey> public_key = parse_secret(contents, secret);
+  OPENSSL_cleanse(contents.data(), contents.size());
+  if (!public_key) {
+    OPENSSL_cleanse(secret.data(), secret.size());
+    reader.refuse(
+        "neither an Ed25519 key nor one of ECDSA on P-256; make one with trireme audit keygen");
+  }
+  SigningKey key(secret, *public_key);
+  OPENSSL_cleanse(secret.data(), secret.size());
   return key;
 }
 
 void SigningKey::save(const std::filesystem::path& path) const {
   check(token_ == nullptr, "a token keeps its private key");
-  std::string contents(kPrivatePrefix);
-  contents.append(reinterpret_cast<const char*>(seed_.data()), seed_.size());
+  std::string contents;
+  if (public_key_.kind() == PublicKey::Kind::ecdsa_p256) {
+    contents = to_pkcs8(secret_, public_key_);
+  } else {
+    contents = kPrivatePrefix;
+    contents.append(reinterpret_cast<const char*>(secret_.data()), secret_.size());
+  }
   std::string text = pem(kPrivateLabel, contents);
   try {
     write_private_file(path, text);
@@ -173,7 +201,10 @@ std::string SigningKey::sign(std::string_view message) const {
   if (token_ != nullptr) {
     return ecdsa_signature(token_->sign(message));
   }
-  const EvpKey key = private_key(seed_);
+  if (public_key_.kind() == PublicKey::Kind::ecdsa_p256) {
+    return sign_with_ecdsa(secret_, message);
+  }
+  const EvpKey key = private_key(secret_);
   const EvpContext context(EVP_MD_CTX_new());
   std::string signature(kSignatureBytes, '\0');
   std::size_t length = signature.size();

@@ -1,7 +1,8 @@
 // Keys that sign evidence. They are in files, as other tools, such as openssl, write them, or in a
 // token (HSM), which signs and does not let the private key out (src/keys/token_signer.h):
 //
-//   private key   Ed25519: PKCS #8 in PEM (RFC 8410), not encrypted; mode 0600
+//   private key   Ed25519 (RFC 8410) or ECDSA on P-256 (ecdsa_key.h): PKCS #8 in PEM, not
+//                 encrypted; mode 0600
 //   token         ECDSA on P-256, named by a URI: pkcs11:token=NAME;object=NAME?...
 //   public key    SubjectPublicKeyInfo in PEM. Its identity is the SHA-256 of the DER
 //
@@ -30,11 +31,12 @@ class SigningKey {
  public:
   using Seed = std::array<unsigned char, 32>;
 
+  // Ed25519.
   explicit SigningKey(const Seed& seed);
   // The token signs one text to prove that the public key in it belongs to the private one. Throws
   // PolicyError if it does not.
   explicit SigningKey(std::unique_ptr<TokenSigner> token);
-  static SigningKey generate();
+  static SigningKey generate(PublicKey::Kind kind = PublicKey::Kind::ed25519);
   // key: a file, or the URI of a key in a token. Throws PolicyError if anyone but its owner may
   // read or change the file, or if the owner is neither this user nor root; DataError if it holds
   // no such key; and what open_token_signer() throws.
@@ -52,7 +54,9 @@ class SigningKey {
   std::string sign(std::string_view message) const;
 
  private:
-  Seed seed_{};
+  SigningKey(const Seed& secret, PublicKey public_key);
+
+  Seed secret_{};                       // the seed of Ed25519, or the secret number of ECDSA
   std::unique_ptr<TokenSigner> token_;  // null for a key from a file
   PublicKey public_key_;
 };

@@ -89,7 +89,7 @@ EvpPublicKey evp_key(PublicKey::Kind kind, std::string_view raw) {
 }  // namespace
 
 PublicKey::PublicKey(Kind kind, std::string_view raw)
-    : kind_(kind), raw_(raw), id_(sha256_hex(der())) {}
+    : kind_(kind), raw_(raw), id_(sha256_hex(to_der())) {}
 
 PublicKey::PublicKey(const Bytes& bytes)
     : PublicKey(Kind::ed25519, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}) {}
@@ -112,7 +112,7 @@ std::optional<PublicKey> PublicKey::of_der(std::string_view der) {
   return std::nullopt;
 }
 
-std::string PublicKey::der() const {
+std::string PublicKey::to_der() const {
   return std::string(kind_ == Kind::ed25519 ? kEdPrefix : kPointPrefix) + raw_;
 }
 
@@ -145,7 +145,7 @@ bool PublicKey::verifies(std::string_view message, std::string_view signature) c
                           message.size()) == 1;
 }
 
-std::string PublicKey::to_pem() const { return pem(kPemLabel, der()); }
+std::string PublicKey::to_pem() const { return pem(kPemLabel, to_der()); }
 
 bool has_signature_form(std::string_view signature) {
   constexpr char kSequence = 0x30;

@@ -1,5 +1,5 @@
-// A PublicKey checks signatures of evidence: Ed25519 (RFC 8032), for keys in files, or ECDSA on the
-// curve P-256 with SHA-256 (FIPS 186-5), for keys in tokens. Its form in files and for its identity
+// A PublicKey checks signatures of evidence: Ed25519 (RFC 8032), or ECDSA on the curve P-256 with
+// SHA-256 (FIPS 186-5), which is that of keys in tokens. Its form in files and for its identity
 // is the DER of SubjectPublicKeyInfo, which has a fixed length for each of the two, 44 and 91
 // bytes, so that no ASN.1 parser reads it:
 //
@@ -38,11 +38,11 @@ class PublicKey {
   const std::string& id() const { return id_; }
   // signature: 64 bytes of Ed25519, or Ecdsa-Sig-Value in DER (RFC 3279, section 2.2.3).
   bool verifies(std::string_view message, std::string_view signature) const;
+  std::string to_der() const;
   std::string to_pem() const;
 
  private:
   PublicKey(Kind kind, std::string_view raw);
-  std::string der() const;
 
   Kind kind_;
   std::string raw_;  // what follows the prefix

@@ -12,11 +12,20 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+Subject parse_subject(const json& object) {
+  const std::string& name = text_field(object, "name");
+  if (!stays_inside(name)) {
+    throw DataError(fmt::format("'{}' is not the name of a file in this folder", printable(name)));
+  }
+  return {name, sha256_field(object, name)};
+}
+
+}  // namespace
+
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Returns whether the path has only plain names, so that it stays within its folder.
 bool stays_inside(std::string_view path) {
   if (path.find('\0') != std::string_view::npos) {
     return false;
@@ -33,16 +42,6 @@ bool stays_inside(std::string_view path) {
     path.remove_prefix(slash + 1);
   }
 }
-
-Subject parse_subject(const json& object) {
-  const std::string& name = text_field(object, "name");
-  if (!stays_inside(name)) {
-    throw DataError(fmt::format("'{}' is not the name of a file in this folder", printable(name)));
-  }
-  return {name, sha256_field(object, name)};
-}
-
-}  // namespace
 
 std::string sha256_field(const json& object, const std::string& name) {
   const std::string& digest = text_field(object_field(object, "digest"), "sha256");

@@ -12,6 +12,11 @@ namespace trireme {
 
 inline constexpr std::string_view kStatementForm = "https://in-toto.io/Statement/v1";
 
+// Returns whether the text is 64 lowercase hexadecimal digits.
+bool is_sha256(std::string_view text);
+// Returns whether the path has only plain names, so that it stays within its folder.
+bool stays_inside(std::string_view path);
+
 nlohmann::ordered_json subjects_json(const std::vector<Subject>& subjects);
 // Returns the subjects of a statement. Throws DataError if it is not one in the form above with the
 // predicate type, if it is about no file, or if a name leads out of the folder.

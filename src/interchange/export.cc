@@ -44,4 +44,11 @@ CheckpointWeights open_weights(const ExportOptions& options, Communicator& world
   return {std::move(step), options.weights, std::move(base)};
 }
 
+void finish_export(const ExportOptions& options, DraftFolder& draft, const StepFolder& step) {
+  if (options.finish) {
+    options.finish(draft.path(), step);
+  }
+  draft.keep();
+}
+
 }  // namespace trireme

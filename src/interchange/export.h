@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "io/checkpoint/step_keys.h"
 #include "src/interchange/checkpoint_weights.h"
+#include "src/interchange/draft_folder.h"
 #include "src/interchange/logit_check.h"
 
 namespace trireme {
@@ -20,6 +22,9 @@ struct ExportOptions {
   Weights weights = Weights::latest;
   bool compare = true;  // whether logits are compared at the end
   bool plain = false;   // whether an encrypted checkpoint may be written without encryption
+  // Called on rank 0 with the folder of the whole export, before it gets its final name; may add
+  // files and throw.
+  std::function<void(const std::filesystem::path& folder, const StepFolder& step)> finish = {};
 };
 
 struct ExportResult {
@@ -38,5 +43,7 @@ struct ExportResult {
 StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys);
 // Collective. Returns the weights of that step, with its adapters added if it has some.
 CheckpointWeights open_weights(const ExportOptions& options, Communicator& world, StepKeys& keys);
+// Gives the export its final name, after options.finish. Called on rank 0.
+void finish_export(const ExportOptions& options, DraftFolder& draft, const StepFolder& step);
 
 }  // namespace trireme

@@ -180,7 +180,7 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
                                          step.path, keys.options(), options.weights);
       check_difference(result.difference, most_difference_of(type), options.out.string());
     }
-    draft.keep();
+    finish_export(options, draft, step);
     return "";
   });
   return result;

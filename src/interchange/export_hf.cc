@@ -184,7 +184,7 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
     if (options.compare) {
       result.difference = compare_with_export(draft.path(), options, step, keys.options(), dtype);
     }
-    draft.keep();
+    finish_export(options, draft, step);
     return "";
   });
   return result;

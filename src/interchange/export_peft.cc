@@ -162,7 +162,7 @@ ExportResult export_to_peft(const ExportOptions& options, Communicator& world, S
       result.difference =
           compare_with_adapters(draft.path() / kAdapterName, step, model, options, keys.options());
     }
-    draft.keep();
+    finish_export(options, draft, step);
     return "";
   });
   return result;

@@ -6,6 +6,7 @@
 #include "io/checkpoint/store.h"
 #include "io/data/dataset_manifest.h"
 #include "src/evidence/digest_list.h"
+#include "src/evidence/model_signature.h"
 #include "src/lineage/lineage_walk.h"
 
 namespace trireme {
@@ -48,7 +49,7 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
   if (!fs::is_directory(folder)) {
     throw NotFound(
         fmt::format("{} is neither a folder nor a list: name a run, a checkpoint, a "
-                    "folder of checkpoints, a dataset or a list of digests",
+                    "folder of checkpoints, a dataset, an exported model or a list of digests",
                     what.string()));
   }
   const auto only_step = [&](const fs::path& path) {
@@ -62,6 +63,8 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
     walk.dataset(folder, 0, "dataset");
   } else if (is_signed_or_step(folder)) {
     only_step(folder);
+  } else if (fs::exists(fs::symlink_status(folder / kModelSignatureName, code))) {
+    walk.model(folder);
   } else if (fs::is_directory(folder / "checkpoints", code)) {
     walk.steps_of(folder / "checkpoints");
   } else if (is_step_folder(folder)) {

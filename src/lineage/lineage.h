@@ -1,6 +1,7 @@
 // Walks from a checkpoint, the checkpoints of a run or a dataset to everything that it was made
 // from, as far as it can still be read, and checks all of it against signed statements
-// (src/evidence/folder_check.h). It needs no network and no configuration.
+// (src/evidence/folder_check.h). Of an exported model, it checks the files. It needs no network and
+// no configuration.
 #pragma once
 
 #include <cstdint>

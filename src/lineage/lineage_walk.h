@@ -1,7 +1,7 @@
 // LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to this
-// folder. lineage_walk_list.cc has what concerns lists of digests, lineage_walk_steps.cc the steps
-// of a folder, lineage_walk_parents.cc the checkpoints from which they were resumed, and
-// lineage_walk_materials.cc what else they were made from.
+// folder. lineage_walk_list.cc has what concerns lists of digests, lineage_walk_model.cc exported
+// models, lineage_walk_steps.cc the steps of a folder, lineage_walk_parents.cc the checkpoints from
+// which they were resumed, and lineage_walk_materials.cc what else they were made from.
 #pragma once
 
 #include <map>
@@ -18,6 +18,8 @@ class LineageWalk {
 
   // A signed list of digests, and the files that it names.
   void digest_list(const std::filesystem::path& path);
+  // An exported model with its signature (src/evidence/model_signature.h).
+  void model(const std::filesystem::path& folder);
   void steps_of(const std::filesystem::path& folder);
   // Returns false, and reports nothing, if the step has been deleted meanwhile.
   bool step(const std::filesystem::path& path, int depth, const std::string& role);

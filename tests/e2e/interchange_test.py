@@ -1,5 +1,7 @@
 """Imports golden models of Hugging Face, generates with them, exports them again, alone and on
 several ranks, encrypted and not."""
+import base64
+import hashlib
 import json
 import pathlib
 import unittest
@@ -61,6 +63,35 @@ class Interchange(unittest.TestCase):
         self.assertFalse(exported.exists())
         harness.must(harness.run(*words, "--key", f"file:{key}", "--plain"))
         self.assertIn("model.safetensors", files_of(exported))
+
+    def test_an_export_is_signed_and_verified(self):
+        key, sealed = FOLDER / "models.key", FOLDER / "signed"
+        harness.must(harness.run("audit", "keygen", "--out", key, "--algorithm", "ecdsa"))
+        harness.must(harness.run("import", GOLDEN / "gpt2", "--out", FOLDER / "to-sign"))
+        words = ("export", FOLDER / "to-sign", "--format", "hf", "--out", sealed, "--sign")
+        other = FOLDER / "other.key"
+        harness.must(harness.run("audit", "keygen", "--out", other))
+        self.refused(2, "--algorithm ecdsa", *words, other)
+        self.assertFalse(sealed.exists())
+        harness.must(harness.run(*words, key, ranks=2))
+        bundle = json.loads((sealed / "model.sig").read_text())
+        statement = json.loads(base64.b64decode(bundle["dsseEnvelope"]["payload"]))
+        digests = {each["name"]: each["digest"] for each in statement["predicate"]["resources"]}
+        self.assertEqual(digests, {name: hashlib.sha256(data).hexdigest()
+                                   for name, data in files_of(sealed).items()
+                                   if name != "model.sig"})
+        verify = ("verify", sealed, "--trust", f"{key}.pub")
+        self.assertIn("2 files as signed", harness.must(harness.run(*verify)).stdout)
+        result = harness.run("verify", sealed, "--trust", f"{other}.pub")
+        self.assertEqual(result.returncode, 77, result.stdout)
+        with open(sealed / "model.safetensors", "r+b") as file:
+            file.seek(-1, 2)
+            last = file.read(1)[0]
+            file.seek(-1, 2)
+            file.write(bytes([last ^ 1]))
+        result = harness.run(*verify)
+        self.assertEqual(result.returncode, 65, result.stdout)
+        self.assertIn("model.safetensors was changed", result.stdout)
 
     def test_a_gguf_file_is_written(self):
         imported, out = FOLDER / "imported", FOLDER / "gguf"

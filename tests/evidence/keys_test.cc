@@ -136,6 +136,90 @@ TEST(Keys, RefuseEveryCutOfAPrivateKey) {
   EXPECT_THROW((void)SigningKey::load(folder.path() / "none"), NotFound);
 }
 
+TEST(Keys, OfEcdsaSignAndComeBackFromTheirFiles) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key";
+  const SigningKey key = SigningKey::generate(PublicKey::Kind::ecdsa_p256);
+  EXPECT_EQ(key.public_key().kind(), PublicKey::Kind::ecdsa_p256);
+  key.save(file);
+  const SigningKey loaded = SigningKey::load(file);
+  EXPECT_EQ(loaded.public_key().id(), key.public_key().id());
+  const std::string signature = loaded.sign("message");
+  EXPECT_TRUE(has_signature_form(signature));
+  EXPECT_TRUE(key.public_key().verifies("message", signature));
+  EXPECT_FALSE(key.public_key().verifies("messages", signature));
+  EXPECT_FALSE(SigningKey::generate(PublicKey::Kind::ecdsa_p256)
+                   .public_key()
+                   .verifies("message", signature));
+}
+
+// `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` has made it, and `openssl pkey
+// -pubout` its public half.
+constexpr const char* kOpensslPrivate =
+    "-----BEGIN "
+    "PRIVATE KEY-----\n"
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgYS+IOq34OvipLz8L\n"
+    "NTXYOUV/TRoz6i4mlmHslWweoLehRANCAAT+FcGIjcligvY+wZS3K5s90xp5QYKR\n"
+    "JChCm0scpHTBl/qBqatKgEz+jWsrNEaiqyozHcvnuhV776XS+2GcaMIW\n"
+    "-----END "
+    "PRIVATE KEY-----\n";
+constexpr const char* kOpensslPublic =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/hXBiI3JYoL2PsGUtyubPdMaeUGC\n"
+    "kSQoQptLHKR0wZf6gamrSoBM/o1rKzRGoqsqMx3L57oVe++l0vthnGjCFg==\n"
+    "-----END PUBLIC KEY-----\n";
+
+TEST(Keys, OfEcdsaFromOpensslAreRead) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key";
+  write_private(file, kOpensslPrivate);
+  const SigningKey key = SigningKey::load(file);
+  EXPECT_EQ(key.public_key().to_pem(), kOpensslPublic);
+  EXPECT_TRUE(key.public_key().verifies("message", key.sign("message")));
+  key.save(folder.path() / "again");
+  EXPECT_EQ(read_file(folder.path() / "again"), kOpensslPrivate);
+}
+
+std::string private_pem(const std::string& der) {
+  return "-----BEGIN "
+         "PRIVATE KEY-----\n" +
+         to_base64(der) +
+         "\n-----END "
+         "PRIVATE KEY-----\n";
+}
+
+TEST(Keys, OfEcdsaWhoseHalvesDoNotFitAreRefused) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "key";
+  std::string digits = kOpensslPrivate;
+  digits = digits.substr(digits.find('\n') + 1);
+  digits = digits.substr(0, digits.find('-'));
+  std::erase(digits, '\n');
+  const std::string der = from_base64(digits);
+  ASSERT_EQ(der.size(), 138U);
+  write_private(file, private_pem(der));
+  EXPECT_NO_THROW((void)SigningKey::load(file));
+  // Each byte is part of the form, of the private key, or of the public key that must be its own.
+  for (std::size_t at = 0; at < der.size(); ++at) {
+    std::string changed = der;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    write_private(file, private_pem(changed));
+    EXPECT_THROW((void)SigningKey::load(file), DataError) << at;
+  }
+  for (const char fill : {'\0', '\xff'}) {  // 0, and a number above the order of the curve
+    std::string changed = der;
+    std::fill_n(changed.begin() + 36, 32, fill);
+    write_private(file, private_pem(changed));
+    EXPECT_THROW((void)SigningKey::load(file), DataError);
+  }
+  write_private(file,
+                "-----BEGIN EC "
+                "PRIVATE KEY-----\nMAAA\n-----END EC "
+                "PRIVATE KEY-----\n");
+  EXPECT_THAT([&] { (void)SigningKey::load(file); },
+              ThrowsMessage<DataError>(HasSubstr("openssl pkcs8 -topk8 -nocrypt")));
+}
+
 TEST(Keys, ATrustFileNamesItsKeys) {
   const PublicKey first = key_of(kVectors[0].seed).public_key();
   const PublicKey second = key_of(kVectors[1].seed).public_key();

@@ -1,11 +1,26 @@
-// Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, a certificate
-// of deletion, a trust file, base64, a URI, the head of a log and a list of digests.
+// Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, the signature
+// of a model, its statement, a certificate of deletion, a trust file, base64, a URI, the head of a
+// log and a list of digests.
 #include "src/base/base64.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/bundle.h"
 #include "src/evidence/certificate.h"
 #include "src/evidence/digest_list.h"
+#include "src/evidence/model_signature.h"
 #include "tests/fuzz/fuzz_target.h"
+
+namespace {
+
+// Returns a bundle with this statement, which nobody has signed.
+std::string model_bundle(std::string_view statement) {
+  using namespace trireme;
+  const Envelope envelope =
+      make_envelope(std::string(kStatementType), std::string(statement), nullptr);
+  return R"({"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","dsseEnvelope":)" +
+         to_text(envelope) + "}";
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   using namespace trireme;
@@ -41,6 +56,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     }
     require(lines == text);
   });
+  static const SigningKey signer = SigningKey::generate(PublicKey::Kind::ecdsa_p256);
+  const std::vector<TrustedKey> signers = {{signer.public_key(), "fuzz"}};
+  const auto reads_as_model = [&](std::string_view bundle) {
+    refuses_only_with<DataError>([&] {
+      const ModelStatement made = parse_model_signature(bundle, "input", signers).statement;
+      const ModelStatement again =
+          parse_model_signature(model_signature_text(made, signer), "text", signers).statement;
+      require(again.files.size() == made.files.size() && again.step == made.step);
+    });
+  };
+  reads_as_model(text);
+  reads_as_model(model_bundle(text));
   require(path_of_uri(file_uri("/" + std::string(text))) ==
           (text.find('\0') == std::string_view::npos ? "/" + std::string(text) : ""));
   (void)path_of_uri(text);

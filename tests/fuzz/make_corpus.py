@@ -346,6 +346,10 @@ def evidence(program, folder):
     child = {"payloadType": "application/vnd.in-toto+json", "payload": base64.b64encode(
         json.dumps(statement).encode()).decode(), "signatures": []}
     put("evidence_fuzz", "bundle", json.dumps(child, separators=(",", ":")) + "\n" + bundle)
+    signed = json.loads((SOURCE / "tests/evidence/golden/model/model.sig").read_text())
+    put("evidence_fuzz", "model-signature", json.dumps(signed))
+    put("evidence_fuzz", "model-statement",
+        base64.b64decode(signed["dsseEnvelope"]["payload"]).decode())
     put("evidence_fuzz", "uri", "file:///a%20b/%C3%A4")
     put("evidence_fuzz", "digest-list", f"{'1' * 64}  a.tar.gz\n{'a' * 64}  b.deb\n")
     subprocess.run([program, "audit", "keygen", "--out", folder / "new", "--name", "a"], check=True,

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/evidence/model_signature.h"
 #include "src/lineage/lineage_walk.h"
 #include "tests/support/temp_folder.h"
 
@@ -151,6 +153,67 @@ TEST_F(LineageTest, ARunThatDeletesStepsMeanwhileIsNoDamage) {
     }
   }
   retention.join();
+}
+
+class ModelTest : public LineageTest {
+ protected:
+  ModelTest() {
+    fs::create_directories(model_ / "more");
+    put("config.json", "{}");
+    put("more/weights.bin", "weights");
+    sign();
+  }
+  void put(const char* name, const char* text) const { std::ofstream(model_ / name) << text; }
+  void sign() const {
+    ModelStatement statement;
+    statement.name = "model";
+    statement.files = {{"config.json", sha256_hex("{}")},
+                       {"more/weights.bin", sha256_hex("weights")}};
+    statement.checkpoint = sha256_hex("manifest");
+    statement.step = 7;
+    std::ofstream(model_ / kModelSignatureName) << model_signature_text(statement, signer_);
+  }
+  Lineage check() const { return walk_lineage(model_, {{{signer_.public_key(), "ours"}}, 1, {}}); }
+
+  const SigningKey signer_ = SigningKey::generate(PublicKey::Kind::ecdsa_p256);
+  const fs::path model_ = folder_.path() / "model";
+};
+
+TEST_F(ModelTest, IsCheckedFileByFile) {
+  const Lineage whole = check();
+  EXPECT_EQ(whole.code(), ExitCode::ok) << faults_of(whole);
+  EXPECT_EQ(whole.files, 2);
+  EXPECT_THAT(whole.items[0].facts, testing::Contains(HasSubstr("step 7")));
+  put("more/weights.bin", "Weights");
+  put("more/extra.bin", "x");
+  fs::remove(model_ / "config.json");
+  const Lineage changed = check();
+  EXPECT_EQ(changed.code(), ExitCode::bad_data);
+  EXPECT_THAT(faults_of(changed), HasSubstr("weights.bin was changed"));
+  EXPECT_THAT(faults_of(changed), HasSubstr("extra.bin was added: model.sig does not name it"));
+  EXPECT_THAT(faults_of(changed), HasSubstr("config.json is missing: model.sig names it"));
+}
+
+TEST_F(ModelTest, IsNotReadUnlessATrustedKeyHasSignedIt) {
+  const Lineage other = walk(model_);
+  EXPECT_EQ(other.code(), ExitCode::refused);
+  EXPECT_EQ(other.bytes, 0);
+  EXPECT_THAT(faults_of(other), HasSubstr("the files that it names were not read"));
+  fs::remove(model_ / kModelSignatureName);
+  fs::create_symlink("/dev/null", model_ / kModelSignatureName);
+  EXPECT_THROW((void)check(), DataError);
+}
+
+TEST_F(ModelTest, NamesWhatItsStatementLeavesOut) {
+  const fs::path golden = fs::path(MODEL_GOLDEN_PATH);
+  fs::copy(golden / "model", folder_.path() / "foreign", fs::copy_options::recursive);
+  fs::create_directories(folder_.path() / "foreign/.git/objects");
+  std::ofstream(folder_.path() / "foreign/.git/objects/x") << "x";
+  const Lineage lineage =
+      walk_lineage(folder_.path() / "foreign", {load_trusted_keys(golden / "model.pub"), 1, {}});
+  EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
+  EXPECT_EQ(lineage.files, 3);
+  EXPECT_THAT(lineage.notes, testing::ElementsAre(HasSubstr(".git/objects/x is not signed")));
 }
 
 }  // namespace

@@ -28,11 +28,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kEd25519Word = "ed25519";
+constexpr const char* kEcdsaWord = "ecdsa";
+
 struct AuditOptions {
   std::string file;
   std::string key;
   std::string name;
   std::string pkcs11;
+  std::string algorithm;
   std::string trust;
   std::vector<std::string> heads;
   std::string event;
@@ -50,8 +54,13 @@ void make_key(const AuditOptions& options) {
     throw ConfigError("--name must be one line");
   }
   const bool in_token = !options.pkcs11.empty();
+  if (in_token && options.algorithm == kEd25519Word) {
+    throw ConfigError("--algorithm ed25519: keys in tokens are always of ECDSA");
+  }
+  const PublicKey::Kind kind =
+      options.algorithm == kEcdsaWord ? PublicKey::Kind::ecdsa_p256 : PublicKey::Kind::ed25519;
   const SigningKey key =
-      in_token ? SigningKey(create_token_signer(options.pkcs11)) : SigningKey::generate();
+      in_token ? SigningKey(create_token_signer(options.pkcs11)) : SigningKey::generate(kind);
   if (!in_token) {
     key.save(options.file);
   }
@@ -238,8 +247,8 @@ void verify(const AuditOptions& options, int& exit_code) {
 }
 
 void add_keygen(CommandLine& audit) {
-  CommandLine& command = audit.add_command(
-      "keygen", "Make a key that signs evidence: Ed25519 in a file, or ECDSA P-256 in a token");
+  CommandLine& command =
+      audit.add_command("keygen", "Make a key that signs evidence, in a file or in a token");
   const auto options = std::make_shared<AuditOptions>();
   command
       .add_option("--out", options->file,
@@ -252,6 +261,11 @@ void add_keygen(CommandLine& audit) {
           "Make the private key in this token, as pkcs11:token=NAME;object=NAME?...; FILE is "
           "not written then, and FILE.pub gets the public key")
       .type_name("URI");
+  command
+      .add_option("--algorithm", options->algorithm,
+                  "ed25519, or ecdsa (on P-256), which also signs exported models (default: "
+                  "ed25519, in a token ecdsa)")
+      .check(one_of({kEd25519Word, kEcdsaWord}));
   command.add_option("--name", options->name, "What `verify` calls the key (default: trireme key)");
   command.footer(
       "Example:\n"

@@ -153,13 +153,15 @@ void verify(const VerifyOptions& options, const Access& access, int& exit_code) 
 void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_code) {
   CommandLine& command =
       app.add_command("verify",
-                      "Check a checkpoint, a run or a dataset, and what it was made from, a "
-                      "release, or a certificate of deletion, against signatures");
+                      "Check a checkpoint, a run or a dataset, and what it was made from, an "
+                      "exported model, a release, or a certificate of deletion, against "
+                      "signatures");
   const auto options = std::make_shared<VerifyOptions>();
   command
       .add_option("WHAT", options->what,
-                  "The folder of a run, of a checkpoint, of several checkpoints or of a dataset; "
-                  "the list SHA256SUMS of a release, with its signature beside it; or a "
+                  "The folder of a run, of a checkpoint, of several checkpoints, of a dataset or "
+                  "of an exported model; the list SHA256SUMS of a release, with its signature "
+                  "beside it; or a "
                   "certificate of trireme erase")
       .required();
   command.add_option("--trust", options->trust, "Public keys whose signatures count")
@@ -178,6 +180,7 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
       "Examples:\n"
       "  trireme verify runs/first --trust trust.pem\n"
       "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
+      "  trireme verify models/first --trust trust.pem\n"
       "  trireme verify SHA256SUMS --trust trust.pem --allow-missing\n"
       "It follows the checkpoints from which runs were resumed, the datasets and the files from "
       "which they were packed, and needs no network. Exits with 65 if something was changed, "

@@ -5,6 +5,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/evidence/release_check.h"
 #include "src/app/model/model_exchange.h"
+#include "src/app/model/model_signing.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/interchange/export_gguf.h"
@@ -26,7 +27,8 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"parameters", result.parameters},
                                    {"tensors", result.tensors},
                                    {"bytes", result.bytes},
-                                   {"seconds", result.seconds}};
+                                   {"seconds", result.seconds},
+                                   {"signed", !arguments.sign.empty()}};
     json["logits"] = logits_json(result.difference);
     print_json(json);
     return;
@@ -35,6 +37,10 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
              counted(result.parameters, "parameter"), result.type_name, format_bytes(result.bytes),
              format_seconds(result.seconds));
   print_logits(result.difference);
+  if (!arguments.sign.empty()) {
+    fmt::print("signed: {}\n",
+               printable((std::filesystem::path(arguments.out) / kModelSignatureName).string()));
+  }
 }
 
 GgufType gguf_type(const std::string& word) {
@@ -72,6 +78,11 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
       .add_option("--release", arguments.release,
                   "A release of this checkpoint, if the policy of the site asks for one")
       .type_name("FILE");
+  command
+      .add_option("--sign", arguments.sign,
+                  "A private key of ECDSA, or the URI of one in a token, that signs all files of "
+                  "the export; the signature becomes model.sig in it")
+      .type_name("KEY");
   command.add_flag("--json", arguments.json, "Print JSON");
 }
 
@@ -100,6 +111,7 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   }
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
+  options.finish = model_signer(arguments.sign, arguments.out, world);
   const ExportResult result = arguments.format == "hf" ? export_to_hf(options, world, keys)
                               : arguments.format == "peft"
                                   ? export_to_peft(options, world, keys)

@@ -16,6 +16,7 @@ struct ExportArguments {
   std::string out;
   std::string dtype;
   std::string release;
+  std::string sign;
   bool ema = false;
   bool plain = false;
   bool json = false;
