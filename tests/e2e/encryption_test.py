@@ -284,6 +284,41 @@ class Encryption(unittest.TestCase):
         self.assertEqual(again.returncode, 77, again.stderr)
         self.assertEqual(os.stat(KEY).st_mode & 0o777, 0o600)
 
+    def test_a_revoked_key(self):
+        site, run = FOLDER / "site", FOLDER / "revoked"
+        site.mkdir()
+        old, new = FOLDER / "stolen.key", FOLDER / "next.key"
+        for key in (old, new):
+            harness.must(harness.run("keys", "create", "--out", key))
+        train("revoked", f"encryption.keys=[file:{old}]", "train.steps=3",
+              "optimizer.schedule.steps=3")
+        [listed] = json.loads(output("keys", "list", run / "checkpoints", "--json"))["checkpoints"]
+        identity = listed["recipients"][0]["key"]
+        self.assertFalse(listed["recipients"][0]["revoked"])
+        (site / "revoked-keys").write_text(f"{identity} stolen in March\n")
+        here = dict(os.environ, TRIREME_SITE_DIR=str(site))
+
+        def use(code, *words):
+            result = harness.run(*words, env=here)
+            self.assertEqual(result.returncode, code, result.stderr)
+            return result.stdout + result.stderr
+
+        digested = ("ckpt", "digest", step_folder("revoked", 3), "--key")
+        self.assertIn("is revoked (stolen in March) and opens nothing",
+                      use(77, *digested, f"file:{old}"))
+        self.assertIn("is revoked (stolen in March) and encrypts nothing",
+                      use(77, "train", FOLDER / "run.yaml", f"run.dir={FOLDER / 'never'}",
+                          f"encryption.keys=[file:{old}]"))
+        self.assertIn("is revoked (stolen in March)",
+                      use(0, "keys", "list", run / "checkpoints", "--key", f"file:{old}"))
+        self.assertIn("encrypts nothing", use(77, "keys", "add", run / "checkpoints", "--key",
+                                              f"file:{old}", "--to", f"file:{old}"))
+        use(0, "keys", "rotate", run / "checkpoints", "--key", f"file:{old}", "--to", f"file:{new}")
+        use(0, *digested, f"file:{new}")
+        (site / "revoked-keys").write_text("stolen.key stolen in March\n")
+        self.assertIn("revoked-keys:1: 'stolen.key' is not the identity of a key",
+                      use(77, *digested, f"file:{new}"))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

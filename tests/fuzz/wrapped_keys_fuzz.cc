@@ -1,8 +1,10 @@
 // Parses any bytes as a file of wrapped keys, which gives keys that survive a round trip, or a
 // DataError. A valid seal is added first, because the parser refuses everything else at once. The
-// parameters of passphrases are parsed as well, but no key is derived.
+// parameters of passphrases are parsed as well, but no key is derived. Also parses the bytes as the
+// list of revoked keys.
 #include "src/base/sealed_json.h"
 #include "src/keys/key_ring.h"
+#include "src/keys/revoked_keys.h"
 #include "src/keys/scrypt.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -22,6 +24,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
         require((std::int64_t{128} * parameters.r << parameters.log2_n) <= std::int64_t{1} << 30);
       });
     }
+  });
+  refuses_only_with<PolicyError>([&] {
+    std::string lines;
+    const std::vector<RevokedKey> revoked = parse_revoked_keys(body, "input");
+    for (const RevokedKey& each : revoked) {
+      lines += each.key + " " + each.reason + "\n";
+      require(find_revoked(revoked, each.key) != nullptr);
+    }
+    require(parse_revoked_keys(lines, "text").size() == revoked.size());
   });
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/keys/key_ring.h"
+#include "src/keys/revoked_keys.h"
 
 namespace trireme {
 namespace {
@@ -250,7 +251,7 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
       continue;
     }
     const std::string origin = found.file().string();
-    const DataKey key = ring.unwrap(found.wrapped, origin);
+    const DataKey key = unwrap_to_change(ring, found.wrapped, origin);
     check_wrapped_keys(found.wrapped, key, found.seal, origin);
     if (!change(found.wrapped.recipients, key)) {
       continue;

@@ -21,6 +21,7 @@
 #include "src/keys/key_file.h"
 #include "src/keys/key_ring.h"
 #include "src/keys/key_uri.h"
+#include "src/keys/revoked_keys.h"
 #include "src/keys/token_key.h"
 
 namespace trireme {
@@ -59,22 +60,25 @@ void create(const KeysOptions& options) {
              KeyFile::load(options.file)->id());
 }
 
-ordered_json to_json(const EncryptedFolder& found) {
+ordered_json to_json(const EncryptedFolder& found, const std::vector<RevokedKey>& revoked) {
   ordered_json recipients = ordered_json::array();
   for (const Recipient& recipient : found.wrapped.recipients) {
-    recipients.push_back(
-        {{"kind", recipient.kind}, {"key", recipient.key}, {"name", recipient.name}});
+    recipients.push_back({{"kind", recipient.kind},
+                          {"key", recipient.key},
+                          {"name", recipient.name},
+                          {"revoked", find_revoked(revoked, recipient.key) != nullptr}});
   }
   return {{"path", found.folder.string()},
           {"data_key", found.wrapped.data_key},
           {"recipients", std::move(recipients)}};
 }
 
-void print_folder(const EncryptedFolder& found) {
+void print_folder(const EncryptedFolder& found, const std::vector<RevokedKey>& revoked) {
   fmt::print("{}\n", printable(found.folder.string()));
   for (const Recipient& recipient : found.wrapped.recipients) {
-    fmt::print("  {:<10} {}  {}\n", printable(recipient.kind), printable(recipient.key),
-               printable(recipient.name));
+    const RevokedKey* const taken = find_revoked(revoked, recipient.key);
+    fmt::print("  {:<10} {}  {}{}\n", printable(recipient.kind), printable(recipient.key),
+               printable(recipient.name), taken == nullptr ? "" : " " + text_of_revoked(*taken));
   }
   if (found.is_destroyed()) {
     fmt::print("  nobody: the key was destroyed\n");
@@ -83,16 +87,18 @@ void print_folder(const EncryptedFolder& found) {
 
 void list(const KeysOptions& options) {
   const KeyRing ring(options.keys.uris);
+  const std::vector<RevokedKey> revoked = site_revoked_keys();
   ordered_json checkpoints = ordered_json::array();
   ordered_json datasets = ordered_json::array();
   for (const EncryptedFolder& found : encrypted_folders(named_folder(options.folder))) {
     if (!ring.empty() && !found.is_destroyed()) {
       const std::string origin = found.file().string();
-      check_wrapped_keys(found.wrapped, ring.unwrap(found.wrapped, origin), found.seal, origin);
+      check_wrapped_keys(found.wrapped, unwrap_to_change(ring, found.wrapped, origin), found.seal,
+                         origin);
     }
-    (found.is_dataset ? datasets : checkpoints).push_back(to_json(found));
+    (found.is_dataset ? datasets : checkpoints).push_back(to_json(found, revoked));
     if (!options.json) {
-      print_folder(found);
+      print_folder(found, revoked);
     }
   }
   if (options.json) {
