@@ -1,5 +1,7 @@
 #include "src/nn/linear.h"
 
+#include "src/nn/packed_weights.h"
+
 namespace trireme {
 
 // Returns all parameters of W as one matrix, which is possible because they are joined.
@@ -16,31 +18,35 @@ void Linear::round_operands(Matmul& product, const Run& run, Role a, Role b) con
 }
 
 void Linear::forward(const ConstView& x, const View& y, Run& run, const View& before) const {
-  const ParameterStore& store = run.parameters;
-  Matmul product;
-  product.m = x.count / in;
-  product.n = out;
-  product.k = in;
-  product.a = x;
-  product.b = product_weight(store);
-  product.transpose_b = transposed;
-  product.c = y;
-  round_operands(product, run, Role::input, Role::weight);
-  if (bias != kNoParameter && adds_bias) {
-    product.bias = store.compute(bias, biases);
+  const bool is_packed = run.packed != nullptr && run.packed->has(weight);
+  const bool fused = !before.empty() && adapters.empty() && !is_packed;
+  const View sum = before.empty() || fused ? y : before;
+  const ConstView added = bias != kNoParameter && adds_bias
+                              ? ConstView(run.parameters.compute(bias, biases))
+                              : ConstView();
+  if (is_packed) {
+    run.packed->multiply(weight, x, added, sum, run);
+  } else {
+    Matmul product;
+    product.m = x.count / in;
+    product.n = out;
+    product.k = in;
+    product.a = x;
+    product.b = product_weight(run.parameters);
+    product.transpose_b = transposed;
+    product.c = sum;
+    product.bias = added;
+    round_operands(product, run, Role::input, Role::weight);
+    if (fused) {
+      product.aux = before;
+      product.epilogue = Epilogue::gelu;
+    }
+    run.kernels().matmul(run.stream(), product);
   }
-  if (!before.empty() && adapters.empty()) {
-    product.aux = before;
-    product.epilogue = Epilogue::gelu;
-  } else if (!before.empty()) {
-    product.c = before;
+  if (!adapters.empty()) {
+    adapters.add_forward(x, sum, run);
   }
-  run.kernels().matmul(run.stream(), product);
-  if (adapters.empty()) {
-    return;
-  }
-  adapters.add_forward(x, product.c, run);
-  if (!before.empty()) {
+  if (!before.empty() && !fused) {
     run.kernels().gelu_forward(run.stream(), y, before);
   }
 }

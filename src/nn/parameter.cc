@@ -42,6 +42,27 @@ void ParameterStore::place(ParameterId first, ParameterId end, const View& worki
   }
 }
 
+void ParameterStore::allocate(const std::vector<bool>& kept) {
+  place(0, count(), {});
+  for (ParameterId id = 0, end = 0; id < count(); id = end) {
+    end = end_of_joined(id);
+    if (kept[static_cast<std::size_t>(id)]) {
+      kept_.emplace_back(context_.state(), Shape{joined_elements(id, end - id)}, compute_dtype_);
+      context_.stream().clear(kept_.back().view());
+      place(id, end, kept_.back().view());
+    }
+  }
+}
+
+std::int64_t ParameterStore::working_bytes() const {
+  std::int64_t bytes = 0;
+  for (ParameterId id = 0; id < count(); ++id) {
+    const bool present = where_[static_cast<std::size_t>(id)] != nullptr;
+    bytes += present ? (*this)[id].elements() * size_of(compute_dtype_) : 0;
+  }
+  return bytes;
+}
+
 View ParameterStore::compute(ParameterId first, int count) const {
   const auto index = static_cast<std::size_t>(first);
   const bool present = index < where_.size() && where_[index] != nullptr;

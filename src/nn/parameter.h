@@ -53,6 +53,12 @@ class ParameterStore {
   // from the first one of `first` on. If it is empty, they are not in memory for now.
   void place(ParameterId first, ParameterId end, const View& working_copies);
 
+  // Instead of allocate(): allocates the working copies of the parameters marked in `kept`, by
+  // ParameterId, as zeros; joined ones are kept together or not at all.
+  void allocate(const std::vector<bool>& kept);
+  // Returns the bytes of the working copies that are in memory.
+  std::int64_t working_bytes() const;
+
   const std::vector<Parameter>& all() const { return parameters_; }
   const Parameter& operator[](ParameterId id) const {
     return parameters_[static_cast<std::size_t>(id)];
@@ -85,6 +91,7 @@ class ParameterStore {
   std::int64_t flat_elements_ = 0;
   std::vector<void*> where_;  // the working copy of each parameter, or null
   Tensor working_copies_;
+  std::vector<Tensor> kept_;  // instead, if some were not allocated
 };
 
 }  // namespace trireme

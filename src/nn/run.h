@@ -15,6 +15,7 @@ namespace trireme {
 
 class Fp8Products;
 class KeyValueCache;
+class PackedWeights;
 struct Run;
 
 struct DropoutKey {
@@ -65,6 +66,8 @@ struct Run {
   std::int64_t time = 0;
   // Lets the products of the blocks' linear layers take numbers of 8 bits; null for none.
   const Fp8Products* fp8 = nullptr;
+  // Without training only: matrices of 8 or 4 bits, which linear layers use; null for none.
+  const PackedWeights* packed = nullptr;
   // Decoding only: the keys and values of the tokens before this pass.
   KeyValueCache* cache = nullptr;
 

@@ -114,8 +114,38 @@ void load_masters(const StepFolder& step, const MasterWeights& masters, Weights 
 }
 
 // base: that of a step of adapters; null for a step of weights.
+void load_masters(const StepFolder& step, const StepFolder* base, const MasterWeights& masters,
+                  Weights weights) {
+  load_masters(step, masters, weights, false);
+  if (base != nullptr) {
+    load_masters(*base, masters, Weights::latest, true);
+  }
+}
+
+// Loads the weights into memory that is free again at the end, and from there packs the matrices
+// and rounds the rest.
+void load_packed(const StepFolder& step, const StepFolder* base, DeviceContext& context,
+                 Weights weights, int bits, LoadedModel& loaded) {
+  DeviceContext passing(DeviceContext::Beside{context});
+  ParameterStore whole(passing, DType::f32);
+  const Model model(loaded.config, whole);
+  whole.allocate();
+  const MasterWeights masters(whole);
+  load_masters(step, base, masters, weights);
+  loaded.packed = std::make_unique<PackedWeights>(masters, model, bits, context);
+  const std::vector<bool> needed = loaded.packed->needed(whole);
+  loaded.parameters->allocate(needed);
+  for (ParameterId id = 0; id < whole.count(); ++id) {
+    if (needed[static_cast<std::size_t>(id)]) {
+      context.kernels().cast(context.stream(), loaded.parameters->compute(id), masters.value(id));
+    }
+  }
+  context.stream().synchronize();
+}
+
+// base: that of a step of adapters; null for a step of weights.
 LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, DeviceContext& context,
-                            std::optional<DType> compute, Weights weights) {
+                            std::optional<DType> compute, Weights weights, int packed_bits) {
   LoadedModel loaded;
   const Manifest& manifest = *step.manifest;
   try {
@@ -137,12 +167,13 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
   if (base != nullptr) {
     check_shapes(*base->manifest, *loaded.parameters, Weights::latest, true);
   }
+  if (packed_bits != 0) {
+    load_packed(step, base, context, weights, packed_bits, loaded);
+    return loaded;
+  }
   loaded.parameters->allocate();
   MasterWeights masters(*loaded.parameters);
-  load_masters(step, masters, weights, false);
-  if (base != nullptr) {
-    load_masters(*base, masters, Weights::latest, true);
-  }
+  load_masters(step, base, masters, weights);
   masters.refresh_working_copies();
   return loaded;
 }
@@ -229,21 +260,25 @@ void check_exists(const std::filesystem::path& directory) {
 std::optional<DType> asked_precision(std::string_view word) { return dtype_of_precision(word); }
 
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
-                       std::optional<DType> compute, Weights weights, const KeyOptions& keys) {
+                       std::optional<DType> compute, Weights weights, const KeyOptions& keys,
+                       int packed_bits) {
   SelfCommunicator self;
   StepKeys opened(self, keys);
-  return load_model(directory, self, context, compute, weights, opened);
+  return load_model(directory, self, context, compute, weights, opened, packed_bits);
 }
 
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
                        DeviceContext& context, std::optional<DType> compute, Weights weights,
-                       StepKeys& keys) {
+                       StepKeys& keys, int packed_bits) {
+  if (packed_bits != 0 && !context.device().is_host()) {
+    throw ConfigError("--quantize needs the CPU: add --device cpu");
+  }
   std::vector<std::string> problems;
   for (const std::filesystem::path& path : steps_to_try(directory, world, problems)) {
     LoadedModel loaded;
     const std::string fault =
         try_step(path, world, keys, loaded, [&](const StepFolder& step, const StepFolder* base) {
-          return load_whole_step(step, base, context, compute, weights);
+          return load_whole_step(step, base, context, compute, weights, packed_bits);
         });
     if (fault.empty()) {
       if (world.rank() == 0) {

@@ -11,6 +11,7 @@
 #include "io/checkpoint/step_keys.h"
 #include "mpi/communicator.h"
 #include "src/nn/model.h"
+#include "src/nn/packed_weights.h"
 #include "src/nn/parameter.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/start/tokenizer_identity.h"
@@ -21,6 +22,7 @@ struct LoadedModel {
   ModelConfig config;
   std::unique_ptr<ParameterStore> parameters;  // declared before `model`, which refers to it
   std::unique_ptr<Model> model;
+  std::unique_ptr<PackedWeights> packed;  // for Run::packed; null if no weights are packed
   std::int64_t step = 0;
   std::int64_t sequence = 0;         // tokens per sample in its training
   TokenizerIdentity tokenizer;       // of its training data
@@ -41,13 +43,14 @@ void check_exists(const std::filesystem::path& directory);
 // f16 on the CPU. The context outlives the model. Throws NotFound if there is no step, DataError if
 // none is valid, and ConfigError if weights are the average and the run kept none, or if compute is
 // f16 on the CPU. keys: those that open encrypted checkpoints; throws
-// PolicyError if none of them does.
+// PolicyError if none of them does. packed_bits: 8 or 4 to pack the matrices, from the weights as
+// they are stored, which only works on the CPU (else ConfigError); 0 not to.
 LoadedModel load_model(const std::filesystem::path& directory, DeviceContext& context,
                        std::optional<DType> compute, Weights weights = Weights::latest,
-                       const KeyOptions& keys = {});
+                       const KeyOptions& keys = {}, int packed_bits = 0);
 // Loads the same step on all ranks; collective.
 LoadedModel load_model(const std::filesystem::path& directory, Communicator& world,
                        DeviceContext& context, std::optional<DType> compute, Weights weights,
-                       StepKeys& keys);
+                       StepKeys& keys, int packed_bits = 0);
 
 }  // namespace trireme

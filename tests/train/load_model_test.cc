@@ -15,6 +15,7 @@
 #include "io/data/tokenizer.h"
 #include "mpi/thread/thread_world.h"
 #include "src/base/file.h"
+#include "src/nn/key_value_cache.h"
 #include "src/nn/master_weights.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
@@ -194,6 +195,30 @@ TEST(LoadModel, NamesTheFileThatLacksAField) {
   DeviceContext context(Device::cpu(), 1);
   EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
               testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
+}
+
+// A context in f32 and one in 8 bits give nearly the same logits.
+TEST(LoadModel, PacksTheWeights) {
+  const TempFolder folder;
+  save(folder);
+  DeviceContext context(Device::cpu(), 1);
+  const LoadedModel plain = load_model(folder.path(), context, DType::f32);
+  EXPECT_EQ(plain.packed, nullptr);
+  std::vector<float> logits[2];
+  for (const int bits : {0, 8}) {
+    const LoadedModel loaded =
+        load_model(folder.path(), context, DType::f32, Weights::latest, {}, bits);
+    trireme::Run run{.context = context, .parameters = *loaded.parameters, .dropout = {}};
+    run.packed = loaded.packed.get();
+    KeyValueCache cache(context, loaded.config, 4, DType::f32);
+    const std::vector<std::int32_t> ids = {3, 1, 2};
+    logits[bits / 8] =
+        context.read<float>(loaded.model->decode({ids.data(), 3, DType::i32}, cache, run).view());
+  }
+  EXPECT_NE(logits[0], logits[1]);
+  for (std::size_t i = 0; i < logits[0].size(); ++i) {
+    EXPECT_NEAR(logits[0][i], logits[1][i], 2e-3);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/model/model_options.h"
+#include "src/app/model/quantize_report.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"
@@ -67,45 +69,88 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
 }
 
 void print_result(const EvalOptions& options, std::int64_t step, const EvaluationPlan& plan,
-                  const Evaluation& result, Device device) {
+                  const Evaluation& result, Device device,
+                  const std::optional<QuantizeReport>& quantized) {
   // The sign of a NaN has no meaning but would be printed.
   const double loss = std::isnan(result.loss) ? std::abs(result.loss) : result.loss;
   const double bits = loss / std::numbers::ln2;
   if (options.json) {
-    const nlohmann::ordered_json json = {{"schema", 2},
-                                         {"step", step},
-                                         {"loss", loss},
-                                         {"bits_per_token", bits},
-                                         {"perplexity", std::exp(loss)},
-                                         {"samples", result.samples},
-                                         {"tokens", result.tokens},
-                                         {"device", device_text(device)}};
+    nlohmann::ordered_json json = {{"schema", 2},
+                                   {"step", step},
+                                   {"loss", loss},
+                                   {"bits_per_token", bits},
+                                   {"perplexity", std::exp(loss)},
+                                   {"samples", result.samples},
+                                   {"tokens", result.tokens},
+                                   {"device", device_text(device)}};
+    if (quantized) {
+      json["quantize"] = quantize_json(*quantized);
+    }
     print_json(json);
-  } else {
-    fmt::print(
-        "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n",
-        step, loss, bits, std::exp(loss), counted(result.samples, "sample"),
-        counted(plan.sequence, "token"));
+    return;
+  }
+  fmt::print(
+      "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n", step,
+      loss, bits, std::exp(loss), counted(result.samples, "sample"),
+      counted(plan.sequence, "token"));
+  if (quantized) {
+    print_quantize_report(*quantized);
   }
 }
 
+// Evaluator is what all models of the command are loaded and evaluated with.
+struct Evaluator {
+  const EvalOptions& options;
+  DeviceContext& device;
+  Communicator& world;
+  StepKeys& keys;
+
+  // These are collective.
+  LoadedModel load(int packed_bits) const {
+    return load_model(options.checkpoint, world, device, asked_precision(options.precision),
+                      options.ema ? Weights::average : Weights::latest, keys, packed_bits);
+  }
+  Evaluation losses(const LoadedModel& loaded, const Dataset& dataset,
+                    const EvaluationPlan& plan) const {
+    Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
+    run.packed = loaded.packed.get();
+    const Evaluation result = evaluate(
+        dataset, plan, world, with_progress(losses_of(*loaded.model, run), dataset, plan, world));
+    check_samples_read(result, world);
+    return result;
+  }
+  // Evaluates the weights as they are, too, if those of the model are packed. loss: of the model.
+  std::optional<QuantizeReport> comparison(const LoadedModel& loaded, double loss,
+                                           const Dataset& dataset,
+                                           const EvaluationPlan& plan) const {
+    if (loaded.packed == nullptr) {
+      return std::nullopt;
+    }
+    const LoadedModel plain = load(0);
+    const double plain_loss = losses(plain, dataset, plan).loss;
+    QuantizeReport report = compare_decoding(loaded, plain, device);
+    report.packed.type = options.quantize;
+    report.packed.loss = loss;
+    report.plain.loss = plain_loss;
+    return report;
+  }
+};
+
 void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& context) {
-  MpiSession& session = context.session();
-  StepKeys keys(session.world(), with_access(options.keys.options(), context.access()));
-  const LoadedModel loaded =
-      load_model(options.checkpoint, session.world(), device, asked_precision(options.precision),
-                 options.ema ? Weights::average : Weights::latest, keys);
+  Communicator& world = context.session().world();
+  StepKeys keys(world, with_access(options.keys.options(), context.access()));
+  const Evaluator evaluator{options, device, world, keys};
+  const LoadedModel loaded = evaluator.load(options.packed_bits());
   for (const std::string& why : loaded.skipped) {  // empty on the other ranks
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
-  if (session.world().rank() == 0) {
+  if (world.rank() == 0) {
     say_device(device.device());
   }
   const Dataset dataset =
-      open_dataset(options.data, loaded.config.vocab, session.world(),
+      open_dataset(options.data, loaded.config.vocab, world,
                    {&keys.shared(), keys.options().accept_plain_data, &context.access()});
   check_tokenizer(options, loaded, dataset);
-  Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   context.status.phase = "evaluate";
   const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
                             options.micro_batch, options.samples};
@@ -113,12 +158,10 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
     throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
                                   loaded.config.context));
   }
-  const Evaluation result =
-      evaluate(dataset, plan, session.world(),
-               with_progress(losses_of(*loaded.model, run), dataset, plan, session.world()));
-  check_samples_read(result, session.world());
-  if (session.world().rank() == 0) {
-    print_result(options, loaded.step, plan, result, device.device());
+  const Evaluation result = evaluator.losses(loaded, dataset, plan);
+  const auto quantized = evaluator.comparison(loaded, result.loss, dataset, plan);
+  if (world.rank() == 0) {
+    print_result(options, loaded.step, plan, result, device.device(), quantized);
   }
   if (!std::isfinite(result.loss)) {
     throw DivergenceError(fmt::format(

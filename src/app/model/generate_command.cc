@@ -221,7 +221,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   const LoadedModel loaded =
       load_model(options.checkpoint, device, asked_precision(options.precision),
                  options.ema ? Weights::average : Weights::latest,
-                 with_access(options.keys.options(), context.access()));
+                 with_access(options.keys.options(), context.access()), options.packed_bits());
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
@@ -231,6 +231,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
   }
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
+  run.packed = loaded.packed.get();
   context.status.phase = "generate";
   Generator generator(loaded, run);
   Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);

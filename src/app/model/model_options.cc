@@ -16,6 +16,11 @@ void ModelOptions::add_to(CommandLine& command) {
                   "Precision of the products and activations; fp16 needs a GPU (default: as in "
                   "training, but fp32 instead of fp16 on the CPU)")
       .check(one_of({kPrecisions.begin(), kPrecisions.end()}));
+  command
+      .add_option("--quantize", quantize,
+                  "Keep the matrices in 8 or 4 bits, which is faster on the CPU and takes less "
+                  "memory; needs the CPU")
+      .check(one_of({"int8", "int4"}));
   command.add_option("--device", device, "Where to compute; auto: on a GPU if there is one")
       .check(one_of(device_words()));
   keys.add_to(command);

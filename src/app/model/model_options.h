@@ -14,8 +14,11 @@ struct ModelOptions {
   std::string precision;  // empty for the precision of training
   std::string device = "auto";
   KeyChoice keys;
-  bool ema = false;  // the average of the weights instead of the latest
+  std::string quantize;  // empty for none
+  bool ema = false;      // the average of the weights instead of the latest
 
+  // Returns the bits of packed weights, 0 for none.
+  int packed_bits() const { return quantize == "int8" ? 8 : quantize == "int4" ? 4 : 0; }
   // The caller keeps the object until the command has run.
   void add_to(CommandLine& command);
 };
