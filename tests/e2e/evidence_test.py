@@ -94,7 +94,7 @@ class Keys(unittest.TestCase):
         site["TRIREME_AUDIT__KEY"] = str(rsa)
         refused = harness.run("generate", "--checkpoint", FOLDER / "none", env=site)
         self.assertEqual(refused.returncode, 65, refused.stderr)
-        self.assertIn("not an Ed25519 key", refused.stderr)
+        self.assertIn("neither an Ed25519 key nor one of ECDSA", refused.stderr)
 
 
 class Events(unittest.TestCase):

@@ -263,8 +263,8 @@ void add_keygen(CommandLine& audit) {
       .type_name("URI");
   command
       .add_option("--algorithm", options->algorithm,
-                  "ed25519, or ecdsa (on P-256), which also signs exported models (default: "
-                  "ed25519, in a token ecdsa)")
+                  "What the key is for: ed25519 for evidence, ecdsa (on P-256) also for exported "
+                  "models (default: ed25519, in a token ecdsa)")
       .check(one_of({kEd25519Word, kEcdsaWord}));
   command.add_option("--name", options->name, "What `verify` calls the key (default: trireme key)");
   command.footer(

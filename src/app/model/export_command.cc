@@ -49,7 +49,8 @@ void add_export_command(CommandLine& app, AppContext& context) {
       "Examples:\n"
       "  trireme export runs/first/checkpoints --format hf --out models/first\n"
       "  trireme export runs/tuned/checkpoints --format peft --out models/adapters\n"
-      "  trireme export runs/first/checkpoints --format hf --out models/first --sign site.key\n"
+      "  trireme export runs/first/checkpoints --format hf --out models/first \\\n"
+      "      --sign site.key\n"
       "  trireme export mlflow runs/first mlruns\n"
       "At the end, logits of the files are compared with those of the checkpoint.");
   command.callback([&command, arguments, &context] {

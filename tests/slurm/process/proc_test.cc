@@ -49,7 +49,7 @@ Child start_as_nobody(const std::string& ids) {
     std::error_code gone;
     return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child.pid()), gone).filename();
   };
-  for (int i = 0; i < 500 && name_of() == "setpriv"; ++i) {
+  for (int i = 0; i < 500 && name_of() != "sleep"; ++i) {
     ::usleep(10'000);
   }
   return child;
