@@ -74,8 +74,8 @@ PublicKey public_key_of(const TokenSigner& token) {
   return *key;
 }
 
-// Sets `secret` and returns its public key, or nothing if the contents have another form or the
-// halves of an ECDSA key do not fit.
+// Reads a private key in DER into `secret`, and returns the public key that belongs to it. Returns
+// nothing if the contents have another form, or if an ECDSA key holds a public half of another key.
 std::optional<PublicKey> parse_secret(std::string_view der, SigningKey::Seed& secret) {
   if (parse_pkcs8(der, secret)) {
     std::optional<PublicKey> key = public_key_of_ecdsa(secret);

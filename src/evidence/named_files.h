@@ -28,7 +28,8 @@ struct NamedFiles {
   std::string statement;  // what messages call it: "the provenance"
   // Files that may be there without being named, such as that of the statement itself.
   std::vector<std::string> companions = {};
-  // The same, with a note for each. With a slash at the end: everything below that folder.
+  // Files that may be there without being named, each of which is then reported by a note. A name
+  // with a slash at its end stands for everything below that folder.
   std::vector<std::string> unsigned_names = {};
   int threads = 1;
 };
