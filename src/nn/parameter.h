@@ -53,8 +53,8 @@ class ParameterStore {
   // from the first one of `first` on. If it is empty, they are not in memory for now.
   void place(ParameterId first, ParameterId end, const View& working_copies);
 
-  // Allocates the working copies of some parameters as zeros, where the allocate() above does so for
-  // all. kept: by ParameterId; of parameters that are joined, all or none.
+  // Allocates the working copies of some parameters as zeros, where the allocate() above does so
+  // for all. kept: by ParameterId; of parameters that are joined, all or none.
   void allocate(const std::vector<bool>& kept);
   // Returns the bytes of the working copies that are in memory.
   std::int64_t working_bytes() const;
