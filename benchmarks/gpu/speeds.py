@@ -229,7 +229,7 @@ class Speeds:
         best = max(self.tokens, key=self.tokens.get)
         rate = training.tokens_per_second(
             self.options, "speed-dp2", {"model.preset": "gpt2-124m", "parallel.dp": 2}, best,
-            2 * best, limit, prefix=self.mpirun(2))
+            2 * best, limit, prefix=training.mpirun(self.options, 2))
         ratio = rate / (2 * self.tokens[best])
         return "passed", f"{rate:.0f} tokens/s on two GPUs: {ratio:.2f} of twice one", {
             "tokens_per_s": rate, "efficiency": ratio}
@@ -246,7 +246,8 @@ class Speeds:
                        "NCCL_MULTI_RANK_GPU_ENABLE": "1"}  # NCCL 2.30 and newer
         subprocess.run([control, "-d"], env=environment, check=True, timeout=30)
         try:
-            done = training.try_shared(self.options, self.mpirun(2), environment, limit)
+            done = training.attempt(
+                self.options, "shared", limit, training.SHARED, environment, ranks=2)
         finally:
             subprocess.run([control], input="quit\n", text=True, env=environment, timeout=30,
                            check=False)
@@ -255,13 +256,8 @@ class Speeds:
         return ("passed" if done.returncode == 0 else "failed",
                 "two ranks train on one GPU" if done.returncode == 0 else done.stderr[-500:], {})
 
-    def mpirun(self, ranks):
-        beside = self.options.trireme.parent / "mpirun"
-        program = beside if beside.exists() else shutil.which("mpirun") or "mpirun"
-        return [program, "--allow-run-as-root", "-n", ranks]
-
     def on_ranks(self, ranks, limit, *arguments):
-        command = [*self.mpirun(ranks), self.options.trireme, *arguments]
+        command = [*training.mpirun(self.options, ranks), self.options.trireme, *arguments]
         return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                               errors="replace", timeout=limit, check=False)
 

@@ -5,6 +5,7 @@ docs/gpu.md asks for, else with 4.
 """
 
 import argparse
+import concurrent.futures
 import datetime
 import json
 import os
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import operations
+import sharing
 import speeds
 import training
 
@@ -55,15 +58,19 @@ def parse_arguments():
                         help="begin nothing that could end later than this (8.5)")
     parser.add_argument("--parts", default="", metavar="PATTERN",
                         help="only parts in whose names this regular expression is found")
+    parser.add_argument("--jobs", default=1, type=int, metavar="N",
+                        help="run N parts at a time, except those that measure or need the whole "
+                        "GPU (1)")
     parser.add_argument("--quick", action="store_true",
                         help="fewer tests and steps, and no speeds: to try the suite itself")
     options = parser.parse_args()
+    options.threads = max(1, len(os.sched_getaffinity(0)) // options.jobs)
     options.golden_files = BUNDLE / "share/trireme/golden" if in_bundle else SOURCE / "tests/golden"
     return options
 
 
 class Suite:
-    """Runs the parts one after the other and keeps what they found."""
+    """Runs the parts and keeps what they found."""
 
     def __init__(self, options):
         self.options = options
@@ -72,6 +79,15 @@ class Suite:
 
     def seconds_left(self):
         return 60 * self.options.minutes - (time.monotonic() - self.started)
+
+    def run_all(self, parts):
+        """Runs parts that do not disturb each other, several at a time if this is asked for. Each
+        is a tuple of the arguments of `run`."""
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as threads:
+            for done in [threads.submit(self.run, *part) for part in parts]:
+                done.result()
+        order = [part[0] for part in parts]
+        self.parts.sort(key=lambda part: order.index(part["name"]) if part["name"] in order else -1)
 
     def run(self, name, seconds, part):
         """Runs part(limit in seconds), which returns (result, words, figures). `seconds` is about
@@ -112,9 +128,7 @@ def versions(options):
     """Returns the versions that are in use at run time: of the driver, CUDA, cuBLASLt and NCCL as
     `trireme doctor` finds them, of cuDNN as a run has logged it, and of PyTorch and its
     libraries."""
-    found = training.run(options, 60, "doctor", options.out / "empty.yaml",
-                         f"data.train={options.out / 'data'}", "train.device=cuda", "--json",
-                         check=False)
+    found = operations.doctor(options, 60)
     try:
         devices = json.loads(found.stdout)["devices"]
     except (ValueError, KeyError):
@@ -143,12 +157,10 @@ def tests(options, program, log, prefix=(), filters="*"):
     """Returns the part that runs a program's tests, under a tool if a prefix is given. What they
     print is kept in the file `log`."""
     def part(limit):
-        report = options.out / "tests.json"
+        report = options.out / f"{log}.json"
         report.unlink(missing_ok=True)
         command = [*prefix, program, f"--gtest_filter={filters}", f"--gtest_output=json:{report}"]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                              errors="replace", timeout=limit, check=False,
-                              env={**os.environ, "TRIREME_GOLDEN": str(options.golden_files)})
+        done = training.finished(command, limit, {"TRIREME_GOLDEN": str(options.golden_files)})
         (options.out / log).write_text(done.stdout + done.stderr)
         if not report.exists():
             return "failed", f"exit code {done.returncode}\n{done.stdout}{done.stderr}"[-2000:], {}
@@ -174,12 +186,25 @@ def sanitizer(options, tool):
         if not program:
             return "not run", f"compute-sanitizer is not installed: {SANITIZER_REMEDY}", {}
         prefix = [program, "--tool", tool, "--error-exitcode", "99"]
-        limit = min(limit, MOST_SECONDS_SANITIZED)
+        # Beside others, everything takes longer.
+        limit = min(limit, MOST_SECONDS_SANITIZED * (1 if options.jobs == 1 else 2))
         try:
             return tests(options, options.kernel_tests, f"{tool}.log", prefix, SANITIZED)(limit)
         except subprocess.TimeoutExpired:
             return "not run", f"no end within {limit:.0f} s", {}
     return part
+
+
+def tests_of_programs(options):
+    """Returns (name, about how many seconds it takes, part) of each."""
+    kernels, golden = ("Digest.*:Norm*", "*llama_cuda_f32") if options.quick else ("*", "*")
+    return [
+        ("kernels against the reference", 30,
+         tests(options, options.kernel_tests, "kernels.log", filters=kernels)),
+        ("golden losses", 10, tests(options, options.golden_tests, "golden.log", filters=golden)),
+        *((f"compute-sanitizer {tool}", 40, sanitizer(options, tool))
+          for tool in ("memcheck", "racecheck", "synccheck")),
+    ]
 
 
 def run_speeds(suite, gpus):
@@ -219,17 +244,10 @@ def main():
     options.trireme = options.trireme.absolute()
     options.out.mkdir(parents=True, exist_ok=True)
     suite = Suite(options)
-    quick = options.quick
-    suite.run("kernels against the reference", 30,
-              tests(options, options.kernel_tests, "kernels.log",
-                    filters="Digest.*:Norm*" if quick else "*"))
-    suite.run("golden losses", 10,
-              tests(options, options.golden_tests, "golden.log",
-                    filters="*llama_cuda_f32" if quick else "*"))
-    for tool in ("memcheck", "racecheck", "synccheck"):
-        suite.run(f"compute-sanitizer {tool}", 40, sanitizer(options, tool))
     training.prepare(options)
-    for name, seconds, part in training.parts(options):
+    suite.run_all([*tests_of_programs(options), *training.parts(options),
+                   *operations.parts(options), *sharing.parts(options)])
+    for name, seconds, part in operations.parts_alone(options):
         suite.run(name, seconds, part)
     found = facts(options)
     run_speeds(suite, found["gpus"])

@@ -1,11 +1,13 @@
 """Training runs of the suite: a GPU's against the CPU's, across restarts, and for speed."""
 
+import contextlib
 import json
 import math
 import os
 import random
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -21,6 +23,8 @@ MODEL = {"model.family": "gpt2", "model.layers": 4, "model.hidden": 128, "model.
          "model.context": 128, "model.vocab": 257, "data.sequence": 128, "train.global_batch": 8,
          "train.micro_batch": 4, "train.log_every": 1, "optimizer.lr": 1e-3,
          "checkpoint.every": 10, "checkpoint.keep": 8}
+SHARED = {"train.steps": 10, "train.precision": "bf16", "train.device": "cuda",
+          "train.share_device": "true"}  # of ranks that share a GPU
 SMALL = {"model.layers": 1, "model.hidden": 32, "model.heads": 2, "model.ffn": 128,
          "model.context": 32, "data.sequence": 32}
 
@@ -37,21 +41,62 @@ def prepare(options):
     run(options, 60, "data", "pack", text, "--out", options.out / "data")
 
 
-def run(options, limit, *arguments, check=True, environment=None):
+def run(options, limit, *arguments, check=True):
     command = [str(word) for word in (options.trireme, *arguments)]
     return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
-                          check=check, env={**os.environ, **(environment or {})})
+                          check=check)
 
 
-def train(options, name, limit, keys, check=True, environment=None):
-    """Trains in OUT/name and returns the losses by step."""
-    folder = options.out / name
+def attempt(options, name, limit, keys, environment=None, ranks=0, more=()):
+    """Trains in OUT/name, with `ranks` ranks under mpirun if any, and returns the finished process.
+    more: further options of `train`."""
     small = SMALL if options.quick else {}
-    all_keys = {**MODEL, **small, "data.train": options.out / "data", "run.dir": folder, **keys}
-    run(options, limit, "train", options.out / "empty.yaml",
-        *(f"{key}={value}" for key, value in all_keys.items()), check=check,
-        environment=environment)
-    return {line["step"]: line for line in lines_of(folder / "metrics.jsonl")}
+    all_keys = {**MODEL, **small, "data.train": options.out / "data", "run.dir": options.out / name,
+                "train.threads": options.threads, **keys}
+    prefix = mpirun(options, ranks) if ranks else ()
+    command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
+               *(f"{key}={value}" for key, value in all_keys.items()), *more]
+    return finished(command, limit, environment)
+
+
+def finished(command, limit, environment=None):
+    """Runs a command, and ends it and what it has started if it takes longer than `limit` seconds.
+    environment: further variables, or None for one that is to be unset."""
+    variables = {**os.environ, **(environment or {})}
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", start_new_session=True,
+                          env={name: value for name, value in variables.items() if value}) as run:
+        try:
+            out, err = run.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            run.terminate()  # mpirun then ends its ranks
+            try:
+                run.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                pass
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, run.returncode, out, err)
+
+
+def train(options, name, limit, keys, environment=None, ranks=0):
+    """Trains in OUT/name and returns the lines of its metrics by step."""
+    attempt(options, name, limit, keys, environment, ranks).check_returncode()
+    return metrics_of(options, name)
+
+
+def metrics_of(options, name):
+    return {line["step"]: line for line in lines_of(options.out / name / "metrics.jsonl")}
+
+
+def mpirun(options, ranks):
+    """Returns the words that start ranks on this host, by the bundle's own mpirun if it has one.
+    Ranks are bound to no cores, because several launches run at a time."""
+    beside = options.trireme.parent / "mpirun"
+    program = beside if beside.exists() else shutil.which("mpirun") or "mpirun"
+    return [program, "--allow-run-as-root", "--bind-to", "none", "-n", ranks]
 
 
 def lines_of(path):
@@ -262,14 +307,3 @@ def stall_of_a_save(options, limit):
     saves = sum(line["step"] % every == 0 for line in lines)
     steps = sorted((folder / "checkpoints").glob("step-*"))
     return stalled / saves, sum(file.stat().st_size for file in steps[-1].iterdir())
-
-
-def try_shared(options, prefix, environment, limit):
-    """Trains on two ranks that share a GPU; returns the finished process."""
-    keys = {**MODEL, "train.steps": 10, "train.precision": "bf16", "train.device": "cuda",
-            "train.share_device": "true", "data.train": options.out / "data",
-            "run.dir": options.out / "shared"}
-    command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
-               *(f"{key}={value}" for key, value in keys.items())]
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          errors="replace", timeout=limit, check=False, env=environment)
