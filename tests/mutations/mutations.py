@@ -14,6 +14,31 @@ BARRIERS = [
         "    slopes = finish(whole, p.terms, p.losses + number);\n  }\n",
         f"{BITS}/cross_entropy_65x1003_bf16"),
     Mutation(
+        "cross_entropy_copies", "wait for the logits that shared memory holds",
+        f"{CUDA}/logit_rows.h", "    wait_copies<HeldGroups<T>::kStages - 1 - kStage>();\n", "",
+        f"{VALUES}/cross_entropy_65x1003_bf16", source=f"{CUDA}/rows.cu"),
+    Mutation(
+        "embedding_copies", "wait for the rows of a frequent id", f"{CUDA}/embedding.cu",
+        "    wait_copies<kStages - 1>();\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "embedding_arrival", "warp barrier before the rows of a frequent id are added",
+        f"{CUDA}/embedding.cu", "    __syncwarp();\n    const auto count",
+        "    const auto count", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "row_sort_counted", "barrier before the counts of a chunk are stored",
+        f"{CUDA}/row_sort.cu",
+        "    atomicAdd(&counts[p.digit_of(p.row_at(i))], 1);\n  }\n  __syncthreads();\n",
+        "    atomicAdd(&counts[p.digit_of(p.row_at(i))], 1);\n  }\n",
+        "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "row_sort_places", "barrier before rows are stored at their places",
+        f"{CUDA}/row_sort.cu", "  find_places(p, places);\n  __syncthreads();\n",
+        "  find_places(p, places);\n", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "row_sort_sums", "barrier before the sums of warps are added while rows are sorted",
+        f"{CUDA}/row_sort.cu", "    of_warps[warp] = sum;\n  }\n  __syncthreads();\n",
+        "    of_warps[warp] = sum;\n  }\n", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
         "block_sum_first_barrier", "barrier before the sums of warps are added",
         f"{CUDA}/block_sums.h", "  __syncthreads();\n  T sum = partial[0];\n",
         "  T sum = partial[0];\n", f"{BITS}/forward_layer_norm_70x768_bf16",
@@ -104,8 +129,8 @@ BOUNDS = [
         "      for (int i = 0; i < kTile && i < left; ++i) {\n",
         "      for (int i = 0; i < kTile && i < left - 1; ++i) {\n", "Sum.AddsManyElementsInOrder"),
     Mutation(
-        "embedding_rows_bound", "bound of the rows of a batch", f"{CUDA}/embedding.cu",
-        "  if (row >= p.rows) {\n    return;\n  }\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+        "embedding_held_bound", "bound of the held ids of frequent rows", f"{CUDA}/embedding.cu",
+        "  if (id >= p.held || (border", "  if ((border", "Embedding.AddsTheRowsOfAnIdInOrder"),
     Mutation(
         "embedding_id_bound", "bound of token ids", f"{CUDA}/embedding.cu",
         "  const bool here = id >= 0 && id < p.held;\n", "  const bool here = id >= 0;\n",
@@ -128,8 +153,15 @@ BOUNDS = [
         f"{CUDA}/product_kernels.cu", "    if (accumulate) {\n", "    if (false) {\n",
         f"{VALUES}/matmul_ta_accumulate_17x24x4096_bf16"),
     Mutation(
-        "token_rows", "rows of an id after those that a list is followed for",
-        f"{CUDA}/embedding.cu", "ids[own + j] == id;", "ids[own + j] == id && j > 0;",
+        "embedding_first", "choice of the warp that adds the rows of an id",
+        f"{CUDA}/embedding.cu", "p.sorted[first - 1].id != id;", "p.sorted[first - 1].id <= id;",
+        "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "embedding_twice", "rows of a frequent id are added once", f"{CUDA}/embedding.cu",
+        "!is_first || count == kWarp ||", "!is_first ||", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "embedding_many", "ids with more rows than a warp's lanes", f"{CUDA}/embedding.cu",
+        "    if (rows >= kWarp) {\n", "    if (rows < kWarp) {\n",
         "Embedding.AddsTheRowsOfAnIdInOrder"),
     Mutation(
         "tree_sum_bound", "bound of a tree sum's elements", TREE,
@@ -185,14 +217,15 @@ SCRATCH = [
         "scratch_of<float>(stream, chunks * n)", "scratch_of<float>(stream, n)",
         "Scratch.HoldsWhatKernelsNeed"),
     Mutation(
-        "scratch_of_embedding", "scratch for the second list of rows", f"{CUDA}/embedding.cu",
-        "scratch_of<std::int32_t>(on, 2 * rows)", "scratch_of<std::int32_t>(on, rows)",
+        "scratch_of_embedding", "scratch for the rows of a second pass", f"{CUDA}/row_sort.cu",
+        "(stream, areas * rows.rows + counts / 2)", "(stream, rows.rows + counts / 2)",
         "Scratch.HoldsWhatKernelsNeed"),
     Mutation(
-        "embedding_clear", "clearing of scratch memory", f"{CUDA}/embedding.cu",
-        "  require(\n      cudaMemsetAsync(has_prev, 0, static_cast<std::size_t>(rows) * "
-        "sizeof(std::int32_t), stream),\n      \"cannot clear memory for the embedding's gradient"
-        "\");\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+        "row_sort_clear", "clearing of the counts of a chunk", f"{CUDA}/row_sort.cu",
+        "    counts[bin] = 0;\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
+    Mutation(
+        "row_sort_clear_warps", "clearing of the counts of a warp", f"{CUDA}/row_sort.cu",
+        "    own[bin] = 0;\n", "", "Embedding.AddsTheRowsOfAnIdInOrder"),
 ]
 
 ALGORITHMS = [

@@ -10,6 +10,7 @@
 #include <cuda_language.h>
 
 #include "src/device/device.h"
+#include "src/kernels/cuda/outcome.h"
 
 namespace trireme {
 
@@ -152,6 +153,16 @@ __device__ inline void store(T* p, const Floats<kCount>& values, std::int64_t le
       }
     }
   }
+}
+
+// Returns the most bytes of shared memory that a block may have on the calling thread's device.
+inline std::int64_t most_shared_bytes() {
+  int device = 0;
+  int bytes = 0;
+  require(cudaGetDevice(&device), "cannot find the current GPU");
+  require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+          "cannot find the GPU's shared memory");
+  return bytes;
 }
 
 // Lets a kernel have that much dynamic shared memory; up to 48 KiB need no permission.

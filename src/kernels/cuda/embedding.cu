@@ -6,8 +6,7 @@
 #include "src/kernels/cuda/block_sums.h"
 #include "src/kernels/cuda/each.h"
 #include "src/kernels/cuda/entries.h"
-#include "src/kernels/cuda/outcome.h"
-#include "src/kernels/cuda/scratch.h"
+#include "src/kernels/cuda/row_sort.h"
 
 namespace trireme::cuda {
 namespace {
@@ -57,150 +56,203 @@ __global__ void __launch_bounds__(kThreads) lookup_kernel(const Lookup<T> p) {
   }
 }
 
-// The rows of each id form a list in the order of the rows.
-struct Lists {
-  const std::int32_t* ids;
-  std::int32_t* next;      // [rows]: the next row with the same id, or -1
-  std::int32_t* has_prev;  // [rows]: 1 if an earlier row has the same id; else stays 0
-  std::int64_t rows;
-};
-
-constexpr int kSearched = 8;  // ids per lane and step
-
-// A warp takes one row, and searches the rows after it.
-__global__ void __launch_bounds__(kThreads) list_kernel(const Lists p) {
-  const std::int64_t row =
-      static_cast<std::int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
-  if (row >= p.rows) {
-    return;
-  }
-  const auto lane = static_cast<std::int64_t>(threadIdx.x % kWarp);
-  const std::int32_t id = p.ids[row];
-  const auto none = static_cast<std::int32_t>(p.rows);
-  std::int32_t found = none;
-  for (std::int64_t from = row + 1; from < p.rows && found == none; from += kWarp * kSearched) {
-#pragma unroll
-    for (int j = kSearched - 1; j >= 0; --j) {
-      const std::int64_t at = from + j * kWarp + lane;
-      found = at < p.rows && p.ids[at] == id ? static_cast<std::int32_t>(at) : found;
-    }
-#pragma unroll
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-      found = min(found, __shfl_xor_sync(kAllLanes, found, distance));
-    }
-  }
-  if (lane == 0) {
-    p.next[row] = found == none ? -1 : found;
-    if (found != none) {
-      p.has_prev[found] = 1;
-    }
-  }
-}
-
 template <class T>
 struct TokenGradient {
-  float* dtoken;
-  const T* dout;
-  const std::int32_t* ids;
-  const std::int32_t* next;
-  const std::int32_t* has_prev;
+  float* dtoken;            // [held, channels]
+  const T* dout;            // [rows, channels]
+  const SortedRow* sorted;  // [rows]
   std::int64_t rows;
   std::int64_t channels;
-  std::int64_t first_id;
   std::int64_t held;
+  std::int64_t pieces;  // of the channels, each for one warp
+
+  // Returns the sorted row at a place, or one without an id behind the last.
+  __device__ SortedRow at(std::int64_t place) const {
+    return place < rows ? sorted[place] : SortedRow{0xFFFFFFFFU, -1};
+  }
 };
 
-// A list is followed for this many rows. If it is longer, its other rows are looked for among all
-// that follow, because many rows can then be loaded at a time.
-constexpr int kFollowed = 16;
-constexpr int kScanned = 8;  // ids per thread and step
-constexpr int kLoaded = 8;   // rows at a time
+// Returns how many of the lanes from 0 on are in the set.
+__device__ int leading(unsigned lanes) { return lanes == kAllLanes ? kWarp : __ffs(~lanes) - 1; }
 
-// Writes the rows from `begin` on, of a step's number, that have the id to `found`, in ascending
-// order, and returns how many they are. For the whole block; contains barriers.
-__device__ int find_rows(const std::int32_t* ids, std::int32_t id, std::int64_t begin,
-                         std::int64_t rows, std::int32_t* found, int* counts) {
-  const auto thread = static_cast<int>(threadIdx.x);
-  const std::int64_t own = begin + thread * kScanned;
-  bool here[kScanned];
-  int count = 0;
-#pragma unroll
-  for (int j = 0; j < kScanned; ++j) {
-    here[j] = own + j < rows && ids[own + j] == id;
-    count += here[j] ? 1 : 0;
-  }
-  counts[thread] = count;
-  __syncthreads();
-  int place = 0;
-  int total = 0;
-  for (int other = 0; other < kThreads; ++other) {
-    place = other == thread ? total : place;
-    total += counts[other];
-  }
-#pragma unroll
-  for (int j = 0; j < kScanned; ++j) {
-    if (here[j]) {
-      found[place++] = static_cast<std::int32_t>(own + j);
-    }
-  }
-  __syncthreads();
-  return total;
-}
+constexpr int kRun = 8;     // sorted rows per warp
+constexpr int kLoaded = 4;  // rows at a time
 
-// The block of the first row of an id adds all rows of that id, in their order.
+// A warp takes the ids whose first rows are in its run of sorted rows, and adds the rows of each in
+// their order. Ids that have kWarp rows or more are left to many_rows_kernel.
 template <class T, bool kWide>
-__global__ void __launch_bounds__(kThreads) token_gradient_kernel(const TokenGradient<T> p) {
+__global__ void __launch_bounds__(kThreads) few_rows_kernel(const TokenGradient<T> p) {
   constexpr int kCount = kPerAccess<T>;
-  __shared__ std::int32_t found[kThreads * kScanned];
-  __shared__ int counts[kThreads];
-  const auto first = static_cast<std::int32_t>(blockIdx.x);
-  const std::int32_t token = p.ids[first];
-  const std::int64_t id = token - p.first_id;
-  if (p.has_prev[first] != 0 || id < 0 || id >= p.held) {
-    return;
-  }
-  for (std::int64_t base = 0; base < p.channels; base += kThreads * kCount) {
-    const std::int64_t i = base + static_cast<std::int64_t>(threadIdx.x) * kCount;
-    const std::int64_t left = p.channels - i;  // 0 or less: the thread has no channels
+  const auto lane = static_cast<std::int64_t>(threadIdx.x % kWarp);
+  const std::int64_t warp =
+      static_cast<std::int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
+  const std::int64_t begin = warp / p.pieces * kRun;
+  const std::int64_t end = min(begin + kRun, p.rows);
+  const std::int64_t i = (warp % p.pieces * kWarp + lane) * kCount;
+  const std::int64_t left = p.channels - i;  // 0 or less: the thread has no channels
+  int count = 0;
+  for (std::int64_t first = begin; first < end; first += count) {
+    const SortedRow own = p.at(first + lane);
+    const std::uint32_t id = __shfl_sync(kAllLanes, own.id, 0);
+    count = leading(__ballot_sync(kAllLanes, own.id == id ? 1 : 0));
+    const bool is_first = first > begin || first == 0 || p.sorted[first - 1].id != id;
+    if (!is_first || count == kWarp || id >= p.held) {
+      continue;
+    }
     float* const to = p.dtoken + id * p.channels + i;
     auto sum = left > 0 ? load<kCount, kWide>(to, left) : Floats<kCount>{};
-    const auto row_of = [&](std::int32_t row) {
-      return left > 0 ? load<kCount, kWide>(p.dout + row * p.channels + i, left) : Floats<kCount>{};
-    };
-    const auto add = [&](const Floats<kCount>& x) {
+    for (int begun = 0; begun < count; begun += kLoaded) {
+      Floats<kCount> x[kLoaded];
 #pragma unroll
-      for (int j = 0; j < kCount; ++j) {
-        sum.x[j] += x.x[j];
+      for (int n = 0; n < kLoaded; ++n) {
+        const std::int64_t row = __shfl_sync(kAllLanes, own.row, begun + n);
+        x[n] = begun + n < count && left > 0
+                   ? load<kCount, kWide>(p.dout + row * p.channels + i, left)
+                   : Floats<kCount>{};
       }
-    };
-    std::int32_t row = first;
-    for (int followed = 0; row >= 0 && followed < kFollowed; ++followed) {
-      add(row_of(row));
-      row = p.next[row];
-    }
-    for (std::int64_t begin = row; row >= 0 && begin < p.rows; begin += kThreads * kScanned) {
-      const int count = find_rows(p.ids, token, begin, p.rows, found, counts);
-      int n = 0;
-      for (; n + kLoaded <= count; n += kLoaded) {
-        Floats<kCount> x[kLoaded];
 #pragma unroll
-        for (int ahead = 0; ahead < kLoaded; ++ahead) {
-          x[ahead] = row_of(found[n + ahead]);
-        }
+      for (int n = 0; n < kLoaded; ++n) {
+        if (begun + n < count) {
 #pragma unroll
-        for (const auto& each : x) {
-          add(each);
+          for (int j = 0; j < kCount; ++j) {
+            sum.x[j] += x[n].x[j];
+          }
         }
       }
-      for (; n < count; ++n) {
-        add(row_of(found[n]));
-      }
-      __syncthreads();  // before `found` is overwritten
     }
     if (left > 0) {
       store<kWide>(to, sum, left);
     }
   }
+}
+
+constexpr int kManyWarps = 2;
+constexpr int kStages = 4;        // of kWarp rows each, in shared memory
+constexpr int kPieceBytes = 128;  // of a row
+
+// Copies rows of an id to shared memory, a stage at a time. A warp has one.
+template <class T, bool kWide>
+class RowFetcher {
+ public:
+  static constexpr int kPiece = kPieceBytes / static_cast<int>(sizeof(T));  // channels
+  static constexpr int kOwn = kPiece / kWarp;                               // of each lane
+  using Stage = T[kWarp][kPiece];
+
+  __device__ RowFetcher(const TokenGradient<T>& p, std::int64_t first, std::int64_t channel)
+      : p_(p),
+        first_(first),
+        channel_(channel),
+        id_(p.sorted[first].id),
+        next_(p.at(first + lane())) {}
+
+  static __device__ int lane() { return static_cast<int>(threadIdx.x % kWarp); }
+  // Returns the rows that were fetched so far.
+  __device__ std::int64_t fetched() const { return fetched_; }
+
+  // Begins to copy the next rows, if there are any, as one group of copies.
+  __device__ void fetch(Stage& to) {
+    if (more_) {
+      const std::int32_t row = next_.row;
+      const int count = leading(__ballot_sync(kAllLanes, next_.id == id_ ? 1 : 0));
+      fetched_ += count;
+      more_ = count == kWarp;
+      next_ = p_.at(first_ + fetched_ + lane());
+      copy(to, row, count);
+    }
+    commit_copies();
+  }
+
+ private:
+  __device__ void copy(Stage& to, std::int32_t row, int count) const {
+    constexpr int kCount = kPerAccess<T>;
+    constexpr int kAccesses = kPiece / kCount;  // per row
+    constexpr int kAtOnce = kWarp / kAccesses;  // rows
+    if constexpr (kWide) {
+      const int at = lane() % kAccesses * kCount;
+#pragma unroll
+      for (int n = lane() / kAccesses; n < kWarp; n += kAtOnce) {
+        const std::int64_t from = __shfl_sync(kAllLanes, row, n);
+        if (n < count && channel_ + at < p_.channels) {
+          copy_async_16(&to[n][at], p_.dout + from * p_.channels + channel_ + at);
+        }
+      }
+    } else {
+      for (int n = 0; n < count; ++n) {
+        const std::int64_t from = __shfl_sync(kAllLanes, row, n);
+#pragma unroll
+        for (int j = lane(); j < kPiece; j += kWarp) {
+          if (channel_ + j < p_.channels) {
+            to[n][j] = p_.dout[from * p_.channels + channel_ + j];
+          }
+        }
+      }
+    }
+  }
+
+  const TokenGradient<T>& p_;
+  std::int64_t first_;    // place of the id's first row
+  std::int64_t channel_;  // the piece's first
+  std::uint32_t id_;
+  SortedRow next_;  // this lane's of the next stage
+  std::int64_t fetched_ = 0;
+  bool more_ = true;
+};
+
+// Returns the place of the first row of an id that has a row at `border`, if that row is less than
+// kWarp places before it and the id has kWarp rows or more; else -1. Of the borders, which are
+// kWarp places apart, each such id has exactly one.
+template <class T>
+__device__ std::int64_t first_of_many(const TokenGradient<T>& p, std::int64_t border) {
+  const std::uint32_t id = p.sorted[border].id;
+  if (id >= p.held || (border > 0 && p.sorted[border - kWarp].id == id)) {
+    return -1;
+  }
+  const std::int64_t place = border - (kWarp - 1) + static_cast<std::int64_t>(threadIdx.x % kWarp);
+  const bool alike = place >= 0 && p.sorted[place].id == id;
+  const std::int64_t first =
+      border - kWarp + __ffs(static_cast<int>(__ballot_sync(kAllLanes, alike ? 1 : 0)));
+  return p.at(first + kWarp - 1).id == id ? first : -1;
+}
+
+// A warp takes a piece of the channels of an id that has many rows, if there is one at its border.
+template <class T, bool kWide>
+__global__ void __launch_bounds__(kManyWarps* kWarp) many_rows_kernel(const TokenGradient<T> p) {
+  using Fetcher = RowFetcher<T, kWide>;
+  __shared__ __align__(16) T rows[kManyWarps][kStages][kWarp][Fetcher::kPiece];
+  const auto warp = static_cast<int>(threadIdx.x / kWarp);
+  const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kManyWarps + warp;
+  const std::int64_t border = unit / p.pieces * kWarp;
+  const std::int64_t first = border < p.rows ? first_of_many(p, border) : -1;
+  if (first < 0) {
+    return;
+  }
+  const std::int64_t channel = unit % p.pieces * Fetcher::kPiece;
+  Fetcher fetcher(p, first, channel);
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    fetcher.fetch(rows[warp][stage]);
+  }
+  const int own = Fetcher::lane() * Fetcher::kOwn;
+  const std::int64_t left = p.channels - channel - own;
+  float* const to = p.dtoken + p.sorted[first].id * p.channels + channel + own;
+  auto sum = load<Fetcher::kOwn, false>(to, left);
+  int stage = 0;
+  for (std::int64_t added = 0; added < fetcher.fetched(); added += kWarp) {
+    fetcher.fetch(rows[warp][(stage + kStages - 1) % kStages]);
+    wait_copies<kStages - 1>();
+    __syncwarp();
+    const auto count = static_cast<int>(min(fetcher.fetched() - added, std::int64_t{kWarp}));
+#pragma unroll 8
+    for (int n = 0; n < count; ++n) {
+      const auto x = load<Fetcher::kOwn, true>(&rows[warp][stage][n][own], Fetcher::kOwn);
+#pragma unroll
+      for (int j = 0; j < Fetcher::kOwn; ++j) {
+        sum.x[j] += x.x[j];
+      }
+    }
+    __syncwarp();  // before the stage is overwritten
+    stage = (stage + 1) % kStages;
+  }
+  store<false>(to, sum, left);
 }
 
 template <class T>
@@ -233,30 +285,33 @@ struct PositionGradient {
 template <class T>
 void add_tokens(Stream& on, const EmbeddingBackward& p) {
   const std::int64_t rows = p.batch * p.time;
-  check(rows < std::int64_t{1} << 31, "a batch has fewer than 2^31 tokens");
-  auto* const next = scratch_of<std::int32_t>(on, 2 * rows);
-  const cudaStream_t stream = cuda_stream(on);
-  auto* const has_prev = next + rows;
-  const auto* const ids = device_pointer<std::int32_t>(p.ids);
-  require(
-      cudaMemsetAsync(has_prev, 0, static_cast<std::size_t>(rows) * sizeof(std::int32_t), stream),
-      "cannot clear memory for the embedding's gradient");
-  launch(list_kernel, dim3(blocks_of(rows, kThreads / kWarp)), dim3(kThreads), 0, stream,
-         Lists{.ids = ids, .next = next, .has_prev = has_prev, .rows = rows});
-  const TokenGradient<T> arguments{.dtoken = device_pointer<float>(p.dtoken),
-                                   .dout = device_pointer<T>(p.dout),
-                                   .ids = ids,
-                                   .next = next,
-                                   .has_prev = has_prev,
-                                   .rows = rows,
-                                   .channels = p.channels,
-                                   .first_id = p.first_id,
-                                   .held = p.dtoken.count / p.channels};
+  const std::int64_t held = p.dtoken.count / p.channels;
+  const auto pieces_of = [&](std::int64_t channels) {
+    return (p.channels + channels - 1) / channels;
+  };
+  TokenGradient<T> arguments{.dtoken = device_pointer<float>(p.dtoken),
+                             .dout = device_pointer<T>(p.dout),
+                             .sorted = sort_rows(on, {.ids = device_pointer<std::int32_t>(p.ids),
+                                                      .rows = rows,
+                                                      .first_id = p.first_id,
+                                                      .held = held}),
+                             .rows = rows,
+                             .channels = p.channels,
+                             .held = held,
+                             .pieces = pieces_of(RowFetcher<T, true>::kPiece)};
   const bool wide =
       aligned_rows(p.channels * static_cast<std::int64_t>(sizeof(T)), {p.dtoken.data, p.dout.data});
   by_bool(wide, [&](auto is_wide) {
-    launch(token_gradient_kernel<T, decltype(is_wide)::value>, dim3(blocks_of(rows, 1)),
-           dim3(kThreads), 0, stream, arguments);
+    constexpr bool kWide = decltype(is_wide)::value;
+    if (rows >= kWarp) {
+      const std::int64_t borders = (rows + kWarp - 1) / kWarp;
+      launch(many_rows_kernel<T, kWide>, dim3(blocks_of(borders * arguments.pieces, kManyWarps)),
+             dim3(kManyWarps * kWarp), 0, cuda_stream(on), arguments);
+    }
+    arguments.pieces = pieces_of(kWarp * kPerAccess<T>);
+    const std::int64_t runs = (rows + kRun - 1) / kRun;
+    launch(few_rows_kernel<T, kWide>, dim3(blocks_of(runs * arguments.pieces, kThreads / kWarp)),
+           dim3(kThreads), 0, cuda_stream(on), arguments);
   });
 }
 

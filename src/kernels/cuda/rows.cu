@@ -1,128 +1,18 @@
-// Cross entropy over rows of logits: one block per row, which reads the row twice at most. Rows may
-// start anywhere (without gaps, a vocabulary of 50257 bf16 leaves them aligned to 2 bytes), so each
-// row is read from the 16-byte boundary at or before its start.
+// Cross entropy over rows of logits: one block per row, which holds as much of the row in shared
+// memory as leaves room for a second block beside it, and reads the rest twice. Rows may start
+// anywhere (without gaps, a vocabulary of 50257 bf16 leaves them aligned to 2 bytes), so each row
+// is read from the 16-byte boundary at or before its start.
 #include <algorithm>
 
 #include "src/device/cuda/cuda_queue.h"
-#include "src/kernels/cuda/block_sums.h"
 #include "src/kernels/cuda/elements.h"
 #include "src/kernels/cuda/entries.h"
+#include "src/kernels/cuda/logit_rows.h"
 
 namespace trireme::cuda {
 namespace {
 
 constexpr int kMostThreads = 512;
-
-// LogitRow is one row of logits, seen in groups of 16 bytes.
-template <class T>
-struct LogitRow {
-  static constexpr int kCount = kPerAccess<T>;
-  T* data;
-  int count;
-
-  // Returns the first element of this thread's first group; it may lie before the row.
-  __device__ int first() const {
-    const auto shift = reinterpret_cast<std::uintptr_t>(data) % 16 / sizeof(T);
-    return static_cast<int>(threadIdx.x) * kCount - static_cast<int>(shift);
-  }
-  __device__ int stride() const { return static_cast<int>(blockDim.x) * kCount; }
-  __device__ bool holds(std::int64_t i) const { return i >= 0 && i < count; }
-  __device__ bool whole(int i) const { return i >= 0 && i + kCount <= count; }
-  // Returns the group at i; elements outside the row are -infinity.
-  __device__ Floats<kCount> group(int i) const {
-    if (whole(i)) {
-      return load<kCount, true>(data + i, kCount);
-    }
-    Floats<kCount> result;
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      result.x[j] = holds(i + j) ? widen(data[i + j]) : -INFINITY;
-    }
-    return result;
-  }
-  __device__ void put(int i, const Floats<kCount>& values) const {
-    if (whole(i)) {
-      store<true>(data + i, values, kCount);
-      return;
-    }
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      if (holds(i + j)) {
-        data[i + j] = narrow<T>(values.x[j]);
-      }
-    }
-  }
-};
-
-struct Statistics {
-  float most;     // maximum
-  double sum;     // of exp(x - most)
-  double logits;  // sum of x, if requested
-};
-
-// Returns exp(x - most); with most = -infinity, all x are -infinity and the result is 0.
-__device__ float power(float x, float most) {
-  constexpr float kLog2E = 1.4426950408889634F;
-  return power_of_two((x - (most == -INFINITY ? 0.0F : most)) * kLog2E);
-}
-
-// Adds a group of logits to a thread's statistics, whose sum is relative to the maximum so far.
-template <bool kSumLogits, int kCount>
-__device__ void add_group(const Floats<kCount>& x, float& most, float& sum, float& logits) {
-  float greater = most;
-#pragma unroll
-  for (const float v : x.x) {
-    greater = fmaxf(greater, v);  // ignores NaN, which the sum keeps
-  }
-  sum *= power(most, greater);
-  most = greater;
-#pragma unroll
-  for (const float v : x.x) {
-    sum += power(v, most);
-    if constexpr (kSumLogits) {
-      logits += v;
-    }
-  }
-}
-
-// Computes the statistics of a row in one pass; each thread gets them. Contains barriers.
-template <bool kSumLogits, class T>
-__device__ Statistics statistics_in_one_pass(const LogitRow<T>& row) {
-  constexpr int kAhead = 2;  // groups that are on their way at a time
-  float most = -INFINITY;
-  float sum = 0;
-  float logits = 0;
-  int i = row.first();
-  for (; row.whole(i) && row.whole(i + (kAhead - 1) * row.stride()); i += kAhead * row.stride()) {
-    Floats<LogitRow<T>::kCount> x[kAhead];
-#pragma unroll
-    for (int ahead = 0; ahead < kAhead; ++ahead) {
-      x[ahead] = row.group(i + ahead * row.stride());
-    }
-#pragma unroll
-    for (const auto& each : x) {
-      add_group<kSumLogits>(each, most, sum, logits);
-    }
-  }
-  for (; i < row.count; i += row.stride()) {
-    auto x = row.group(i);
-    add_group<false>(x, most, sum, logits);
-    if constexpr (kSumLogits) {
-#pragma unroll
-      for (int j = 0; j < LogitRow<T>::kCount; ++j) {
-        logits += row.holds(i + j) ? x.x[j] : 0.0F;
-      }
-    }
-  }
-  const float whole = block_max(most);
-  const double own = static_cast<double>(sum) * static_cast<double>(power(most, whole));
-  return {whole, block_sum(own), kSumLogits ? block_sum(static_cast<double>(logits)) : 0.0};
-}
-
-template <class T>
-__device__ Statistics statistics_of(const LogitRow<T>& row, bool sum_logits) {
-  return sum_logits ? statistics_in_one_pass<true>(row) : statistics_in_one_pass<false>(row);
-}
 
 // Slopes holds what the gradients of a row have in common. The target's is computed in double,
 // because it is a small difference of large numbers where the model is sure.
@@ -170,11 +60,13 @@ __device__ Slopes finish(const Row& row, const Terms& terms, float* loss) {
 
 // Replaces the row's logits by their gradients. target: an element, or one outside the row.
 template <class T>
-__device__ void put_gradients(const LogitRow<T>& row, std::int64_t target, const Slopes& slopes) {
+__device__ void put_gradients(const LogitRow<T>& row, const HeldGroups<T>& held,
+                              std::int64_t target, const Slopes& slopes) {
   constexpr int kCount = LogitRow<T>::kCount;
   const int special = row.holds(target) ? static_cast<int>(target) : -kCount;
-  for (int i = row.first(); i < row.count; i += row.stride()) {
-    auto x = row.group(i);
+  int k = 0;
+  for (int i = row.first(); i < row.count; i += row.stride(), ++k) {
+    auto x = held.group(row, k, i);
 #pragma unroll
     for (float& v : x.x) {
       v = (slopes.weight * power(v, slopes.most) - slopes.shift) * slopes.scale;
@@ -198,6 +90,7 @@ struct Losses {
   std::int64_t pitch;
   Terms terms;
   bool forward_only;
+  int held;  // groups per thread in shared memory
 };
 
 template <class T>
@@ -205,17 +98,20 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_kernel(const Losse
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
   const LogitRow<T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
+  const HeldGroups<T> held{dynamic_shared<typename HeldGroups<T>::Group>(), p.held};
+  held.fetch(row);
   const std::int64_t target = p.targets[number];
-  const Statistics own = statistics_of(row, p.terms.smoothing > 0);
+  const float logit = threadIdx.x == 0 && row.holds(target) ? widen(row.data[target]) : NAN;
+  const Statistics own = statistics_of(row, held, p.terms.smoothing > 0);
   if (threadIdx.x == 0) {
-    const double chosen = static_cast<double>(row.holds(target) ? widen(row.data[target]) : NAN);
+    const auto chosen = static_cast<double>(logit);
     const Row whole{static_cast<double>(own.most), own.sum, chosen,
                     own.logits / p.terms.whole_vocabulary};
     slopes = finish(whole, p.terms, p.losses + number);
   }
   __syncthreads();
   if (!p.forward_only) {
-    put_gradients(row, target, slopes);
+    put_gradients(row, held, target, slopes);
   }
 }
 
@@ -234,7 +130,7 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) softmax_part_kernel(const Part<T> p) {
   const std::int64_t number = blockIdx.x;
   const LogitRow<const T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
-  const Statistics own = statistics_of(row, p.sum_logits);
+  const Statistics own = statistics_of(row, HeldGroups<const T>{}, p.sum_logits);
   if (threadIdx.x == 0) {
     const std::int64_t target = p.targets[number] - p.first_id;
     double* const to = p.statistics + number * kRowStatistics;
@@ -283,7 +179,7 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_of_parts_kernel(co
   __syncthreads();
   if (!p.own.forward_only) {
     const LogitRow<T> row{p.own.logits + number * p.own.pitch, static_cast<int>(p.own.vocabulary)};
-    put_gradients(row, p.own.targets[number] - p.first_id, slopes);
+    put_gradients(row, HeldGroups<T>{}, p.own.targets[number] - p.first_id, slopes);
   }
 }
 
@@ -302,7 +198,20 @@ Losses<T> losses_of(const CrossEntropy& p, std::int64_t whole_vocabulary) {
           .vocabulary = p.vocabulary,
           .pitch = p.row(),
           .terms = terms_of(p, whole_vocabulary),
-          .forward_only = p.forward_only};
+          .forward_only = p.forward_only,
+          .held = 0};
+}
+
+// Returns how many groups of each thread shared memory holds, so that a multiprocessor has room for
+// two blocks.
+template <class T>
+int held_groups(std::int64_t vocabulary, unsigned threads) {
+  constexpr std::int64_t kReserved = 1024;  // bytes per block, which CUDA takes for itself
+  constexpr std::int64_t kStatic = 1024;    // bytes per block, more than sums and slopes take
+  const std::int64_t half = (most_shared_bytes() - kReserved) / 2;
+  const std::int64_t groups = vocabulary / kPerAccess<T> + 2;
+  return static_cast<int>(
+      std::min((half - kStatic) / (std::int64_t{threads} * 16), (groups + threads - 1) / threads));
 }
 
 }  // namespace
@@ -313,8 +222,13 @@ void cross_entropy(Stream& stream, const CrossEntropy& p) {
   }
   by_type(p.logits.dtype, [&](auto zero) {
     using T = decltype(zero);
-    launch(cross_entropy_kernel<T>, dim3(blocks_of(p.rows, 1)), threads_for<T>(p.vocabulary), 0,
-           cuda_stream(stream), losses_of<T>(p, p.vocabulary));
+    const dim3 threads = threads_for<T>(p.vocabulary);
+    Losses<T> losses = losses_of<T>(p, p.vocabulary);
+    losses.held = held_groups<T>(p.vocabulary, threads.x);
+    const std::size_t shared = static_cast<std::size_t>(losses.held) * threads.x * 16;
+    permit_shared(cross_entropy_kernel<T>, shared);
+    launch(cross_entropy_kernel<T>, dim3(blocks_of(p.rows, 1)), threads, shared,
+           cuda_stream(stream), losses);
   });
 }
 

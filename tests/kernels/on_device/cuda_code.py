@@ -25,8 +25,8 @@ REGISTERS, REGISTER_UNIT, WARPS, BLOCKS, SHARED, SHARED_OF_BLOCK = 65536, 256, 6
 SUBPARTITIONS = 4  # each runs a quarter of the warps
 
 # Dynamic shared memory, in bytes, by source and kernel, as the host's code computes it from the
-# template's arguments, or for norms from the channels (768, as in GPT-2 124M).
-CHANNELS = 768
+# template's arguments, or from the channels and the vocabulary (as in GPT-2 124M).
+CHANNELS, VOCABULARY = 768, 50257
 
 
 def block_rows(d, dropout):
@@ -42,6 +42,14 @@ def attention_backward_tiles(d, read, dropout=False):
     return 2 * (2 * block_rows(d, dropout) + 4 * read) * (d + 8) + 4 * 4 * read
 
 
+def held_row(element):
+    """Returns the bytes of a row of logits that a block of 512 threads holds (held_groups in
+    rows.cu)."""
+    groups, per_round = VOCABULARY * element // 16 + 2, 16 * 512
+    half = (SHARED - 2 * SHARED_OF_BLOCK) // 2
+    return min((half - 1024) // per_round, -(-groups // 512)) * per_round
+
+
 DYNAMIC = {
     "attention_forward": {
         r"forward_kernel<\w+, (\d+), (\d+), false": attention_forward_tiles,
@@ -54,6 +62,8 @@ DYNAMIC = {
     "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
               r"norm_forward_kernel<": lambda: 2 * CHANNELS,
               r"norm_backward_kernel<": lambda: 8 * CHANNELS},
+    "rows": {r"cross_entropy_kernel<float": lambda: held_row(4),
+             r"cross_entropy_kernel<": lambda: held_row(2)},
 }
 
 

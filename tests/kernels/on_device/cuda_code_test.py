@@ -21,8 +21,9 @@ KERNELS = {
     "column_sum": {r"column_sum_kernel<.*true>": WIDE_READS, "column_sum_kernel<": NOTHING},
     "elementwise": {"each_kernel<.*Fill": ["writes"], "each_kernel<.*Cast": NOTHING,
                     "each_kernel<": WIDE},
-    "embedding": {"each_kernel<": ["writes"], "(lookup|token_gradient)_kernel<.*true>": WIDE,
-                  "(lookup|token_gradient)_kernel<|list_kernel": NOTHING},
+    "embedding": {"each_kernel<": ["writes"], "(lookup|few_rows)_kernel<.*true>": WIDE,
+                  "many_rows_kernel<.*true>": ["copies"],
+                  "(lookup|few_rows|many_rows)_kernel<": NOTHING},
     "fp8": {"most_kernel": WIDE_READS, "scale_kernel": NOTHING,
             "round(_transposed)?_kernel<": WIDE},
     "norms": {"norm_(forward|backward)_kernel<.*true>": WIDE, "norm_backward_held_kernel<": WIDE,
@@ -33,7 +34,9 @@ KERNELS = {
     "reductions": {"each_kernel<": WIDE, "squares_kernel|digest_parts_kernel": WIDE_READS,
                    "(sum|factor|digest)_kernel": NOTHING},
     "rope": {"each_kernel<": WIDE},
-    "rows": {"softmax_part_kernel<": WIDE_READS, "cross_entropy(_of_parts)?_kernel<": WIDE},
+    "row_sort": {"(count|place)_kernel": NOTHING},
+    "rows": {"softmax_part_kernel<": WIDE_READS, "cross_entropy_of_parts_kernel<": WIDE,
+             "cross_entropy_kernel<": [*WIDE, "copies"]},
     "tree_sum": {"sum_kernel<": WIDE, "reduce_kernel<": NOTHING},
 }
 # Their calls go as deep as the tree of the ranks, which needs a frame.

@@ -45,27 +45,61 @@ TEST(Digest, DependsOnTheOrderAndTheNumberOfBytes) {
   EXPECT_NE(digest_of(table, zeros), digest_of(table, ConstView(zeros).slice(0, 62)));
 }
 
-// Many rows share an id, so that lists of rows are longer than what a warp searches in a step.
+struct Batch {
+  std::int64_t rows;
+  std::int64_t channels;
+  std::int64_t vocabulary;  // of the device, which holds the ids from 2 on
+};
+
+// Adds rows to the gradients of their ids, every third one to that of the same id, and expects the
+// bits of sums in the order of the rows. Some ids are not held.
+void expect_sums_in_order(const Batch& batch, DType dtype) {
+  Array ids = Array::ids(batch.rows, batch.vocabulary + 4, 1);
+  auto* const id = as<std::int32_t>(ids.view());
+  for (std::int64_t row = 0; row < batch.rows; row += 3) {
+    id[row] = static_cast<std::int32_t>(batch.vocabulary / 2 + 2);
+  }
+  const Array dout = Array::random(batch.rows * batch.channels, dtype, 2);
+  const Array before = Array::random(batch.vocabulary * batch.channels, DType::f32, 3);
+  std::vector<float> expected(as<float>(before.view()), as<float>(before.view()) + before.count());
+  for (std::int64_t row = 0; row < batch.rows; ++row) {
+    const std::int64_t at = id[row] - 2;
+    for (std::int64_t i = 0; at >= 0 && at < batch.vocabulary && i < batch.channels; ++i) {
+      expected[static_cast<std::size_t>(at * batch.channels + i)] +=
+          static_cast<float>(dout[row * batch.channels + i]);
+    }
+  }
+  each_schedule([&](const std::string& schedule, Stream& stream) {
+    Array dtoken = before;
+    mirrored_kernels(Placement::aligned)
+        .embedding_backward(stream, {.batch = 1,
+                                     .time = batch.rows,
+                                     .channels = batch.channels,
+                                     .dout = dout,
+                                     .ids = ids,
+                                     .dtoken = dtoken,
+                                     .partial = true,
+                                     .first_id = 2});
+    const std::vector<float> sums(as<float>(dtoken.view()),
+                                  as<float>(dtoken.view()) + dtoken.count());
+    EXPECT_EQ(sums, expected) << schedule;
+  });
+}
+
+// Ids have one row, several or hundreds; channels fill a part of a warp, or several ones.
 TEST(Embedding, AddsTheRowsOfAnIdInOrder) {
-  constexpr std::int64_t kRows = 1501;
-  Stream stream = test_stream(1);
-  Array ids = Array::ids(kRows, 3, 1);
-  as<std::int32_t>(ids.view())[0] = 7;
-  as<std::int32_t>(ids.view())[kRows - 1] = 7;
-  const Array dout = Array::random(kRows, DType::f32, 2);
-  Array dtoken = Array::random(8, DType::f32, 3);
-  std::vector<float> expected(as<float>(dtoken.view()), as<float>(dtoken.view()) + 8);
-  for (std::int64_t row = 0; row < kRows; ++row) {
-    expected[static_cast<std::size_t>(as<std::int32_t>(ids.view())[row])] +=
-        as<float>(dout.view())[row];
+  for (const DType dtype : activation_types()) {
+    expect_sums_in_order({1501, 8, 100}, dtype);
+    expect_sums_in_order({701, 328, 40}, dtype);
+    expect_sums_in_order({333, 3, 1}, dtype);
+    expect_sums_in_order({31, 8, 5}, dtype);
   }
-  mirrored_kernels(Placement::aligned)
-      .embedding_backward(
-          stream,
-          {.batch = 1, .time = kRows, .channels = 1, .dout = dout, .ids = ids, .dtoken = dtoken});
-  for (std::int64_t id = 0; id < 8; ++id) {
-    EXPECT_EQ(as<float>(dtoken.view())[id], expected[static_cast<std::size_t>(id)]) << id;
-  }
+}
+
+// Their ids have two digits of nine bits, and three.
+TEST(Embedding, SortsIdsOfLargeVocabularies) {
+  expect_sums_in_order({2100, 1, 1 << 18}, DType::f32);
+  expect_sums_in_order({1100, 1, (1 << 18) - 1}, DType::f32);
 }
 
 // Each block takes several rows, and the last block fewer.
@@ -262,9 +296,10 @@ TEST(Scratch, HoldsWhatKernelsNeed) {
   table.column_sum(of_sum, {.m = 8192, .n = 140, .x = tall, .sum = column_sums});
 
   constexpr std::int64_t kTokens = 8200;
-  const Array ids = Array::ids(kTokens, 1, 3);
+  constexpr std::int64_t kIds = 1000;  // more than one pass of the sort tells apart
+  const Array ids = Array::ids(kTokens, kIds, 3);
   const Array dout(kTokens, DType::f32);
-  Array dtoken(1, DType::f32);
+  Array dtoken(kIds, DType::f32);
   Stream of_embedding = fresh();
   table.embedding_backward(
       of_embedding,
