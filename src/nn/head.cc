@@ -28,7 +28,8 @@ std::int64_t chunk_rows(std::int64_t rows, std::int64_t most, Device device) {
 //
 // On a GPU, products are several times faster if rows of all matrices are aligned. Unless the
 // vocabulary has such a size, W is copied there with rows of zeros behind it, and logits have a
-// column for each of them: 0, also in the gradient.
+// column for each of them: 0, also in the gradient. The gradient of W then has these rows, too, in
+// memory of its own, from which that of the vocabulary's rows is copied after the last chunk.
 struct Head::Chunks {
   std::int64_t rows = 0;     // of the micro-batch
   std::int64_t at_once = 0;  // rows per chunk; the last may be shorter
@@ -36,6 +37,7 @@ struct Head::Chunks {
   std::int64_t vocabulary = 0;
   std::int64_t columns = 0;  // of logits: the vocabulary, or more
   Tensor padded;             // T [columns, C], or empty
+  Tensor gradient;           // f32 [columns, C] while such a copy is trained, or empty
   Tensor logits;             // T [at_once, columns]
   Tensor losses;             // f32 [rows]
 
@@ -53,6 +55,12 @@ struct Head::Chunks {
     }
     logits = Tensor(run.pool(), {at_once, columns}, normalized.dtype());
     losses = Tensor(run.pool(), {rows}, DType::f32);
+  }
+  // Call it before the gradient of the first chunk.
+  void prepare_gradient(const Head& head, Run& run) {
+    if (!padded.empty() && head.output.is_trained(run)) {
+      gradient = Tensor(run.pool(), {columns, channels}, DType::f32);
+    }
   }
   std::int64_t count(std::int64_t first) const { return std::min(at_once, rows - first); }
   View rows_of(const Tensor& tensor, std::int64_t first) const {
@@ -97,6 +105,31 @@ void Head::project_back(const Chunks& chunks, const ConstView& logits, const Vie
   run.kernels().matmul(run.stream(), product);
 }
 
+// Computes the part of the gradient of W that comes from rows x, the chunk that starts at row
+// `first`, and adds it to that of earlier chunks.
+void Head::weight_gradient(const Chunks& chunks, std::int64_t first, const ConstView& x,
+                           Run& run) const {
+  const View logits = chunks.logits_of(first);
+  if (chunks.gradient.empty()) {
+    output.backward_weight(logits, x, run, first > 0);
+    return;
+  }
+  Matmul product;
+  product.m = chunks.columns;
+  product.n = chunks.channels;
+  product.k = chunks.count(first);
+  product.a = logits;
+  product.transpose_a = true;
+  product.b = x;
+  product.c = chunks.gradient.view();
+  product.accumulate = first > 0;
+  run.kernels().matmul(run.stream(), product);
+  if (first + chunks.at_once >= chunks.rows) {
+    run.stream().copy(run.gradients->gradient(output.weight),
+                      chunks.gradient.view().slice(0, chunks.vocabulary * chunks.channels));
+  }
+}
+
 // Computes the losses of the chunk that starts at row `first` and, unless call.forward_only,
 // replaces its logits by their gradient.
 void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const {
@@ -136,7 +169,8 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   TensorGroup::Exchange sum = 0;
   {
-    const Chunks chunks(*this, y, run);
+    Chunks chunks(*this, y, run);
+    chunks.prepare_gradient(*this, run);
     CrossEntropy call;
     call.targets = targets;
     call.scale = scale;
@@ -147,12 +181,12 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
       project(chunks, rows, logits, run);
       entropy(chunks, first, call, run);
       if (run.alone()) {
-        output.backward_weight(logits, rows, run, first > 0);
+        weight_gradient(chunks, first, rows, run);
       }
       project_back(chunks, logits, chunks.rows_of(dy, first), run);
       if (!run.alone()) {
         sum = first + chunks.at_once < chunks.rows ? 0 : start_row_sum(dy, run);
-        output.backward_weight(logits, rows, run, first > 0);
+        weight_gradient(chunks, first, rows, run);
       }
     }
     run.kernels().sum(run.stream(), run.loss, chunks.losses.view());

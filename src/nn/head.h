@@ -35,6 +35,8 @@ struct Head {
   struct Chunks;
   void project(const Chunks& chunks, const ConstView& x, const View& logits, Run& run) const;
   void project_back(const Chunks& chunks, const ConstView& logits, const View& dx, Run& run) const;
+  void weight_gradient(const Chunks& chunks, std::int64_t first, const ConstView& x,
+                       Run& run) const;
   void entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, Run& run) const;
 };
 

@@ -56,7 +56,7 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   if (!adapters.empty()) {
     adapters.backward_weight(dy, x, run);
   }
-  if (is_frozen(run)) {
+  if (!is_trained(run)) {
     return;
   }
   Matmul product;
@@ -66,10 +66,6 @@ void Linear::backward_weight(const ConstView& dy, const ConstView& x, Run& run,
   product.a = transposed ? dy : x;
   product.b = transposed ? x : dy;
   product.transpose_a = true;
-  const std::int64_t row = dy.count / product.k;
-  check(row == out || (row > out && bias == kNoParameter),
-        "rows of a gradient with a bias are dense");
-  (transposed ? product.pitch_a : product.pitch_b) = row == out ? 0 : row;
   product.c = run.gradients->gradient(weight, weights);
   product.accumulate = accumulate;
   round_operands(product, run, transposed ? Role::gradient : Role::input,
@@ -129,7 +125,7 @@ void Linear::backward_input_add(const ConstView& dy, const View& dx, Run& run) c
 
 void Linear::announce(Run& run) const {
   adapters.announce(run);
-  if (is_frozen(run)) {
+  if (!is_trained(run)) {
     return;
   }
   for (int i = bias == kNoParameter ? -1 : biases - 1; i >= 0; --i) {

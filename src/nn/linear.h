@@ -29,8 +29,7 @@ struct Linear {
   void forward(const ConstView& x, const View& y, Run& run, const View& before = {}) const;
   // Computes the gradients of W and bias, unless they are frozen, and of the adapters, from dy T
   // [R,out] and x T [R,in]. With `accumulate`, that of W is added to the old one; the others are
-  // always overwritten. Without a bias, rows of dy may be longer than `out`, and what follows is
-  // not read.
+  // always overwritten.
   void backward_weight(const ConstView& dy, const ConstView& x, Run& run,
                        bool accumulate = false) const;
   // dx = dy W^T, T or f32 [R,in]. If `before` T [R,in] is given: dx = dy W^T gelu'(before).
@@ -43,10 +42,10 @@ struct Linear {
   // which may overwrite x. In a group, the sum of dx is started first and runs while W's gradient
   // is computed.
   BranchGradient backward_entry(const Tensor& dy, const GatheredRows& x, Run& run) const;
+  bool is_trained(const Run& run) const { return !run.parameters[weight].frozen; }
 
  private:
   using Role = Fp8Products::Role;
-  bool is_frozen(const Run& run) const { return run.parameters[weight].frozen; }
   void round_operands(Matmul& product, const Run& run, Role a, Role b) const;
   View product_weight(const ParameterStore& store) const;
 };
