@@ -19,16 +19,21 @@ if not (PEERS / "pytorch_gpu.py").exists():  # in the source tree; a bundle has 
 # llmq: its README; the models are Qwen2.5's.
 LLM_C = 471e3
 LLMQ = {"0.5B": 144e3, "1.5B": 58e3, "3B": 30e3, "7B": 14e3}
-# Qwen2.5's shapes, the sequences per micro-batch, and the parameters in 10^9.
+# Qwen2.5's shapes, and how they are trained: sequences per micro-batch, micro-batches per step, and
+# what is recomputed. The first way that the program predicts to fit into the GPU's memory is taken:
+# long micro-batches add fewer gradients per token. More than one micro-batch needs memory for sums.
 MODELS = {
-    "0.5B": ({"layers": 24, "hidden": 896, "heads": 14, "kv_heads": 2, "ffn": 4864}, 8, 0.5),
-    "1.5B": ({"layers": 28, "hidden": 1536, "heads": 12, "kv_heads": 2, "ffn": 8960}, 4, 1.55),
-    "3B": ({"layers": 36, "hidden": 2048, "heads": 16, "kv_heads": 2, "ffn": 11008}, 2, 3.1),
-    "7B": ({"layers": 28, "hidden": 3584, "heads": 28, "kv_heads": 4, "ffn": 18944}, 1, 7.6),
+    "0.5B": ({"layers": 24, "hidden": 896, "heads": 14, "kv_heads": 2, "ffn": 4864},
+             [(32, 2, "none"), (16, 4, "none"), (8, 4, "none")]),
+    "1.5B": ({"layers": 28, "hidden": 1536, "heads": 12, "kv_heads": 2, "ffn": 8960},
+             [(16, 4, "none"), (8, 4, "none"), (4, 4, "none")]),
+    "3B": ({"layers": 36, "hidden": 2048, "heads": 16, "kv_heads": 2, "ffn": 11008},
+           [(16, 2, "none"), (8, 4, "none"), (4, 2, "none"), (4, 1, "full")]),
+    "7B": ({"layers": 28, "hidden": 3584, "heads": 28, "kv_heads": 4, "ffn": 18944},
+           [(16, 1, "full"), (8, 1, "full"), (4, 1, "full")]),
 }
 SEQUENCES_PER_STEP = 64  # as in llm.c's run
-BYTES_PER_PARAMETER = 18  # master weight, gradient, two moments, and the copy in bf16
-ACTIVATION_GB = 16
+MODEL_STEPS = 12  # of the models above, whose steps are long
 NOT_BOUND_BY_MEMORY = ("copy", "copy_to_host", "product", "attention_forward",
                        "attention_backward", "triad")
 # The bounds in docs/gpu.md. All are lower bounds, except that of the stall.
@@ -160,19 +165,14 @@ class Speeds:
             "tokens_per_s": rates, "ratio": ratio}
 
     def measure_model(self, name):
-        shape, micro_batch, billions = MODELS[name]
-
         def part(limit):
-            if self.memory_gb() < billions * BYTES_PER_PARAMETER + ACTIVATION_GB:
-                return ("not run", f"{billions * BYTES_PER_PARAMETER:.0f} GB of parameters and "
-                        f"their state do not fit into {self.memory_gb():.0f} GB", {})
-            keys = {"model.family": "llama", "model.vocab": 151936, "model.context": 1024,
-                    "model.tie_embeddings": str(name != "7B").lower(),
-                    **{f"model.{key}": value for key, value in shape.items()}}
-            rate = training.tokens_per_second(self.options, f"speed-{name}", keys, micro_batch,
-                                              4 * micro_batch, limit)
+            keys = self.keys_of_model(name)
+            words, rate = self.first_that_fits(name, keys, limit)
+            if rate is None:
+                return "not run", words, {}
             flops = rate * training.flops_per_token(self.options, keys)
-            words, figures = f"{rate:.0f} tokens/s", {"tokens_per_s": rate, "flops_per_s": flops}
+            words, figures = f"{rate:.0f} tokens/s with {words}", {"tokens_per_s": rate,
+                                                                 "flops_per_s": flops}
             result, words, figures = self.beside("llmq", rate, LLMQ[name], words, figures)
             if "product" in self.kernels:
                 figures["of_product_rate"] = flops / self.kernels["product"]
@@ -181,6 +181,32 @@ class Speeds:
                     result = "below"
             return result, words, figures
         return part
+
+    @staticmethod
+    def keys_of_model(name):
+        return {"model.family": "llama", "model.vocab": 151936, "model.context": 1024,
+                "model.tie_embeddings": str(name != "7B").lower(),
+                **{f"model.{key}": value for key, value in MODELS[name][0].items()}}
+
+    def first_that_fits(self, name, keys, limit):
+        """Returns words about the way of training that was measured, and its rate; or the reason
+        why none fits, and None."""
+        ends = time.monotonic() + limit
+        why = ""
+        for micro_batch, count, recompute in MODELS[name][1]:
+            try:
+                rate = training.tokens_per_second(
+                    self.options, f"speed-{name}-{micro_batch}-{recompute}",
+                    {**keys, "train.recompute": recompute}, micro_batch, count * micro_batch,
+                    ends - time.monotonic(), steps=MODEL_STEPS)
+            except subprocess.CalledProcessError as error:
+                if error.returncode != 2:  # which says why
+                    raise
+                why = error.stderr.strip().splitlines()[-1]
+                continue
+            again = "" if recompute == "none" else ", computing all layers twice"
+            return f"{count} micro-batches of {micro_batch} a step{again}", rate
+        return why, None
 
     def beside(self, whose, rate, published, words, figures):
         """Compares a rate with a published one, which holds for an H100. An H200 computes as fast
@@ -194,10 +220,6 @@ class Speeds:
         result = "passed" if figures["ratio"] >= LEAST[whose] else "below"
         words += f"; {figures['ratio']:.2f} of {whose}'s {published:.0f}"
         return result, words + (" on an H100" if gpu == "H200" else ""), figures
-
-    def memory_gb(self):
-        fields = [word.strip() for word in self.gpus[0].split(",")]
-        return next(float(word.split()[0]) * 2**20 / 1e9 for word in fields if "MiB" in word)
 
     def measure_stall(self, limit):
         stall, written = training.stall_of_a_save(self.options, limit)

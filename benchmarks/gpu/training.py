@@ -250,27 +250,29 @@ def parts(options):
     ]
 
 
-def speed_keys(options, folder, keys, micro_batch, global_batch):
-    """Returns a training run's arguments for speed: SPEED_STEPS steps in bf16 at T 1024."""
-    all_keys = {"train.precision": "bf16", "data.sequence": 1024, "train.steps": SPEED_STEPS,
+def speed_keys(options, folder, keys, micro_batch, global_batch, steps=SPEED_STEPS):
+    """Returns a training run's arguments for speed, in bf16 at T 1024."""
+    all_keys = {"train.precision": "bf16", "data.sequence": 1024, "train.steps": steps,
                 "train.global_batch": global_batch, "train.micro_batch": micro_batch,
                 "train.device": "cuda", "checkpoint.every": 0, "train.log_every": 1,
                 "data.train": options.out / "data", "run.dir": folder, **keys}
     return [f"{key}={value}" for key, value in all_keys.items()]
 
 
-def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=()):
-    """Returns the median rate after the first steps. prefix: how ranks are started, if several. A
-    single rank is ended after its last step, because a large model takes long to save."""
+def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=(),
+                      steps=SPEED_STEPS):
+    """Returns the median rate after the first third of the steps. prefix: how ranks are started, if
+    several. A single rank is ended after its last step, because a large model takes long to save.
+    """
     folder = options.out / name
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
-               *speed_keys(options, folder, keys, micro_batch, global_batch)]
+               *speed_keys(options, folder, keys, micro_batch, global_batch, steps)]
     metrics = folder / "metrics.jsonl"
     begun = time.monotonic()
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, errors="replace") as process:
         try:
-            while process.poll() is None and (prefix or count_lines(metrics) < SPEED_STEPS):
+            while process.poll() is None and (prefix or count_lines(metrics) < steps):
                 if time.monotonic() - begun > limit:
                     raise subprocess.TimeoutExpired(command, limit)
                 time.sleep(0.1)
@@ -280,7 +282,7 @@ def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, pre
         if is_over and process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, command,
                                                 stderr=process.stderr.read())
-    return statistics.median(line["tokens_per_s"] for line in lines_of(metrics)[10:])
+    return statistics.median(line["tokens_per_s"] for line in lines_of(metrics)[steps // 3:])
 
 
 def count_lines(path):
