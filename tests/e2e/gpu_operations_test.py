@@ -253,7 +253,9 @@ class GpuOperations(unittest.TestCase):
         result = harness.run("train", config, ranks=2, env=env)
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("which NCCL 2.28.9 does not connect", result.stderr)
-        env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="1")
+        env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="0")
+        self.assertEqual(harness.run("train", config, ranks=2, env=env).returncode, 2)
+        env["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
         harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertEqual(harness.digest(config), harness.digest(alone))
         # The GPU must hold what both ranks need.

@@ -31,6 +31,13 @@ constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
 constexpr std::chrono::seconds kGoneWithin{3};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
+// NCCL reads the variable as a number.
+bool nccl_shares() {
+  const char* value = std::getenv(kNcclShares);
+  return nccl_version_code() >= kNcclSharesFrom && value != nullptr &&
+         std::strtol(value, nullptr, 0) != 0;
+}
+
 // Sight holds the devices that a rank sees before it gets one.
 struct Sight {
   std::string fault;               // why it has no device, although it needs one
@@ -248,7 +255,7 @@ void Comparison::check_unshared(std::size_t rank) const {
           fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
                       who(other), who(rank), devices_[rank].text()));
     }
-    if (nccl_version_code() < kNcclSharesFrom || std::getenv(kNcclShares) == nullptr) {
+    if (!nccl_shares()) {
       throw ConfigError(
           fmt::format("{} and {} compute on one GPU ({}), which {} does not connect: start one "
                       "rank per GPU, or "
