@@ -26,7 +26,7 @@ MODELS = {
     "0.5B": ({"layers": 24, "hidden": 896, "heads": 14, "kv_heads": 2, "ffn": 4864},
              [(32, 2, "none"), (16, 4, "none"), (8, 4, "none")]),
     "1.5B": ({"layers": 28, "hidden": 1536, "heads": 12, "kv_heads": 2, "ffn": 8960},
-             [(16, 4, "none"), (8, 4, "none"), (4, 4, "none")]),
+             [(32, 2, "none"), (16, 4, "none"), (8, 4, "none"), (4, 4, "none")]),
     "3B": ({"layers": 36, "hidden": 2048, "heads": 16, "kv_heads": 2, "ffn": 11008},
            [(16, 2, "none"), (8, 4, "none"), (4, 2, "none"), (4, 1, "full")]),
     "7B": ({"layers": 28, "hidden": 3584, "heads": 28, "kv_heads": 4, "ffn": 18944},
@@ -205,7 +205,8 @@ class Speeds:
                 why = error.stderr.strip().splitlines()[-1]
                 continue
             again = "" if recompute == "none" else ", computing all layers twice"
-            return f"{count} micro-batches of {micro_batch} a step{again}", rate
+            many = "micro-batch" if count == 1 else "micro-batches"
+            return f"{count} {many} of {micro_batch} a step{again}", rate
         return why, None
 
     def beside(self, whose, rate, published, words, figures):

@@ -18,6 +18,7 @@ WORDS = "the sea was calm and a trireme of three banks left its harbour before d
 TOLERANCE = {"fp32": 1e-3, "bf16": 1e-2}
 COMPARED = 50
 SPEED_STEPS = 30
+SPEED_LINES = 6  # of the log, in which a measured run has its rates
 MODEL = {"model.family": "gpt2", "model.layers": 4, "model.hidden": 128, "model.heads": 4,
          "model.ffn": 512,
          "model.context": 128, "model.vocab": 257, "data.sequence": 128, "train.global_batch": 8,
@@ -261,10 +262,11 @@ def speed_keys(options, folder, keys, micro_batch, global_batch, steps=SPEED_STE
 
 def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=(),
                       steps=SPEED_STEPS):
-    """Returns the median rate after the first third of the steps. prefix: how ranks are started, if
-    several. A single rank is ended after its last step, because a large model takes long to save.
-    """
+    """Returns the median rate of SPEED_LINES lines of the log, without the first third of them.
+    prefix: how ranks are started, if several. A single rank is ended after its last step, because a
+    large model takes long to save."""
     folder = options.out / name
+    keys = {**keys, "train.log_every": steps // SPEED_LINES}
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
                *speed_keys(options, folder, keys, micro_batch, global_batch, steps)]
     metrics = folder / "metrics.jsonl"
@@ -272,7 +274,7 @@ def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, pre
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, errors="replace") as process:
         try:
-            while process.poll() is None and (prefix or count_lines(metrics) < steps):
+            while process.poll() is None and (prefix or count_lines(metrics) < SPEED_LINES):
                 if time.monotonic() - begun > limit:
                     raise subprocess.TimeoutExpired(command, limit)
                 time.sleep(0.1)
@@ -282,7 +284,8 @@ def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, pre
         if is_over and process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, command,
                                                 stderr=process.stderr.read())
-    return statistics.median(line["tokens_per_s"] for line in lines_of(metrics)[steps // 3:])
+    return statistics.median(line["tokens_per_s"]
+                             for line in lines_of(metrics)[SPEED_LINES // 3:])
 
 
 def count_lines(path):

@@ -39,6 +39,9 @@ class Loop {
 
  private:
   StepResult one_step();
+  bool is_logged(std::int64_t step) const {
+    return step == p_.config.train.steps || step % p_.config.train.log_every == 0;
+  }
   int stop_signal();
   void report_judgement(std::int64_t step, const StepResult& result);
   void check_skipped(const StepResult& result);
@@ -121,6 +124,9 @@ StepResult Loop::one_step() {
   const std::int64_t step = p_.counters.step;
   const std::int64_t first_sample = p_.config.batches().before(p_.counters.batches());
   const Stopwatch watch;
+  if (is_logged(step + 1)) {
+    energy_.start_reading();
+  }
   const StepResult result = p_.step->run(p_.counters, stop_signal());
   prediction_.timings().add(result, watch.seconds());
   fault("step.end");
@@ -223,9 +229,9 @@ void Loop::compare_if_due(bool stopping) {
 }
 
 void Loop::log_step(const StepResult& result) {
-  const bool last = p_.counters.step == p_.config.train.steps;
-  if (last || p_.counters.step % p_.config.train.log_every == 0) {
+  if (is_logged(p_.counters.step)) {
     const StepMetrics metrics = metrics_of(result);
+    window_ = StepWindow();  // includes the time that logging this one takes
     if (p_.world.rank() == 0) {
       grace_.compare(1e-3 * metrics.step_ms + p_.checkpoints->longest_save_seconds(), p_.host.log);
     }
@@ -243,7 +249,6 @@ void Loop::write(const StepMetrics& metrics) {
   if (p_.host.observe) {
     p_.host.observe(metrics);
   }
-  window_ = StepWindow();
   p_.counters.clear_windows();
 }
 
@@ -275,6 +280,7 @@ void Loop::evaluate(StepMetrics metrics, bool stopping) {
     evaluations_.evaluate(metrics);
   }
   write(metrics);
+  window_ = StepWindow();
   if (p_.metrics != nullptr) {
     p_.metrics->tick(p_.counters.step);
   }

@@ -1,6 +1,7 @@
 // Tests whole runs of a few steps: the files that they leave, and how they end. Ranks are threads.
 #include "src/train/training.h"
 
+#include <chrono>
 #include <csignal>
 
 #include <gmock/gmock.h>
@@ -66,6 +67,22 @@ TEST(Training, OneLineIsTheMeanOfItsSteps) {
     }
     EXPECT_DOUBLE_EQ(three[line].at("loss_mean"), sum / 3);
     EXPECT_EQ(three[line].at("loss_bits"), one[3 * line + 2].at("loss_bits"));
+  }
+}
+
+TEST(Training, TheTimeThatALineTakesCountsInTheNext) {
+  constexpr std::chrono::milliseconds kWriting{40};
+  ThreadRun run;
+  run.on_ranks(run.config({"train.steps=3", "train.log_every=1"}), 1,
+               [&](const RunConfig& config, const TrainingHost& host) {
+                 TrainingHost slow = host;
+                 slow.observe = [&](const StepMetrics&) { std::this_thread::sleep_for(kWriting); };
+                 (void)Training(config, slow).run();
+               });
+  const auto lines = run.metrics();
+  ASSERT_EQ(lines.size(), 3U);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_GE(lines[i].at("step_ms"), kWriting.count());
   }
 }
 

@@ -140,11 +140,20 @@ void RunEnergy::note_complaints(const Reading& now) {
 
 RunEnergy::~RunEnergy() = default;
 
-RunEnergy::Reading RunEnergy::read() {
+std::optional<double> RunEnergy::read_gpu() const {
+  return monitor_ == nullptr || uuid_.empty() ? std::nullopt : monitor_->energy_joules(uuid_);
+}
+
+void RunEnergy::start_reading() {
+  if (counts_gpu_ && is_readable_ && !started_.valid()) {
+    started_ = std::async(std::launch::async, [this] { return read_gpu(); });
+  }
+}
+
+RunEnergy::Reading RunEnergy::read(std::future<std::optional<double>> gpu) {
   Reading now;
   if (counts_gpu_) {
-    const std::optional<double> joules =
-        monitor_ == nullptr || uuid_.empty() ? std::nullopt : monitor_->energy_joules(uuid_);
+    const std::optional<double> joules = gpu.valid() ? gpu.get() : read_gpu();
     now.gpu = joules.value_or(0);
     now.gpu_is_readable = joules.has_value();
   }
@@ -184,7 +193,7 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
   if (!is_readable_ || steps <= 0) {
     return;
   }
-  const Reading now = read();
+  const Reading now = read(std::exchange(started_, {}));
   const double seconds = std::exchange(since_, Stopwatch()).seconds();
   const bool went_back = now.gpu < last_gpu_;  // the driver was loaded anew
   std::array<double, 7> sums = {now.gpu - last_gpu_,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,9 @@ class RunEnergy {
   // Returns which counters of the run cannot be read and why, or "". The same on all ranks.
   const std::string& complaint() const { return complaint_; }
 
+  // Starts reading the GPU's counter in another thread: its driver takes milliseconds. The next
+  // add_to() counts up to this reading. Call it while the GPU has work; it is not needed.
+  void start_reading();
   // Call after each step, so that no counter starts again unnoticed.
   void note_step();
   // Call before and after each part of a save that stalls training; only end_save(true) counts it
@@ -69,7 +73,9 @@ class RunEnergy {
 
  private:
   struct Reading;
-  Reading read();
+  std::optional<double> read_gpu() const;
+  // gpu: what the GPU's counter showed before; empty to read it now.
+  Reading read(std::future<std::optional<double>> gpu = {});
   void note_complaints(const Reading& now);
 
   Communicator& world_;
@@ -80,7 +86,9 @@ class RunEnergy {
   std::unique_ptr<GpuMonitor> monitor_;
   std::optional<ProcessorEnergy> processors_;
   std::string complaint_;
-  Stopwatch since_;  // the constructor or add_to() has last read the counters
+  std::future<std::optional<double>> started_;  // by start_reading()
+  // Since the constructor or add_to() has last read the counters.
+  Stopwatch since_;
   double last_gpu_ = 0;
   double last_cpu_ = 0;
   double before_save_gpu_ = 0;
