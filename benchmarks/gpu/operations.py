@@ -14,6 +14,9 @@ import training
 LARGEST = 65536  # sequences in a micro-batch that fits into no GPU
 POWER_STEPS = 200
 POWER_TOLERANCE = 0.1
+GPT2 = {"model.layers": 12, "model.hidden": 768, "model.heads": 12, "model.ffn": 3072,
+        "model.context": 1024, "data.sequence": 1024, "model.vocab": 50257,
+        "train.micro_batch": 8, "train.global_batch": 16, "checkpoint.every": 0}
 POOLS = r"held by the pools of this rank: parameters, gradients and optimizer state [\d.]+ \w+"
 
 
@@ -190,6 +193,19 @@ def out_of_memory(options):
     return part
 
 
+def predicted(options):
+    """The memory of the GPU that a run takes, over what was predicted."""
+    def part(limit):
+        keys = keys_of(options, **({} if options.quick else GPT2))
+        done = training.attempt(options, "predicted", limit, keys)
+        done.check_returncode()
+        ratios = [float(ratio) for ratio in
+                  re.findall(r"measured over predicted memory: [\d.]+ to ([\d.]+)", done.stderr)]
+        words = f"measured over predicted: {ratios[0]:.3f} on the GPU, {ratios[1]:.3f} on the host"
+        return verdict([] if ratios[0] <= 1 else [words], words, {"ratios": ratios})
+    return part
+
+
 def optimizer(options, name, changes):
     """Losses with an optimizer on the GPU against those of the CPU, in fp32."""
     def part(limit):
@@ -334,6 +350,7 @@ def parts(options):
         ("operations: a rewind after a spike", 8, rewound(options)),
         ("operations: a replay of logged steps", 12, replayed(options)),
         ("operations: a run that does not fit", 4, too_large(options)),
+        ("operations: predicted memory", 6, predicted(options)),
         ("operations: sgd", 8, optimizer(options, "sgd", {"optimizer.name": "sgd"})),
         ("operations: muon", 8, optimizer(options, "muon", muon)),
         ("operations: a moving average of weights", 8, optimizer(options, "average", average)),

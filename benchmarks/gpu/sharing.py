@@ -23,10 +23,16 @@ def shared(options, name, changes, same_bits):
         difference = training.largest_difference(training.metrics_of(options, name), alone)
         equal = training.digest(options, name) == training.digest(options, f"{name}-alone")
         words = (f"{'the same' if equal else 'other'} bits as one rank; losses differ by "
-                 f"{difference:.1e} at most")
+                 f"{difference:.1e} at most; {links(done)}")
         good = equal if same_bits else difference <= training.TOLERANCE["bf16"]
         return verdict([] if good else [words], words, {"largest_difference": difference})
     return part
+
+
+def links(process):
+    """Returns what a run has logged of NCCL's links."""
+    return next((re.sub(r"^[-\d]+ [:\d]+ ", "", line) for line in process.stderr.splitlines()
+                 if "links GPUs" in line), "NCCL tells no links")
 
 
 def shared_keys(options, changes):

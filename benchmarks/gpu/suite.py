@@ -25,7 +25,7 @@ import training
 SANITIZED = ":".join(("Digest.*", "Embedding*", "Sum.*", "Norm*", "ColumnSum.*",
                       "Attention.AgreesAtTheEdgesOfBlocks", "Product.HasTheBitsOfGeluAfterIt",
                       "Fp8.ProductsAgreeWithTheReference",
-                      "*/EachCase.AgreesWithTheReference/cross_entropy*"))
+                      "*/EachCase.AgreesWithTheReference/cross_entropy*7x257_bf16"))
 MOST_SECONDS_SANITIZED = 60  # for each tool
 SANITIZER_REMEDY = "it is part of NVIDIA's toolkit (docs/gpu.md says how to get it alone)"
 HERE = pathlib.Path(__file__).resolve().parent

@@ -25,7 +25,7 @@ MODEL = {"model.family": "gpt2", "model.layers": 4, "model.hidden": 128, "model.
          "train.micro_batch": 4, "train.log_every": 1, "optimizer.lr": 1e-3,
          "checkpoint.every": 10, "checkpoint.keep": 8}
 SHARED = {"train.steps": 10, "train.precision": "bf16", "train.device": "cuda",
-          "train.share_device": "true"}  # of ranks that share a GPU
+          "train.share_device": "true", "comm.deadline.step": 20}  # of ranks that share a GPU
 SMALL = {"model.layers": 1, "model.hidden": 32, "model.heads": 2, "model.ffn": 128,
          "model.context": 32, "data.sequence": 32}
 
@@ -67,7 +67,8 @@ def finished(command, limit, environment=None):
     with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", start_new_session=True,
-                          env={name: value for name, value in variables.items() if value}) as run:
+                          env={name: value for name, value in variables.items()
+                               if value is not None}) as run:
         try:
             out, err = run.communicate(timeout=limit)
         except subprocess.TimeoutExpired:

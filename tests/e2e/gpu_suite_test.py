@@ -29,7 +29,7 @@ def suite(*arguments):
     environment = {**harness.ENVIRONMENT, "TRIREME_SIM_NCCL": "23007"}
     return subprocess.run(
         [harness.SOURCE / "benchmarks/gpu/run.sh", "--quick", *map(str, arguments)],
-        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280,
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500,
         check=False)
 
 
