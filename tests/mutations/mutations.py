@@ -5,6 +5,7 @@ from cudnn_mutations import CUDNN
 from fp8_mutations import FP8
 from mutation import (BITS, CALLS, COMM, CUDA, DEVICE, GRAPHS, MONITOR, NCCL, QUEUE, TRAIN, TREE,
                       VALUES, Mutation)
+from warpgroup_mutations import WARPGROUPS
 
 BARRIERS = [
     Mutation(
@@ -367,5 +368,5 @@ REPEATED = [
         f"{GRAPHS}/pp_tied", program=TRAIN),
 ]
 
-MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *SCRATCH, *ALGORITHMS, *STREAMS, *COMMUNICATION,
-             *REPEATED, *CUDNN, *FP8]
+MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *WARPGROUPS, *SCRATCH, *ALGORITHMS, *STREAMS,
+             *COMMUNICATION, *REPEATED, *CUDNN, *FP8]

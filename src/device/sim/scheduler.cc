@@ -154,6 +154,9 @@ void BlockScheduler::finish_thread() {
   if (!thread.copies.empty()) {
     die("the thread ends with asynchronous copies under way");
   }
+  if (!thread.products.empty()) {
+    die("the thread ends with products of its warpgroup under way");
+  }
   thread.copies.clear();
   Warp& warp = warps_[static_cast<std::size_t>(thread.warp)];
   stop_lane(warp, thread.lane);

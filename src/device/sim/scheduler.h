@@ -10,6 +10,7 @@
 #include "src/device/sim/fiber.h"
 #include "src/device/sim/random.h"
 #include "src/device/sim/warp.h"
+#include "src/device/sim/warpgroup_words.h"
 
 namespace sim {
 
@@ -19,6 +20,7 @@ struct KernelThread {
   int lane = 0;
   Fiber* fiber = nullptr;  // null until it starts
   AsyncCopies copies = {};
+  WarpgroupProducts products = {};
 };
 
 // The block that runs. Its fibers stay for the next block; each runs one thread after another.

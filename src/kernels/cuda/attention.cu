@@ -2,6 +2,9 @@
 #include <cmath>
 #include <initializer_list>
 
+#include <cuda_warpgroup.h>
+
+#include "src/device/cuda/cuda_check.h"
 #include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/attention.h"
 #include "src/kernels/cuda/entries.h"
@@ -49,12 +52,26 @@ bool can_tile(const AttentionBackward& p) {
   return can_tile_views(p.forward, {p.dout.data, p.dq.data, p.dk.data, p.dv.data});
 }
 
+bool can_use_warpgroups(const AttentionForward& p) {
+  if ((p.head_dim != 64 && p.head_dim != 128) || p.dropout.probability > 0) {
+    return false;
+  }
+  int device = 0;
+  int major = 0;
+  cuda_check(cudaGetDevice(&device), "cudaGetDevice");
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  return kHasWarpgroups && major == kWarpgroupCapability;
+}
+
 void attention_forward(Stream& stream, const AttentionForward& p) {
   check_attention(p);
   if (p.batch * p.time == 0) {
     return;
   }
-  if (can_tile(p)) {
+  if (can_tile(p) && can_use_warpgroups(p)) {
+    warpgroup_attention_forward(cuda_stream(stream), p);
+  } else if (can_tile(p)) {
     tiled_attention_forward(cuda_stream(stream), p);
   } else {
     plain_attention_forward(cuda_stream(stream), p);
@@ -75,7 +92,9 @@ void attention_backward(Stream& stream, const AttentionBackward& p) {
     sum_deltas<T>(cuda_stream(stream), attention_sizes(forward), device_pointer<T>(forward.out),
                   device_pointer<T>(p.dout), delta);
   });
-  if (can_tile(p)) {
+  if (can_tile(p) && can_use_warpgroups(forward)) {
+    warpgroup_attention_backward(cuda_stream(stream), p, delta);
+  } else if (can_tile(p)) {
     tiled_attention_backward(cuda_stream(stream), p, delta);
   } else {
     plain_attention_backward(cuda_stream(stream), p, delta);

@@ -108,6 +108,15 @@ void plain_attention_backward(cudaStream_t stream, const AttentionBackward& p, c
 bool can_tile(const AttentionForward& p);
 bool can_tile(const AttentionBackward& p);
 void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p);
+
 void tiled_attention_backward(cudaStream_t stream, const AttentionBackward& p, const float* delta);
+
+// The same by Hopper's warpgroups, which multiply from shared memory (cuda_warpgroup.h): for heads
+// of 64 or 128 dimensions without dropout, where the current device and this program's code permit
+// it, and where the tiled kernels can be used.
+bool can_use_warpgroups(const AttentionForward& p);
+void warpgroup_attention_forward(cudaStream_t stream, const AttentionForward& p);
+void warpgroup_attention_backward(cudaStream_t stream, const AttentionBackward& p,
+                                  const float* delta);
 
 }  // namespace trireme::cuda

@@ -2,6 +2,7 @@
 // where there is nvcc, for real ones.
 #include <cuda_fp16.h>
 #include <cuda_language.h>
+#include <cuda_warpgroup.h>
 
 namespace trireme::cuda {
 namespace {
@@ -61,6 +62,21 @@ __device__ void use_halves(const WordArguments& a) {
   a.numbers[64] = __half22float2(other).y + __half2float(__float2half_rn(0.5F));
 }
 
+// Needs four warps.
+__device__ float use_warpgroup(unsigned char* tile) {
+  float d[8][4];
+  std::uint32_t fragment[1][4] = {};
+  show_to_products();
+  __syncthreads();
+  start_products(d, fragment);
+  const TileOperand operand = tile_operand(tile);
+  WarpgroupProduct<__nv_bfloat16, 64>::of_tiles<false>(d, operand, operand + 32, 0);
+  WarpgroupProduct<__nv_bfloat16, 64>::of_fragment<true>(d, fragment[0], operand, 1);
+  commit_products();
+  wait_products<0>(d, fragment);
+  return d[0][0];
+}
+
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads) use_words(const __grid_constant__ WordArguments a) {
   __shared__ __align__(16) float fixed[kThreads];
@@ -77,6 +93,12 @@ __global__ void __launch_bounds__(kThreads) use_words(const __grid_constant__ Wo
   float sums[4] = {fixed[0], 0, 0, 0};
   const std::uint32_t half_of_right[2] = {right[0], right[1]};
   mma<__nv_bfloat16>(sums, left, half_of_right);
+  copy_async_16_or_zero(tiles, a.numbers, threadIdx.x == 0);
+  commit_copies();
+  wait_copies<0>();
+  if constexpr (kHasWarpgroups) {
+    sums[0] += use_warpgroup(reinterpret_cast<unsigned char*>(tiles) + swizzled_chunk(0, 0));
+  }
   if (threadIdx.x == 0) {
     use_memory(a);
     use_halves(a);
@@ -89,8 +111,8 @@ __global__ void __launch_bounds__(kThreads) use_words(const __grid_constant__ Wo
 void launch_every_word(cudaStream_t stream, float* numbers, int* counts, unsigned* bits,
                        void* halves) {
   const WordArguments arguments{numbers, counts, bits, static_cast<__nv_bfloat16*>(halves)};
-  allow_shared(use_words<64>, 64 * 16);
-  launch(use_words<64>, dim3(2), dim3(64), 64 * 16, stream, arguments);
+  allow_shared(use_words<128>, 128 * 64);
+  launch(use_words<128>, dim3(2), dim3(128), 128 * 64, stream, arguments);
 }
 
 }  // namespace trireme::cuda

@@ -14,7 +14,8 @@ NVCC = shutil.which("nvcc", path=SEARCHED)
 NVDISASM = shutil.which("nvdisasm", path=SEARCHED)
 ARCHITECTURE = "sm_90a"
 FLAGS = ["-std=c++20", f"-arch={ARCHITECTURE}", "-O3", "--expt-relaxed-constexpr",
-         "-Werror=all-warnings", "-cubin", "--keep", "-Xptxas", "-v"]
+         "-DTRIREME_WARPGROUP_CODE=true", "-Werror=all-warnings", "-cubin", "--keep",
+         "-Xptxas", "-v"]
 FOLDERS = [".", "src/device/cuda/language", "src/device/cuda/native"]
 RESOURCES = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
 
@@ -42,6 +43,10 @@ def attention_backward_tiles(d, read, dropout=False):
     return 2 * (2 * block_rows(d, dropout) + 4 * read) * (d + 8) + 4 * 4 * read
 
 
+def warpgroup_backward_tiles(d, read):
+    return 2 * (2 * 64 + 4 * read) * d + -(-4 * 4 * read // 1024) * 1024
+
+
 def held_row(element):
     """Returns the bytes of a row of logits that a block of 512 threads holds (held_groups in
     rows.cu)."""
@@ -59,6 +64,10 @@ DYNAMIC = {
         r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* false": attention_backward_tiles,
         r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* true":
             lambda d, read: attention_backward_tiles(d, read, dropout=True)},
+    "attention_warpgroup_forward": {
+        r"warpgroup_forward_kernel<\w+, (\d+), (\d+),": lambda d, keys: 2 * (64 + 4 * keys) * d},
+    "attention_warpgroup_backward": {
+        r"warpgroup_(?:keys|queries)_kernel<\w+, (\d+), (\d+),": warpgroup_backward_tiles},
     "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
               r"norm_forward_kernel<": lambda: 2 * CHANNELS,
               r"norm_backward_kernel<": lambda: 8 * CHANNELS},
@@ -136,6 +145,8 @@ def compiled(source):
             raise AssertionError(f"{source}: {result.stderr}")
         ptx = (pathlib.Path(folder) / source.with_suffix(".ptx").name).read_text(encoding="utf-8")
         sass = disassembled(f"{folder}/cubin")
+    if slow := re.search("Potential Performance Loss: .*", result.stderr):
+        raise AssertionError(f"{source}: {slow[0]}")
     bodies = dict(re.findall(r"\.entry (\w+)\((.*?\n)\}\n", ptx, re.DOTALL))
     reported = dict(resources(text) for text in
                     result.stderr.split("Compiling entry function ")[1:])

@@ -13,11 +13,14 @@ from cuda_code import NVCC, NVDISASM, ROOT, all_kernels
 # What the kernels must contain. The first pattern of a source that matches a kernel's name holds;
 # <...> stands for the arguments of its template.
 NOTHING, WIDE_READS, WIDE, TENSOR_CORES = [], ["reads"], ["reads", "writes"], ["mma", "copies"]
+WARPGROUPS = ["wgmma", "copies"]
 KERNELS = {
     "attention_forward": {"forward_kernel<": TENSOR_CORES},
     "attention_backward": {"keys_kernel<": TENSOR_CORES, "queries_kernel<": TENSOR_CORES},
     "attention_plain": {r"delta_kernel<.*true>": WIDE_READS, "delta_kernel<": NOTHING,
                         "(forward|dq|dkv)_kernel<": NOTHING},
+    "attention_warpgroup_backward": {"warpgroup_(keys|queries)_kernel<": WARPGROUPS},
+    "attention_warpgroup_forward": {"warpgroup_forward_kernel<": WARPGROUPS},
     "column_sum": {r"column_sum_kernel<.*true>": WIDE_READS, "column_sum_kernel<": NOTHING},
     "elementwise": {"each_kernel<.*Fill": ["writes"], "each_kernel<.*Cast": NOTHING,
                     "each_kernel<": WIDE},
@@ -41,11 +44,12 @@ KERNELS = {
 }
 # Their calls go as deep as the tree of the ranks, which needs a frame.
 FRAMES = {"tree_sum": r"\breduce_kernel<"}
-PTX = {"mma": r"\bmma\.sync", "copies": r"\bcp\.async\.c[ga]\S* .*, 16",
+PTX = {"mma": r"\bmma\.sync", "wgmma": r"\bwgmma\.mma_async",
+       "copies": r"\bcp\.async\.c[ga]\S* .*, 16",
        "reads": r"\bld\.global\S*\.v4\.\w32|\bld\.global\S*\.v2\.\w64",
        "writes": r"\bst\.global\S*\.v4\.\w32|\bst\.global\S*\.v2\.\w64"}
-SASS = {"mma": r"\bHMMA\.", "copies": r"\bLDGSTS\.E\S*\.128", "reads": r"\bLDG\.E\S*\.128",
-        "writes": r"\bSTG\.E\S*\.128"}
+SASS = {"mma": r"\bHMMA\.", "wgmma": r"\bHGMMA\.", "copies": r"\bLDGSTS\.E\S*\.128",
+        "reads": r"\bLDG\.E\S*\.128", "writes": r"\bSTG\.E\S*\.128"}
 LOCAL_MEMORY = r"\b(LDL|STL)\b"
 REMEDY = "run ./dev install-cuda, and put the folder of nvcc into PATH (docs/gpu.md)"
 

@@ -75,6 +75,14 @@ __device__ inline void copy_async_16(void* shared, const void* global) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
+// The same; 16 bytes of zeros if there is nothing to copy, in which case nothing is read.
+__device__ inline void copy_async_16_or_zero(void* shared, const void* global, bool there) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  const int bytes = there ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global),
+               "r"(bytes)
+               : "memory");
+}
 // Ends the thread's group of copies.
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits until at most kPending of the thread's groups are under way. Other threads see the copies

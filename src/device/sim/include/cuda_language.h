@@ -42,6 +42,10 @@ inline void copy_async_16(void* shared, const void* global) {
   sim::check_aligned(static_cast<const uint4*>(global));
   sim::issue_copy(shared, global, 16);
 }
+inline void copy_async_16_or_zero(void* shared, const void* global, bool there) {
+  static constexpr uint4 kZeros{};
+  copy_async_16(shared, there ? global : &kZeros);
+}
 inline void commit_copies() { sim::commit_copies(); }
 template <int kPending>
 void wait_copies() {
