@@ -49,8 +49,12 @@ BARRIERS = [
         f"{CUDA}/block_sums.h", "  __syncthreads();\n  return sum;\n", "  return sum;\n",
         f"{BITS}/forward_layer_norm_70x768_bf16", source=f"{CUDA}/norms.cu"),
     Mutation(
-        "norm_held_barrier", "barrier before the means of a row that registers hold",
-        f"{CUDA}/norms.cu", "  __syncthreads();\n  float2 sums", "  float2 sums",
+        "rope_barrier", "barrier between angles and their use", f"{CUDA}/rope.cu",
+        "  p.compute_angles(first, count, sines, cosines);\n  __syncthreads();\n",
+        "  p.compute_angles(first, count, sines, cosines);\n", "Kernels/Gradient.Rope/*"),
+    Mutation(
+        "norm_held_barrier", "barrier before the means of a row that is copied ahead",
+        f"{CUDA}/norm_backward.cu", "  __syncthreads();\n  float2 sums", "  float2 sums",
         f"{BITS}/backward_layer_norm_70x768_bf16"),
     Mutation(
         "column_sum_barrier", "barrier before the sums of rows are added",
@@ -100,19 +104,40 @@ BOUNDS = [
         "  if (f.wide && i + F::kCount <= f.count) {\n", "  if (f.wide) {\n",
         f"{VALUES}/add_chain_2_of_65537", source=f"{CUDA}/elementwise.cu"),
     Mutation(
-        "each_bound", "bound of the threads of a grid", f"{CUDA}/each.h",
-        "  } else if (i < f.count) {\n", "  } else {\n", "Kernels/Gradient.Rope/*",
-        source=f"{CUDA}/rope.cu"),
+        "rope_tokens_bound", "bound of the tokens of the last block", f"{CUDA}/rope.cu",
+        "min(static_cast<std::int64_t>(p.block_tokens), p.tokens - first)",
+        "static_cast<std::int64_t>(p.block_tokens)", f"{VALUES}/rope_2x65x3x64_at0_f32"),
     Mutation(
-        "norm_rows_bound", "bound of the last block's rows", f"{CUDA}/norms.cu",
+        "rope_groups_bound", "bound of the groups of angles of a block", f"{CUDA}/rope.cu",
+        "      if (number + n * kRopeThreads < numbers) {\n        x[n].template rotate",
+        "      {\n        x[n].template rotate", "Kernels/Gradient.Rope/*"),
+    Mutation(
+        "dropout_bound", "bound of the elements of a sample", f"{CUDA}/dropout.cu",
+        "  if (element >= p.per_sample || i < 0", "  if (i < 0",
+        "Dropout.DropsWhatTheReferenceDrops"),
+    Mutation(
+        "dropout_first_bound", "bound of the first element of a part of the samples",
+        f"{CUDA}/dropout.cu", "|| i < 0 ||", "||", "Dropout.DropsWhatTheReferenceDrops"),
+    Mutation(
+        "dropout_last_bound", "bound of the last element of a part of the samples",
+        f"{CUDA}/dropout.cu", "i < 0 || i >= p.count)", "i < 0)",
+        "Dropout.DropsWhatTheReferenceDrops"),
+    Mutation(
+        "norm_rows_bound", "bound of the last block's rows", f"{CUDA}/norm_backward.cu",
         "  const std::int64_t end = min(begin + p.rows_per_block, p.rows);\n",
         "  const std::int64_t end = begin + p.rows_per_block;\n", "NormBackward.AddsManyRows",
         times=2),
     Mutation(
-        "norm_held_rows_bound", "bound of the last block's rows that registers hold",
-        f"{CUDA}/norms.cu",
-        "min(begin + p.rows_per_block, p.rows);\n  HeldRow", "begin + p.rows_per_block;\n  HeldRow",
-        "NormBackward.AddsManyRows"),
+        "norm_held_rows_bound", "bound of the last block's rows that are copied ahead",
+        f"{CUDA}/norm_backward.cu", "    if (row < end && i < p.channels) {\n      const",
+        "    if (i < p.channels) {\n      const", "NormBackward.AddsManyRows"),
+    Mutation(
+        "norm_held_channels_bound", "bound of the channels that are copied ahead",
+        f"{CUDA}/norm_backward.cu", "    if (row < end && i < p.channels) {\n      const",
+        "    if (row < end) {\n      const", "NormBackward.AddsManyRows"),
+    Mutation(
+        "norm_held_copies", "wait for a row that is copied ahead", f"{CUDA}/norm_backward.cu",
+        "    wait_copies<kHeldRows - 1>();\n", "", "NormBackward.AddsManyRows"),
     Mutation(
         "column_sum_rows_bound", "bound of a chunk's rows", f"{CUDA}/column_sum.cu",
         "  const std::int64_t end = min(begin + p.chunk, p.rows);\n",
@@ -191,7 +216,7 @@ MASKS = [
         "widen(narrow<T>(x.x[j] + other.x[j]))", "x.x[j] + other.x[j]",
         "NormForward.NormalizesTheSumThatItStores"),
     Mutation(
-        "dropout_sample", "step of dropout to the next sample", f"{CUDA}/elementwise.cu",
+        "dropout_sample", "step of dropout to the next sample", f"{CUDA}/dropout.cu",
         "      if (element == per_sample) {\n        element = 0;\n        ++sample;\n      }\n",
         "",
         f"{VALUES}/dropout_1001_5_f32"),
@@ -210,7 +235,8 @@ SCRATCH = [
         "  if (bytes_ < bytes) {\n", "  if (areas_.empty()) {\n",
         "Scratch.GrowsAndKeepsOldAreas"),
     Mutation(
-        "scratch_of_norms", "scratch for the gradient of a norm's bias", f"{CUDA}/norms.cu",
+        "scratch_of_norms", "scratch for the gradient of a norm's bias",
+        f"{CUDA}/norm_backward.cu",
         "scratch_of<float>(stream, parts * width)", "scratch_of<float>(stream, parts * p.channels)",
         "Scratch.HoldsWhatKernelsNeed"),
     Mutation(

@@ -1,6 +1,5 @@
 // Defines the kernels that compute each element of the result from those at the same position:
-// activations, dropout, sums of arrays, conversions.
-#include "src/base/philox.h"
+// activations, sums of arrays, conversions.
 #include "src/kernels/cuda/each.h"
 #include "src/kernels/cuda/entries.h"
 
@@ -105,55 +104,6 @@ struct SwigluBackward {
     }
     store<kWide>(dup + i, u, count - i);
     store<kWide>(dgate + i, g, count - i);
-  }
-};
-
-// Element i of x is element first_element + i of the samples.
-template <class T>
-struct Drop {
-  static constexpr int kCount = kPerAccess<T>;
-  T* y;
-  const T* x;
-  std::int64_t count;
-  std::int64_t first_element;
-  std::int64_t per_sample;
-  std::uint32_t first_sample;
-  std::uint32_t step;
-  const std::uint32_t* position;  // replaces the two above, unless it is null
-  std::uint64_t seed;
-  std::uint32_t site;
-  float probability;
-  float scale;
-  bool wide;
-
-  template <bool kWide>
-  __device__ void run(std::int64_t i) const {
-    auto a = load<kCount, kWide>(x + i, count - i);
-    std::int64_t sample = (first_element + i) / per_sample;
-    std::int64_t element = (first_element + i) % per_sample;
-    const std::uint32_t present_step = position == nullptr ? step : position[0];
-    const std::uint32_t from_sample = position == nullptr ? first_sample : position[1];
-    PhiloxCounter words{};
-#pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      const auto word = static_cast<unsigned>(element % 4);
-      if (j == 0 || word == 0) {
-        words = philox({site, present_step, from_sample + static_cast<std::uint32_t>(sample),
-                        static_cast<std::uint32_t>(element / 4)},
-                       philox_key(seed));
-      }
-      // Written out, because an index known only at run time would move the words to memory.
-      const std::uint32_t low = word == 0 ? words[0] : words[1];
-      const std::uint32_t high = word == 2 ? words[2] : words[3];
-      const bool kept = uniform_float(word < 2 ? low : high) >= probability;
-      a.x[j] = kept ? a.x[j] * scale : 0.0F;
-      ++element;
-      if (element == per_sample) {
-        element = 0;
-        ++sample;
-      }
-    }
-    store<kWide>(y + i, a, count - i);
   }
 };
 
@@ -330,25 +280,6 @@ void swiglu_backward(Stream& stream, View dgate, View dup, ConstView dy, ConstVi
                            .up = device_pointer<T>(up),
                            .count = dy.count,
                            .wide = aligned({dgate.data, dup.data, dy.data, gate.data, up.data})});
-  });
-}
-
-void dropout(Stream& stream, const Dropout& p) {
-  by_type(p.x.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    each(stream, Drop<T>{.y = device_pointer<T>(p.y),
-                         .x = device_pointer<T>(p.x),
-                         .count = p.x.count,
-                         .first_element = p.first_element,
-                         .per_sample = p.elements_per_sample,
-                         .first_sample = static_cast<std::uint32_t>(p.first_sample),
-                         .step = p.step,
-                         .position = p.position,
-                         .seed = p.seed,
-                         .site = p.site,
-                         .probability = p.probability,
-                         .scale = 1 / (1 - p.probability),
-                         .wide = aligned({p.y.data, p.x.data})});
   });
 }
 

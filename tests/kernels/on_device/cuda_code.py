@@ -69,8 +69,12 @@ DYNAMIC = {
     "attention_warpgroup_backward": {
         r"warpgroup_(?:keys|queries)_kernel<\w+, (\d+), (\d+),": warpgroup_backward_tiles},
     "norms": {r"norm_forward_kernel<float": lambda: 4 * CHANNELS,
-              r"norm_forward_kernel<": lambda: 2 * CHANNELS,
-              r"norm_backward_kernel<": lambda: 8 * CHANNELS},
+              r"norm_forward_kernel<": lambda: 2 * CHANNELS},
+    # Four rows of three arrays that are copied ahead, or two sums.
+    "norm_backward": {r"norm_backward_held_kernel<float": lambda: 48 * CHANNELS,
+                      r"norm_backward_held_kernel<": lambda: 24 * CHANNELS,
+                      r"norm_backward_kernel<": lambda: 8 * CHANNELS},
+    "rope": {r"rope_kernel<": lambda: 2 * 4 * 256},  # sines and cosines
     "rows": {r"cross_entropy_kernel<float": lambda: held_row(4),
              r"cross_entropy_kernel<": lambda: held_row(2)},
 }

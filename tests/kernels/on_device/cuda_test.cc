@@ -102,6 +102,43 @@ TEST(Embedding, SortsIdsOfLargeVocabularies) {
   expect_sums_in_order({1100, 1, (1 << 18) - 1}, DType::f32);
 }
 
+struct DroppedPart {
+  std::int64_t per_sample;
+  std::int64_t first;
+  std::int64_t count;
+};
+
+// Parts of samples whose elements come in groups of eight, and others. In place, so that an element
+// that two threads took would differ.
+TEST(Dropout, DropsWhatTheReferenceDrops) {
+  constexpr DroppedPart kParts[] = {{4104, 0, 3 * 4104}, {4104, 8, 4104},  {4104, 4096, 4112},
+                                    {4104, 4104, 8},     {4101, 0, 8202},  {4104, 4, 4104},
+                                    {4104, 8200, 4105},  {24, 16, 24 * 5}, {16, 0, 16 * 70000}};
+  for (const DroppedPart& part : kParts) {
+    for (const DType dtype : activation_types()) {
+      const Array x = Array::uniform(part.count, dtype, 1, 1);
+      const auto result = [&](const Kernels& kernels) {
+        Array y = x;
+        Stream stream = test_stream(1);
+        kernels.dropout(stream, {.batch = (part.first + part.count - 1) / part.per_sample + 1,
+                                 .elements_per_sample = part.per_sample,
+                                 .first_sample = 5,
+                                 .seed = 0x123456789ABCDEF0,
+                                 .step = 77,
+                                 .site = 9,
+                                 .probability = 0.3F,
+                                 .x = y,
+                                 .y = y,
+                                 .first_element = part.first});
+        return y;
+      };
+      EXPECT_TRUE(result(kernels_named("reference"))
+                      .same_bits(result(mirrored_kernels(Placement::aligned))))
+          << part.per_sample << ' ' << part.first << ' ' << part.count;
+    }
+  }
+}
+
 // Each block takes several rows, and the last block fewer.
 void expect_sums_of_many_rows(std::int64_t channels) {
   constexpr std::int64_t kRows = 1101;
@@ -135,7 +172,7 @@ void expect_sums_of_many_rows(std::int64_t channels) {
   }
 }
 
-// Rows that are aligned are held in registers, and others are read twice.
+// Rows that are aligned are copied ahead, and others are read twice.
 TEST(NormBackward, AddsManyRows) {
   expect_sums_of_many_rows(6);
   expect_sums_of_many_rows(8);
