@@ -102,7 +102,10 @@ class OnSlurm(unittest.TestCase):
 
     def start_hogs(self, cpu):
         hog = f"{PRIORITY} taskset -c {cpu} {sys.executable} -c 'while True: pass'"
-        hogs = [subprocess.Popen(["bash", "-c", hog], start_new_session=True) for _ in range(4)]
+        # They end with this process, however it ends: nobody else would stop them.
+        hogs = [subprocess.Popen(["bash", "-c", hog], start_new_session=True,
+                                 preexec_fn=simulated.end_with_parent(signal.SIGKILL))
+                for _ in range(4)]
 
         def end():
             for each in hogs:
