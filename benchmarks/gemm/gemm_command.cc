@@ -18,7 +18,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kMostBaselineBytes = 1 << 20;
 constexpr int kLargestSize = 1 << 17;
 
 struct GemmArguments {
@@ -36,13 +35,7 @@ std::optional<Measures> load_node_baseline(const std::string& named) {
   if (named.empty() && !std::filesystem::exists(path)) {
     return std::nullopt;
   }
-  try {
-    return parse_baseline(read_file(path, kMostBaselineBytes));
-  } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{}: {}; on a healthy node, trireme health --save-baseline {} creates it",
-                    path.string(), error.what(), path.string()));
-  }
+  return load_baseline(path);
 }
 
 // The kernels of processors multiply in bf16 and fp32 (src/kernels/kernels.h). The names of the

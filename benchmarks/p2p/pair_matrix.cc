@@ -87,6 +87,15 @@ std::optional<int> common_member(const std::vector<SlowPair>& pairs) {
   return std::nullopt;
 }
 
+RateUnit rate_unit(double median) {
+  for (const RateUnit& unit : {RateUnit{"GB/s", 1e9}, RateUnit{"MB/s", 1e6}}) {
+    if (median >= 0.1 * unit.bytes_per_s) {
+      return unit;
+    }
+  }
+  return {"kB/s", 1e3};
+}
+
 PairThreshold parse_threshold(const std::string& text) {
   constexpr std::string_view kUnit = "GB/s";
   PairThreshold threshold;

@@ -40,6 +40,15 @@ std::vector<SlowPair> below(const PairMatrix& bandwidth, double least);
 // Returns the one member that at least two different pairs all share, the likely culprit.
 std::optional<int> common_member(const std::vector<SlowPair>& pairs);
 
+// RateUnit is the unit in which all bandwidths of a table are printed.
+struct RateUnit {
+  const char* name;
+  double bytes_per_s;
+};
+// Returns the largest of GB/s, MB/s and kB/s in which two decimals show the median (in bytes per
+// second), that is, in which it is at least 0.1. Tables of small messages need the smaller ones.
+RateUnit rate_unit(double median);
+
 // PairThreshold is the argument of --threshold: "0.8", a fraction of the median, or "2.5GB/s".
 struct PairThreshold {
   double value = 0;

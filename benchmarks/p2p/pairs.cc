@@ -192,7 +192,7 @@ void print_columns(const PairMatrix& matrix, const PairsBench& bench, int first,
   }
 }
 
-void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const char* what) {
+void print_matrix(const PairMatrix& matrix, const PairsBench& bench, const std::string& what) {
   fmt::print("# {}, row to column\n", what);
   for (int first = 0; first < matrix.size; first += kColumnsAtOnce) {
     print_columns(matrix, bench, first, std::min(first + kColumnsAtOnce, matrix.size));
@@ -211,15 +211,16 @@ class Verdict {
     suspect_ = common_member(options.threshold ? failing_ : outliers_);
   }
 
+  RateUnit unit() const { return rate_unit(median_); }
   bool fails() const { return !failing_.empty(); }
 
   void print() const {
-    fmt::print("# median {:.2f} GB/s\n", median_ / 1e9);
+    fmt::print("# median {}\n", format_rate(median_, "B/s"));
     for (const SlowPair& pair : outliers_) {
       fmt::print("# outlier: {}, score {:.1f}\n", text(pair), pair.score);
     }
     for (const SlowPair& pair : failing_) {
-      fmt::print("# below {:.2f} GB/s: {} FAILED\n", *least_ / 1e9, text(pair));
+      fmt::print("# below {}: {} FAILED\n", format_rate(*least_, "B/s"), text(pair));
     }
     if (suspect_) {
       fmt::print("# {} is part of each of these pairs\n", bench_.name(*suspect_));
@@ -247,8 +248,8 @@ class Verdict {
  private:
   int rank(int i) const { return bench_.members()[static_cast<std::size_t>(i)]; }
   std::string text(const SlowPair& pair) const {
-    return fmt::format("{} to {}: {:.2f} GB/s", bench_.name(pair.from), bench_.name(pair.to),
-                       pair.value / 1e9);
+    return fmt::format("{} to {}: {}", bench_.name(pair.from), bench_.name(pair.to),
+                       format_rate(pair.value, "B/s"));
   }
 
   const PairsBench& bench_;
@@ -260,16 +261,17 @@ class Verdict {
 };
 
 void write_files(const BenchPairsOptions& options, const PairsBench& bench,
-                 const PairMatrix& rates) {
+                 const PairMatrix& bandwidth, const RateUnit& unit) {
   if (!options.csv_file.empty()) {
-    write_named_file(options.csv_file, matrix_csv(rates, bench.members(), bench.hosts()));
+    write_named_file(options.csv_file,
+                     matrix_csv(scaled(bandwidth, 1e-9), bench.members(), bench.hosts()));
   }
   if (!options.svg_file.empty()) {
     HeatMap map{fmt::format("Bandwidth from row to column, {}, {}", name_of(options.backend),
                             format_bytes(options.bytes)),
-                "GB/s",
+                unit.name,
                 {},
-                rates.values};
+                scaled(bandwidth, 1 / unit.bytes_per_s).values};
     for (std::size_t i = 0; i < bench.members().size(); ++i) {
       map.labels.push_back(fmt::format("{} {}", bench.members()[i], bench.hosts()[i]));
     }
@@ -290,11 +292,13 @@ BenchPairsResult bench_pairs(const BenchPairsOptions& options, MpiSession& sessi
                options.by_host ? "hosts" : "ranks", name_of(options.backend),
                format_bytes(options.bytes), options.window);
     if (bench.size() <= kMostPrinted) {
-      print_matrix(rates, bench, "Bandwidth (GB/s)");
+      const RateUnit unit = verdict.unit();
+      print_matrix(scaled(measured.bandwidth, 1 / unit.bytes_per_s), bench,
+                   fmt::format("Bandwidth ({})", unit.name));
       print_matrix(latencies, bench, "Latency (us)");
     }
     verdict.print();
-    write_files(options, bench, rates);
+    write_files(options, bench, measured.bandwidth, verdict.unit());
   }
   const Json params = {{"backend", name_of(options.backend)},
                        {"ranks", bench.world_size()},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/median.h"
 #include "src/base/sealed_json.h"
@@ -94,6 +95,18 @@ Measures parse_baseline(std::string_view text) {
     }
   }
   return measures;
+}
+
+Measures load_baseline(const std::filesystem::path& file) {
+  constexpr std::int64_t kMostBytes = 1 << 20;
+  const std::string text = read_file(file, kMostBytes);  // the message of a failure names the file
+  try {
+    return parse_baseline(text);
+  } catch (const DataError& error) {
+    throw DataError(
+        fmt::format("{}: {}; on a healthy node, trireme health --save-baseline {} makes a new one",
+                    file.string(), error.what(), file.string()));
+  }
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ struct Measures {
 // is another one, or the content is no baseline.
 std::string baseline_text(const Measures& measures);
 Measures parse_baseline(std::string_view text);
+// Reads and parses the file. A DataError names it and says how to make a new one.
+Measures load_baseline(const std::filesystem::path& file);
 
 // Returns complaints, one line each. A rate is reported if it is both below `fraction` of the
 // baseline and lower than the scatter explains (three robust standard deviations, 3 x 1.4826 MAD),

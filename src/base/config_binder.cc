@@ -117,8 +117,8 @@ ConfigRule& ConfigRule::required() {
   const bool is_empty = key.value.kind == ConfigValue::Kind::scalar && key.value.items[0].empty();
   if (!binder_.given_.contains(key.key) || is_empty) {
     binder_.problems_.push_back(
-        fmt::format("{} is missing: {} ({}); write it into the run's file "
-                    "or give {}=VALUE on the command line",
+        fmt::format("{} is missing: {} ({}); write it into the file or, for a run, "
+                    "give {}=VALUE on the command line",
                     key.key, key.doc, key.allowed, key.key));
   }
   return *this;

@@ -103,7 +103,7 @@ void FileDescriptorTraits::close(int fd) { ::close(fd); }
 
 void throw_errno(int code, std::string_view operation, const fs::path& path) {
   const std::string hint = advice(code);
-  std::string name = path.string();
+  std::string name = path.empty() ? "''" : path.string();
   if (const std::string suffix = temporary_suffix(); name.ends_with(suffix)) {
     // The message names the file to be replaced, which the user knows.
     name.resize(name.size() - suffix.size());

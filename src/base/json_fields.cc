@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/units.h"
+
 namespace trireme {
 namespace {
 
@@ -18,11 +20,23 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kValueBytes = 32;
 constexpr std::size_t kOwnedBytes = 64;
 
+// Returns the library's message without its own names: "line 1, column 3: syntax error ...".
+std::string complaint_of(const json::exception& error) {
+  std::string_view text = error.what();
+  if (const std::size_t end = text.find("] "); text.starts_with('[') && end != text.npos) {
+    text.remove_prefix(end + 2);
+  }
+  constexpr std::string_view kPlace = "parse error at ";
+  text.remove_prefix(text.starts_with(kPlace) ? kPlace.size() : 0);
+  return std::string(text);
+}
+
 // Scans a whole text without building values. Refuses duplicate keys, which JSON leaves undefined,
 // and text that would take too much memory or stack. This comes before parsing, because even
 // destroying a value that is too large can fail: nlohmann::json allocates memory for that.
 class Scan : public nlohmann::json_sax<json> {
  public:
+  explicit Scan(std::size_t text_bytes) : text_bytes_(text_bytes) {}
   bool null() override { return take(0); }
   bool boolean(bool) override { return take(0); }
   bool number_integer(number_integer_t) override { return take(0); }
@@ -41,8 +55,15 @@ class Scan : public nlohmann::json_sax<json> {
     }
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    throw DataError(fmt::format("not JSON: {}", error.what()));
+  bool parse_error(std::size_t at, const std::string&, const json::exception& error) override {
+    if (at <= text_bytes_) {
+      throw DataError("not JSON: " + complaint_of(error));
+    }
+    throw DataError(text_bytes_ == 0
+                        ? "not JSON: the file is empty"
+                        : fmt::format("not JSON: it breaks off after {}, as if its writer was "
+                                      "interrupted",
+                                      counted(static_cast<std::int64_t>(text_bytes_), "byte")));
   }
 
  private:
@@ -67,6 +88,7 @@ class Scan : public nlohmann::json_sax<json> {
     return true;
   }
 
+  std::size_t text_bytes_;
   std::vector<std::set<std::string>> keys_;  // keys of each open container; empty for an array
   std::size_t bytes_ = 0;
 };
@@ -92,7 +114,7 @@ std::int64_t count_value(const json& value, const char* name, std::int64_t least
 }  // namespace
 
 json parse_json(std::string_view text) {
-  Scan scan;
+  Scan scan(text.size());
   json::sax_parse(text, &scan);
   return json::parse(text);
 }

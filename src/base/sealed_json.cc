@@ -6,11 +6,15 @@
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kSealBegin = ",\n \"seal\": \"sha256:";
+constexpr std::string_view kSealEnd = "\"\n}\n";
 
 // Finds one plain field of the outermost object, and stops there.
 class Search : public nlohmann::json_sax<json> {
@@ -57,7 +61,7 @@ class Search : public nlohmann::json_sax<json> {
 };
 
 std::string tail_of(std::string_view body) {
-  return fmt::format(",\n \"seal\": \"sha256:{}\"\n}}\n", sha256_hex(body));
+  return fmt::format("{}{}{}", kSealBegin, sha256_hex(body), kSealEnd);
 }
 
 std::size_t tail_bytes() {
@@ -77,6 +81,20 @@ void refuse_newer(std::int64_t found, std::int64_t version) {
         fmt::format("version {} is newer than {}, the newest that this program reads: "
                     "use a newer trireme",
                     found, version));
+  }
+}
+
+// Throws if the text does not end with a seal: its writer was interrupted, or it is another file.
+void refuse_incomplete(std::string_view text, std::size_t body_bytes) {
+  if (text.empty()) {
+    throw DataError("the file is empty: restore it from a copy");
+  }
+  if (body_bytes == 0 || !text.substr(body_bytes).starts_with(kSealBegin) ||
+      !text.ends_with(kSealEnd)) {
+    throw DataError(
+        fmt::format("cut short, or another kind of file: it has {} and no seal at the end: "
+                    "restore it from a copy",
+                    counted(static_cast<std::int64_t>(text.size()), "byte")));
   }
 }
 
@@ -105,6 +123,7 @@ json unseal_json(std::string_view text, std::int64_t version) {
   const std::string_view body = text.substr(0, body_bytes);
   if (body_bytes == 0 || text.substr(body_bytes) != tail_of(body)) {
     refuse_newer(claimed_version(text), version);
+    refuse_incomplete(text, body_bytes);
     throw DataError(
         fmt::format("damaged or edited: the seal of its {} bytes does not match (bytes [0, {}) "
                     "give {}): restore the file from a copy",

@@ -19,6 +19,15 @@ constexpr double kMostMicroseconds = 1e6;
 constexpr double kMostWatts = 1e6;
 constexpr double kMostSeconds = 1e6;
 constexpr double kMostMoney = 1e9;
+// The least rate, part or factor that is not zero: with smaller ones, times exceed all numbers.
+constexpr double kLeast = 1e-6;
+
+// Refuses rates that are neither zero, which means that there is none, nor sensible.
+void refuse_tiny(ConfigBinder& b, const char* key, double value) {
+  if (value > 0 && value < kLeast) {
+    b.refuse(key, fmt::format("it is neither 0 nor at least {:g}", kLeast));
+  }
+}
 
 void bind(ConfigBinder& b, Cluster::Device& c) {
   b.text("device.kind", c.kind, "what one rank computes with").one_of({"gpu", "cpu"});
@@ -28,7 +37,7 @@ void bind(ConfigBinder& b, Cluster::Device& c) {
       .at_most(4096);
   b.real("device.bf16_tflops", c.bf16_tflops, "peak of bf16 and fp16 products, TFLOP/s")
       .required()
-      .above(0)
+      .at_least(kLeast)
       .at_most(kMostTflops);
   b.real("device.fp8_tflops", c.fp8_tflops, "peak of fp8 products, TFLOP/s; 0: it has none")
       .at_least(0)
@@ -41,7 +50,7 @@ void bind(ConfigBinder& b, Cluster::Device& c) {
           "the part that context and libraries take, such as 3GiB");
   b.real("device.memory_gb_per_s", c.memory_gb_per_s, "peak rate of its memory, GB/s")
       .required()
-      .above(0)
+      .at_least(kLeast)
       .at_most(kMostGbPerS);
   b.integer("device.compute_units", c.compute_units,
             "units that tiles of a product are dealt to, such as a GPU's 108 multiprocessors; 0: "
@@ -57,6 +66,8 @@ void bind(ConfigBinder& b, Cluster::Device& c) {
   b.real("device.idle_watts", c.idle_watts, "power of a device that waits")
       .at_least(0)
       .at_most(kMostWatts);
+  refuse_tiny(b, "device.fp8_tflops", c.fp8_tflops);
+  refuse_tiny(b, "device.fp32_tflops", c.fp32_tflops);
   constexpr std::int64_t kLeastMemory = std::int64_t{1} << 20;
   if (c.memory != 0 && c.memory < kLeastMemory) {
     b.refuse("device.memory", "a device needs at least 1 MiB; give a unit, as in 80GiB");
@@ -71,7 +82,7 @@ void bind(ConfigBinder& b, Cluster::Device& c) {
 
 void bind(ConfigBinder& b, Cluster::Efficiency& c) {
   const auto fraction = [&b](const char* key, double& value, const char* doc) {
-    b.real(key, value, doc).above(0).at_most(1);
+    b.real(key, value, doc).at_least(kLeast).at_most(1);
   };
   fraction("efficiency.products", c.products, "part of the peak that large products reach");
   fraction("efficiency.fp8_products", c.fp8_products, "the same for fp8");
@@ -99,8 +110,10 @@ void bind(ConfigBinder& b, Cluster::Links& links, Cluster::Network& network) {
   b.real("network.latency_us", network.latency_us, "microseconds of a message between nodes")
       .at_least(0)
       .at_most(kMostMicroseconds);
+  refuse_tiny(b, "links.gb_per_s", links.gb_per_s);
+  refuse_tiny(b, "network.gb_per_s", network.gb_per_s);
   b.real("network.taper", network.taper, "bandwidth of the upper switches by that of the nodes")
-      .above(0)
+      .at_least(kLeast)
       .at_most(1);
 }
 
@@ -111,6 +124,8 @@ void bind(ConfigBinder& b, Cluster::Storage& c) {
   b.real("storage.read_gb_per_s", c.read_gb_per_s, "what a job reads, GB/s; 0: unknown")
       .at_least(0)
       .at_most(kMostGbPerS);
+  refuse_tiny(b, "storage.write_gb_per_s", c.write_gb_per_s);
+  refuse_tiny(b, "storage.read_gb_per_s", c.read_gb_per_s);
 }
 
 void bind(ConfigBinder& b, Cluster::Failures& c) {
@@ -149,7 +164,7 @@ void bind(ConfigBinder& b, Cluster::Calibration& c) {
   constexpr double kMostFactor = 1000;
   const auto factor = [&b](const char* key, double& value, const char* what) {
     b.real(key, value, std::string("measured by predicted time of ") + what)
-        .above(0)
+        .at_least(kLeast)
         .at_most(kMostFactor);
   };
   factor("calibration.products", c.products, "the blocks' products");

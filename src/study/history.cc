@@ -55,9 +55,21 @@ HistorySeries series_of(const json& line) {
   return series;
 }
 
+// Returns whether a crash can have left this text of a line: the beginning of one of ours, or zeros
+// where its data did not reach the disk.
+bool may_be_torn(std::string_view text) {
+  constexpr std::string_view kBegin = R"({"schema":)";
+  return text.empty() || text.front() == '\0' || text.starts_with(kBegin) ||
+         kBegin.starts_with(text);
+}
+
 // Returns the whole line, or null if it is torn.
 json parse_line(std::string_view text, std::int64_t number, const std::string& origin) {
   if (!json::accept(text)) {
+    if (!may_be_torn(text)) {
+      throw DataError(
+          fmt::format("{}:{}: no line of a history: is this another file?", origin, number));
+    }
     return nullptr;
   }
   try {

@@ -89,12 +89,34 @@ TEST_F(CommandLineTest, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("bake rye --heat nan"), HasSubstr("--heat: 'nan' is not a number"));
   EXPECT_THAT(complaint("bake rye --ovens two"), HasSubstr("--ovens: 'two' is not a number"));
   EXPECT_THAT(complaint("bake rye --heat"), HasSubstr("--heat: the value is missing\n"));
+  EXPECT_THAT(complaint("bake rye --heat 120 --heat 130"),
+              HasSubstr("--heat is given more than once\n"));
   EXPECT_THAT(complaint("bake rye --size 1,2,3"), HasSubstr("--size"));
   EXPECT_THAT(complaint("bake rye spelt"), HasSubstr("bakery bake: unexpected argument 'spelt'\n"));
   EXPECT_THAT(complaint("bake rye --burn"), HasSubstr("bakery bake: unknown option '--burn'\n"));
   EXPECT_THAT(complaint("bake rye --loafs=2"),
               HasSubstr("unknown option '--loafs'; did you mean '--loaves'?\n"));
   EXPECT_EQ(ran_, "");
+}
+
+// A script with an unset variable must not get what it would get without the option.
+TEST_F(CommandLineTest, NoFileHasAnEmptyName) {
+  std::string file = "default";
+  std::string title;
+  std::filesystem::path path;
+  CommandLine bakery("Bakes bread.", "bakery");
+  bakery.add_option("--recipe", file, "how").type_name("FILE");
+  bakery.add_option("--out", path, "where to");
+  bakery.add_option("--title", title, "what");
+  for (const char* option : {"--recipe", "--out"}) {
+    EXPECT_THAT(message_of<UsageError>([&] {
+                  bakery.parse({option, ""});
+                }),
+                HasSubstr(std::string(option) + ": the value is empty"));
+    EXPECT_THROW(bakery.parse({std::string(option) + "="}), UsageError);
+  }
+  bakery.parse({"--title", "", "--recipe", "rye"});
+  EXPECT_EQ(file, "rye");
 }
 
 // The message is about the misspelt command, not about its arguments.

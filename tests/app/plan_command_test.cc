@@ -81,6 +81,19 @@ TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
   EXPECT_EQ(context_.exit_code, 0);
 }
 
+TEST_F(PlanCommand, ShortStepsHaveAUnitOfTheirOwn) {
+  const std::string tiny = (folder_.path() / "tiny.yaml").string();
+  write_named_file(tiny,
+                   "model: {preset: tiny-gpt2}\n"
+                   "data: {train: data}\n"
+                   "train: {steps: 10, global_batch: 8, micro_batch: 1}\n"
+                   "run: {dir: run}\n");
+  const std::string text = plan({tiny, "--cluster", "test", "--nodes", "1"});
+  EXPECT_THAT(text, AllOf(HasSubstr(" us "), Not(HasSubstr(" 0.000"))));
+  const std::string count = text.substr(0, text.find(" layouts"));
+  EXPECT_THAT(plan({tiny, "--cluster", "test", "--nodes", "1,1"}), HasSubstr(count + " layouts"));
+}
+
 TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
   const std::string out = (folder_.path() / "plan.json").string();
   const auto document = nlohmann::json::parse(

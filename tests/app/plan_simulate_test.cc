@@ -106,6 +106,10 @@ TEST(PlanNetwork, PrintsScalingCurves) {
       run_plan({"network", "--nodes", "16", "--fabric", "dragonfly", "--json"}).out);
   EXPECT_EQ(document["fabric"], "dragonfly");
   EXPECT_EQ(run_plan({"network", "--nic-rate", "0"}).code, 2);
+  for (const char* option : {"--nic-rate", "--link-rate", "--leaf-taper", "--spread"}) {
+    EXPECT_EQ(run_plan({"network", option, "1e-308"}).code, 2) << option;
+  }
+  EXPECT_EQ(run_plan({"network", "--nic-latency", "1e308"}).code, 2);
   EXPECT_EQ(run_plan({"network", "--fabric", "torus"}).code, 2);
   EXPECT_EQ(run_plan({"network", "--bytes", "many"}).code, 2);
 }

@@ -11,6 +11,7 @@ namespace trireme {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(ParseJson, RefusesWhatJsonLeavesOpen) {
   EXPECT_THAT(message_of<DataError>([] { parse_json(R"({"a": 1, "a": 2})"); }), HasSubstr("twice"));
@@ -19,6 +20,19 @@ TEST(ParseJson, RefusesWhatJsonLeavesOpen) {
   EXPECT_THAT(message_of<DataError>([&] { parse_json(deep); }), HasSubstr("deeper"));
   for (const char* text : {"", "\xFF\xFE", "{", "[1,]", "{} {}", "1e999"}) {
     EXPECT_THAT(message_of<DataError>([&] { parse_json(text); }), HasSubstr("not JSON")) << text;
+  }
+}
+
+TEST(ParseJson, SaysWhereAndNotInTheLibrarysWords) {
+  const auto refusal = [](std::string_view text) {
+    return message_of<DataError>([&] { parse_json(text); });
+  };
+  EXPECT_EQ(refusal(""), "not JSON: the file is empty");
+  EXPECT_THAT(refusal(R"({"schema": 2, "res)"), HasSubstr("breaks off after 18 bytes"));
+  EXPECT_THAT(refusal("{\n \"a\": NaN}"), HasSubstr("not JSON: line 2, column 7: "));
+  EXPECT_THAT(refusal(std::string_view("\0\0\0", 3)), HasSubstr("line 1, column 1"));
+  for (const char* text : {"", "{", "NaN", "1e999", "\xFF"}) {
+    EXPECT_THAT(refusal(text), Not(HasSubstr("exception"))) << text;
   }
 }
 

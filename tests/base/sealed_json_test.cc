@@ -35,6 +35,19 @@ TEST(SealedJson, ANewerVersionIsNamedWhateverItsSeal) {
   }
 }
 
+TEST(SealedJson, AnIncompleteFileIsToldFromADamagedOne) {
+  const auto refusal = [](const std::string& text) {
+    return message_of<DataError>([&] { unseal_json(text, 1); });
+  };
+  std::string text = seal_json({{"version", 1}, {"n", 5}});
+  EXPECT_THAT(refusal(""), testing::HasSubstr("the file is empty"));
+  for (const std::size_t at : {std::size_t{1}, text.size() / 2, text.size() - 1}) {
+    EXPECT_THAT(refusal(text.substr(0, at)), testing::HasSubstr("cut short")) << at;
+  }
+  text[text.find('5')] = '6';
+  EXPECT_THAT(refusal(text), testing::HasSubstr("damaged or edited"));
+}
+
 TEST(PlainField, IsReadWithoutTheRest) {
   const std::string text =
       R"({"a": {"version": 1, "b": [{"version": 2}]}, "version": 7, "list": [1], "c": })";

@@ -88,6 +88,15 @@ TEST(PairMatrix, Thresholds) {
   }
 }
 
+TEST(PairMatrix, TheUnitFitsTheMedian) {
+  EXPECT_STREQ(rate_unit(2e11).name, "GB/s");
+  EXPECT_STREQ(rate_unit(1e8).name, "GB/s");
+  EXPECT_STREQ(rate_unit(9.9e7).name, "MB/s");
+  EXPECT_STREQ(rate_unit(5e4).name, "kB/s");  // 8 bytes at a time
+  EXPECT_STREQ(rate_unit(0).name, "kB/s");
+  EXPECT_EQ(rate_unit(9.9e7).bytes_per_s, 1e6);
+}
+
 TEST(PairMatrix, CsvHasAHeaderAndQuotes) {
   PairMatrix matrix(2);
   matrix.at(0, 1) = 1.25;

@@ -302,6 +302,12 @@ class PointToPoint(unittest.TestCase):
         self.assertEqual(result.stdout.count(" FAILED\n"), 6)
         harness.must(self.pairs("--threshold", "0.000001GB/s"))
 
+    def test_small_messages_have_a_unit_of_their_own(self):
+        result = harness.must(harness.run("bench", "pairs", "--bytes", "1", "-n", 3, ranks=2))
+        median = re.search(r"^# median (\S+) \S*B/s$", result.stdout, re.MULTILINE)
+        self.assertGreater(float(median[1]), 0)
+        self.assertRegex(result.stdout, r"# Bandwidth \((M|k)B/s\), row to column")
+
     def test_pairs_of_one_host(self):
         result = self.pairs("--by", "host")
         self.assertEqual(result.returncode, 2)

@@ -239,7 +239,7 @@ def studies():
         {"schema": 1, "time": time, "command": "gemm", "name": "gemm", "params": {"m": "96"},
          "samples": "time_us", "count": 4, "median": median, "low": 1.4, "high": 1.6,
          "host": "n1", "machine": "0123456789abcdef", "commit": "c"}) + "\n"
-        for time, median in enumerate([1.5] * 9 + [1.7] * 9, 1)) + "torn {")
+        for time, median in enumerate([1.5] * 9 + [1.7] * 9, 1)) + '{"schema": 1, "ti')
 
 
 def reports():

@@ -48,6 +48,19 @@ TEST(ClusterFile, EveryFileOfTheProgramLoads) {
   EXPECT_GE(files, 8);
 }
 
+// With such figures, times would exceed all numbers, and their sums be NaN.
+TEST(ClusterFile, FiguresThatAreAllButZeroAreRefused) {
+  for (const char* key : {"fp32_tflops", "fp8_tflops"}) {
+    EXPECT_THAT(refused(least(std::string(", ") + key + ": 1e-308")), HasSubstr(key));
+    EXPECT_EQ(loaded(least(std::string(", ") + key + ": 0")).devices(), 16);
+  }
+  for (const char* rest :
+       {"efficiency: {attention: 1e-308}\n", "efficiency: {memory: 1e-300}\n",
+        "calibration: {products: 1e-308}\n", "storage: {write_gb_per_s: 1e-308}\n"}) {
+    EXPECT_THAT(refused(least("", rest)), HasSubstr("1e-06")) << rest;
+  }
+}
+
 TEST(ClusterFile, DefaultsFillWhatIsNotGiven) {
   const Cluster cluster = loaded(least());
   EXPECT_EQ(cluster.nodes, 2);

@@ -107,7 +107,15 @@ TEST(History, RefusesOtherFiles) {
   const std::size_t at = line.find("\"median\":5.0");
   ASSERT_NE(at, std::string::npos) << line;
   EXPECT_THAT(refusal(line.replace(at, 12, "\"median\":-5")), HasSubstr("median"));
-  EXPECT_EQ(parse_history("torn {\nNaN\n1e999\n", "h").torn_lines, 3);
+  for (const char* other : {"torn {\n", "NaN\n", "1e999\n", "{\n  \"version\": 4\n}\n",
+                            "\x7F"
+                            "ELF"}) {
+    EXPECT_THAT(refusal(other), HasSubstr("no line of a history")) << other;
+  }
+  EXPECT_EQ(parse_history(std::string("{\"sch\n{\"schema\":1,\"ti\n\0\0", 25), "h").torn_lines, 3);
+  std::ofstream(path) << "{\n  \"version\": 4\n}\n";
+  EXPECT_THROW(add_to_history(path, result_at(10, 5)), DataError);
+  EXPECT_EQ(read_file(path), "{\n  \"version\": 4\n}\n");  // nothing was added to it
 }
 
 TEST(History, LevelsShowChanges) {

@@ -44,6 +44,9 @@ std::string text_of(const CLI::Error& error) {
                        text.substr(kConversion.size(), equals - kConversion.size()),
                        text.substr(equals + 3));
   }
+  if (const std::size_t several = text.find(": At Most 1 required "); several != text.npos) {
+    return text.substr(0, several) + " is given more than once";
+  }
   const std::size_t missing = text.find(": 1 required ");
   return missing == std::string::npos ? text : text.substr(0, missing) + ": the value is missing";
 }
@@ -78,10 +81,26 @@ OptionSummary summary_of(const CLI::Option& option) {
           .several = option.get_items_expected_max() > 1};
 }
 
+// Makes it an error to pass "" for a file or folder, as a script with an unset variable does: it
+// would mean the same as not to give the option.
+void refuse_empty_path(CLI::Option& option, const std::string& placeholder) {
+  for (const char* kind : {"FILE", "DIR", "PATH", "RUN", "RESULT"}) {
+    if (placeholder == kind) {
+      option.check(CLI::Validator(
+          [](std::string& text) {
+            return text.empty() ? "the value is empty; is a variable of a script not set?"
+                                : std::string();
+          },
+          ""));
+    }
+  }
+}
+
 template <class Value>
 Option add(CLI::App& app, const std::string& names, Value& value, const std::string& description,
            const char* placeholder) {
   CLI::Option* const option = app.add_option(names, value, description)->type_name(placeholder);
+  refuse_empty_path(*option, placeholder);
   return Option(*option->capture_default_str());
 }
 
@@ -134,6 +153,7 @@ Option& Option::no_default() {
 }
 
 Option& Option::type_name(const std::string& name) {
+  refuse_empty_path(option_, name);
   option_.type_name(name);
   return *this;
 }

@@ -1,5 +1,7 @@
 #include "src/app/plan/layouts_command.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -23,7 +25,9 @@ std::vector<std::int64_t> node_counts(const LayoutOptions& options, const Cluste
     if (each > cluster.nodes) {
       throw ConfigError(fmt::format("--nodes {}: {} has {}", each, cluster.name, cluster.nodes));
     }
-    nodes.push_back(each);
+    if (std::find(nodes.begin(), nodes.end(), each) == nodes.end()) {
+      nodes.push_back(each);
+    }
   }
   for (std::int64_t each = 1; options.nodes.empty() && each < cluster.nodes; each *= 2) {
     nodes.push_back(each);
@@ -92,7 +96,7 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
     }
   }
   if (result.candidates.empty()) {
-    report_misfit(task, cluster, result, nodes.back(), exit_code);
+    report_misfit(task, cluster, result, *std::max_element(nodes.begin(), nodes.end()), exit_code);
   }
 }
 

@@ -20,6 +20,13 @@ std::string duration(double days) {
   return days >= 1 ? fmt::format("{:.1f} days", days) : format_seconds(days * 86400);
 }
 
+// Returns a time of a step or of a part of it, with three or more digits that count.
+std::string step_text(double seconds) {
+  return seconds >= 0.1    ? fmt::format("{:.3f} s", seconds)
+         : seconds >= 1e-4 ? fmt::format("{:.3f} ms", seconds * 1e3)
+                           : fmt::format("{:.3f} us", seconds * 1e6);
+}
+
 // Returns the model's FLOP/s per device divided by the peak (MFU). The model's FLOPs are 6 per
 // parameter and token, and causal attention counts as half.
 double utilization(const PlanView& view, const PlanCandidate& c) {
@@ -37,8 +44,8 @@ void print_table(const PlanView& view) {
              "memory", "goodput", "nodes", "layout");
   int number = 0;
   const auto row = [&](const PlanCandidate& c) {
-    fmt::print("{:>3} {:>8.3f} s {:>9} {:>4.1f}% {:>5.1f} GiB {:>7.1f}% {:>6} {}{}\n", number,
-               c.time.total(), duration(c.outlook.days), 100 * utilization(view, c),
+    fmt::print("{:>3} {:>10} {:>9} {:>4.1f}% {:>5.1f} GiB {:>7.1f}% {:>6} {}{}\n", number,
+               step_text(c.time.total()), duration(c.outlook.days), 100 * utilization(view, c),
                c.memory.total() / kGib, 100 * c.outlook.goodput, c.nodes, layout_text(c.layout),
                c.on_front ? " *" : "");
   };
@@ -53,12 +60,12 @@ void print_table(const PlanView& view) {
 
 void print_breakdown(const PlanView& view, const PlanCandidate& c) {
   const double total = c.time.total();
-  fmt::print("\nbest: {}\nstep {:.3f} s +- {:g} %, of which\n", layout_text(c.layout), total,
+  fmt::print("\nbest: {}\nstep {} +- {:g} %, of which\n", layout_text(c.layout), step_text(total),
              view.cluster.residual_percent);
   const auto terms = c.time.terms();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i] > 0) {
-      fmt::print("  {:<11} {:>9.4f} s {:>5.1f} %\n", StepTime::names()[i], terms[i],
+      fmt::print("  {:<11} {:>11} {:>5.1f} %\n", StepTime::names()[i], step_text(terms[i]),
                  100 * terms[i] / total);
     }
   }
@@ -199,14 +206,14 @@ void print_why_not(const PlanView& view, const PlanLayout& layout) {
     return;
   }
   const PlanCandidate& best = view.result.candidates.front();
-  fmt::print("a step takes {:.3f} s, that of the best layout {:.3f} s\n", other.time.total(),
-             best.time.total());
+  fmt::print("a step takes {}, that of the best layout {}\n", step_text(other.time.total()),
+             step_text(best.time.total()));
   const auto a = best.time.terms();
   const auto b = other.time.terms();
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i]) {
-      fmt::print("  {:<11} {:>9.4f} s instead of {:>9.4f} s: {:+.4f} s\n", StepTime::names()[i],
-                 b[i], a[i], b[i] - a[i]);
+      fmt::print("  {:<11} {:>11} instead of {:>11}\n", StepTime::names()[i], step_text(b[i]),
+                 step_text(a[i]));
     }
   }
 }

@@ -15,6 +15,9 @@
 namespace trireme {
 namespace {
 
+// The least rate and part of a rate: with smaller ones, times would exceed all numbers.
+constexpr double kLeast = 1e-6;
+
 // Holds the arguments as typed: rates in GB/s, latencies in microseconds.
 struct NetworkOptions {
   ScalingPlan plan;
@@ -55,17 +58,17 @@ void add_node_options(CommandLine& command, NetworkOptions& options) {
   command.add_option("--nics-per-node", fabric.nics_per_node, "NICs of a node")
       .check(integer_within(1, 1024));
   command.add_option("--link-rate", options.link_gb, "GB/s of a GPU within its node, one direction")
-      .check(positive_number());
+      .check(within(kLeast, 1e6));
   command.add_option("--link-latency", options.link_us, "Microseconds of a message within a node")
-      .check(non_negative_number());
+      .check(within(0.0, 1e6));
   command.add_option("--nic-rate", options.nic_gb, "GB/s of a NIC, one direction")
-      .check(positive_number());
+      .check(within(kLeast, 1e6));
   command
       .add_option("--nic-latency", options.nic_us,
                   "Microseconds of a message between nodes, without switches")
-      .check(non_negative_number());
+      .check(within(0.0, 1e6));
   command.add_option("--switch-latency", options.switch_us, "Microseconds of a switch")
-      .check(non_negative_number());
+      .check(within(0.0, 1e6));
 }
 
 void add_switch_options(CommandLine& command, NetworkOptions& options) {
@@ -83,15 +86,15 @@ void add_switch_options(CommandLine& command, NetworkOptions& options) {
   command
       .add_option("--leaf-taper", fabric.leaf_taper,
                   "Rate out of a leaf by that of its nodes; 0.5: two to one oversubscribed")
-      .check(positive_number());
+      .check(within(kLeast, 1e3));
   command.add_option("--pod-taper", fabric.pod_taper, "The same for a pod")
-      .check(positive_number());
+      .check(within(kLeast, 1e3));
   command.add_option("--global-taper", fabric.global_taper, "The same for a group of a dragonfly")
-      .check(positive_number());
+      .check(within(kLeast, 1e3));
   command
       .add_option("--spread", fabric.spread,
                   "Part of the rate of parallel links that routing reaches")
-      .check(positive_number());
+      .check(within(kLeast, 1.0));
 }
 
 }  // namespace

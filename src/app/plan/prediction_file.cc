@@ -22,8 +22,9 @@ PredictionFile read_prediction(const std::filesystem::path& run) {
                     "cluster file",
                     file.string()));
   }
+  const std::string text = read_file(file, kMostBytes);  // the message of a failure names the file
   try {
-    const nlohmann::json json = parse_json(read_file(file, kMostBytes));
+    const nlohmann::json json = parse_json(text);
     if (const std::int64_t schema = count_field(json, "schema"); schema > kSchema) {
       throw DataError(fmt::format("it is of schema {}, and this program reads {}: use a newer one",
                                   schema, kSchema));

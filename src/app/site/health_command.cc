@@ -24,8 +24,6 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kMostBaselineBytes = 1 << 20;
-
 struct HealthOptions {
   std::string baseline, save, folder;
   double at_least = 90;  // percent
@@ -69,16 +67,6 @@ class Alarm {
   bool over_ = false;
   std::thread thread_;
 };
-
-Measures load_baseline(const std::string& path) {
-  try {
-    return parse_baseline(read_file(path, kMostBaselineBytes));
-  } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{}: {}; on a healthy node, trireme health --save-baseline {} creates it", path,
-                    error.what(), path));
-  }
-}
 
 // Formats a rate given in GFLOP/s or MB/s, such as "21.1 GB/s".
 std::string rate_text(double rate, const std::string& unit) {

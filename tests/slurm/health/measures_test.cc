@@ -5,13 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/sealed_json.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 Measures a_node() {
@@ -52,6 +56,27 @@ TEST(Measures, DamagedFilesAreRefused) {
     }
   }
   EXPECT_THROW(parse_baseline("{}"), DataError);
+}
+
+TEST(Measures, AFileThatIsNoBaselineIsNamedOnce) {
+  const TempFolder folder;
+  const auto refusal = [](const std::filesystem::path& file) {
+    return message_of<DataError>([&] { (void)load_baseline(file); });
+  };
+  const std::filesystem::path file = folder.path() / "node.baseline";
+  write_named_file(file, "");
+  EXPECT_EQ(refusal(file), file.string() +
+                               ": the file is empty: restore it from a copy; on a "
+                               "healthy node, trireme health --save-baseline " +
+                               file.string() + " makes a new one");
+  const std::string text = baseline_text(a_node());
+  write_named_file(file, text.substr(0, text.size() / 2));
+  EXPECT_THAT(refusal(file), HasSubstr("cut short"));
+  const std::string of_folder = refusal(folder.path());
+  EXPECT_EQ(of_folder.find(folder.path().string()), of_folder.rfind(folder.path().string()));
+  EXPECT_THAT(of_folder, Not(HasSubstr("--save-baseline")));
+  write_named_file(file, text);
+  EXPECT_EQ(load_baseline(file).folder, "/scratch");
 }
 
 TEST(Measures, SlowPartsAreNamed) {
