@@ -132,10 +132,6 @@ BOUNDS = [
         f"{CUDA}/norm_backward.cu", "    if (row < end && i < p.channels) {\n      const",
         "    if (i < p.channels) {\n      const", "NormBackward.AddsManyRows"),
     Mutation(
-        "norm_held_channels_bound", "bound of the channels that are copied ahead",
-        f"{CUDA}/norm_backward.cu", "    if (row < end && i < p.channels) {\n      const",
-        "    if (row < end) {\n      const", "NormBackward.AddsManyRows"),
-    Mutation(
         "norm_held_copies", "wait for a row that is copied ahead", f"{CUDA}/norm_backward.cu",
         "    wait_copies<kHeldRows - 1>();\n", "", "NormBackward.AddsManyRows"),
     Mutation(
