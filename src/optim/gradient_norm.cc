@@ -10,17 +10,33 @@ namespace trireme {
 
 void SquareSums::add(const ParameterStore& store, std::int64_t first, const ConstView& gradients) {
   check(first % kSumBlock == 0, "shards are cut between blocks");
+  const bool reads_gaps = context_.device().kind == DeviceKind::cuda;
+  std::int64_t begin = 0;  // of the last piece
+  std::int64_t next = -1;  // the block behind it; -1: there is none
   for (const Parameter& parameter : store.all()) {
     const std::int64_t from = std::max<std::int64_t>(parameter.offset - first, 0);
-    const std::int64_t end = parameter.offset + parameter.elements() - first;
-    const std::int64_t n = std::min(end, gradients.count) - from;
-    if (n > 0 && parameter.trained && parameter.place.primary) {
-      const std::int64_t at = first + from;
-      const std::int64_t head = std::min((kSumBlock - at % kSumBlock) % kSumBlock, n);
-      pieces_.push_back({gradients.slice(from, n), head,
-                         (head > 0 ? 1 : 0) + (n - head + kSumBlock - 1) / kSumBlock});
+    const std::int64_t end =
+        std::min(parameter.offset + parameter.elements() - first, gradients.count);
+    if (end <= from || !parameter.trained || !parameter.place.primary) {
+      continue;
     }
+    if (reads_gaps && from == next) {
+      pieces_.back() = piece_of(gradients, begin, end);
+    } else {
+      begin = from;
+      pieces_.push_back(piece_of(gradients, begin, end));
+    }
+    next = (end + kSumBlock - 1) / kSumBlock * kSumBlock;
   }
+}
+
+// Returns the piece of the elements from `begin` to `end`.
+SquareSums::Piece SquareSums::piece_of(const ConstView& gradients, std::int64_t begin,
+                                       std::int64_t end) {
+  const std::int64_t n = end - begin;
+  const std::int64_t head = std::min((kSumBlock - begin % kSumBlock) % kSumBlock, n);
+  return {gradients.slice(begin, n), head,
+          (head > 0 ? 1 : 0) + (n - head + kSumBlock - 1) / kSumBlock};
 }
 
 ConstView SquareSums::start() {

@@ -19,7 +19,9 @@ class SquareSums {
 
   // Adds gradients, f32, which are the store's flat elements from `first` on, a multiple of
   // kSumBlock, and stay unchanged until their squares have been summed. Skips parameters that are
-  // not trained, and copies whose primary another rank holds.
+  // not trained, and copies whose primary another rank holds. On a GPU, which has a cost per call,
+  // parameters that follow each other are one piece, and the gaps between them must be 0; the bits
+  // are the same.
   void add(const ParameterStore& store, std::int64_t first, const ConstView& gradients);
   // Queues the sums and returns them, f64, one number per block. They live as long as this.
   ConstView start();
@@ -36,6 +38,8 @@ class SquareSums {
     std::int64_t head = 0;    // elements up to the next multiple of kSumBlock
     std::int64_t blocks = 0;  // including the first, short one
   };
+
+  static Piece piece_of(const ConstView& gradients, std::int64_t begin, std::int64_t end);
 
   DeviceContext& context_;
   std::vector<Piece> pieces_;

@@ -148,8 +148,9 @@ BOUNDS = [
         "Product.DoesWithoutEpilogues"),
     Mutation(
         "sum_bound", "bound of a sum's last tile", f"{CUDA}/reductions.cu",
-        "      for (int i = 0; i < kTile && i < left; ++i) {\n",
-        "      for (int i = 0; i < kTile && i < left - 1; ++i) {\n", "Sum.AddsManyElementsInOrder"),
+        "        tiles[into][i] = from + i < count ? x[from + i] : 0.0F;\n",
+        "        tiles[into][i] = from + i < count - 1 ? x[from + i] : 0.0F;\n",
+        "Sum.AddsManyElementsInOrder"),
     Mutation(
         "embedding_held_bound", "bound of the held ids of frequent rows", f"{CUDA}/embedding.cu",
         "  if (id >= p.held || (border", "  if ((border", "Embedding.AddsTheRowsOfAnIdInOrder"),

@@ -104,8 +104,12 @@ struct TinyModel {
       });
     }
     masters->refresh_working_copies();
-    // A huge value reveals each gradient that is not overwritten.
-    context.kernels().fill(context.stream(), gradients.view(), 1e30F);
+    // A huge value reveals each gradient that is not overwritten. Gaps are 0.
+    context.kernels().fill(context.stream(), gradients.view(), 0);
+    for (const Parameter& each : store.all()) {
+      context.kernels().fill(context.stream(), gradients.view().slice(each.offset, each.elements()),
+                             1e30F);
+    }
   }
   TinyModel(const TinyModel&) = delete;
   TinyModel& operator=(const TinyModel&) = delete;

@@ -16,7 +16,7 @@ namespace {
 // between two looks, for a sixteenth of the time that it has waited, within these bounds.
 constexpr int kQuickLooks = 2000;
 constexpr std::chrono::nanoseconds kShortestPause = std::chrono::microseconds(20);
-constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(1);
+constexpr std::chrono::nanoseconds kLongestPause = std::chrono::microseconds(100);
 constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;  // bytes; a copy of more waits
 
 bool is_reached(cudaEvent_t event) {

@@ -75,9 +75,9 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t from = 0; from < count; from += kTile) {
     if (threadIdx.x >= kWarp) {
       fetch(from + kTile, 1 - tile);
-    } else if (threadIdx.x == 0) {
-      const std::int64_t left = count - from;
-      for (int i = 0; i < kTile && i < left; ++i) {
+    } else if (threadIdx.x == 0) {  // the zeros behind the last element change nothing
+#pragma unroll 16
+      for (int i = 0; i < kTile; ++i) {
         sum += static_cast<double>(tiles[tile][i]);
       }
     }
