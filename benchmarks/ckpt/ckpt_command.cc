@@ -15,6 +15,9 @@
 namespace trireme {
 namespace {
 
+// Files of less say nothing about a disk.
+constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;
+
 struct CkptArguments {
   BenchCkptOptions rest;
   std::string bytes = "2G";
@@ -26,6 +29,10 @@ nlohmann::ordered_json measure_ckpt(const CkptArguments& arguments, double durat
   BenchCkptOptions options = arguments.rest;
   options.bytes = parse_bytes(arguments.bytes);
   options.duration = duration;
+  if (options.bytes < kLeastBytes) {
+    throw ConfigError(fmt::format("--bytes {}: a state needs at least {} to be measured",
+                                  arguments.bytes, format_bytes(kLeastBytes)));
+  }
   if (arguments.size.empty()) {
     return bench_ckpt(options);
   }

@@ -339,6 +339,7 @@ class Refusals(unittest.TestCase):
                 (["1 GiB"], ["p2p", "-m", "2G"]),
                 (["--peer"], ["p2p", "--peer", "nccl"]),
                 (["at least two ranks"], ["pairs"]),
+                (["at least 1 MiB"], ["ckpt", "--bytes", 0]),
                 (["80%", "GB/s"], ["pairs", "--threshold", "80%"])]:
             with self.subTest(arguments):
                 result = harness.run("bench", *arguments, timeout=60)
