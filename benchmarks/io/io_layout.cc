@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "io/data/feistel.h"
+#include "io/data/feistel_permutation.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
 #include "src/base/units.h"

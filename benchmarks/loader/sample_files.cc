@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "benchmarks/busy_watch.h"
-#include "io/data/feistel.h"
+#include "io/data/feistel_permutation.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "io/checkpoint/sealed_shard.h"
-#include "io/checkpoint/shard_header.h"
+#include "io/checkpoint/shard_contents.h"
 #include "src/base/error.h"
 
 namespace trireme {

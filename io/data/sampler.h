@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "io/data/feistel.h"
+#include "io/data/feistel_permutation.h"
 
 namespace trireme {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "mpi/links/nccl_log.h"
+#include "mpi/links/nccl_log_parser.h"
 
 namespace trireme {
 

@@ -23,7 +23,7 @@
 #include <poll.h>
 
 #include "slurm/wire/handshake.h"
-#include "slurm/wire/peer_user.h"
+#include "slurm/wire/peer_users.h"
 
 namespace trireme {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "src/nn/model_size.h"
-#include "src/nn/recomputed.h"
+#include "src/nn/recomputed_layers.h"
 
 namespace trireme {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "mpi/links/link_book.h"
-#include "mpi/links/nccl_log.h"
+#include "mpi/links/nccl_log_parser.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

@@ -96,6 +96,18 @@ class LintTest(unittest.TestCase):
             code, said = run("members_test.py", {**SOUND, **header, name: text})
             self.assertEqual(code, 0, name + said)
 
+    def test_names_of_headers(self):
+        one = "#pragma once\nclass PieceWriter {\n  int f();\n};\n"
+        for name, text in (("src/base/writing.h", one), ("io/piece.h", one),
+                           ("src/device/b.h", one.replace("Piece", "Page"))):
+            self.check("members_test.py", name, text, "give the header its name")
+        for name, text in (("src/base/piece_writer.h", one), ("io/piece/writer.h", one),
+                           ("io/writer.h", one + "struct Writer {\n};\n"),
+                           ("src/base/writing.h", one + "int write(int x);\n"),
+                           ("src/base/writing.h", one + one.replace("Piece", "Page"))):
+            code, said = run("members_test.py", {**SOUND, name: text})
+            self.assertEqual(code, 0, name + said)
+
     def test_folders_that_include_each_other(self):
         code, said = run("rooms_test.py", {
             **SOUND, "src/app/site/x.h": '#pragma once\n#include "src/app/main.h"\n',

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
-"""Checks that the member functions of a class are defined where a reader looks for them: beside its
-header, x.h, in x.cc, or in x_<part>.cc if they are too many for one file."""
+"""Checks that a class stands where a reader looks for it. A header that declares one class and no
+function has the name of the class, without words that its folder says (io/checkpoint/writer.h holds
+CheckpointWriter). The member functions of a class are defined beside its header, x.h, in x.cc, or
+in x_<part>.cc if they are too many for one file."""
 import collections
 import re
 
@@ -13,6 +15,33 @@ TYPE = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct)\s+(\w+)(?:\s+final)
 # "Class::Class(" or "Class::~Class(". Parentheses stand in a type only as in function<void(int)>.
 MEMBER = re.compile(r"^[A-Za-z](?:[\w:<>,&* \[\]]|\([\w:&*, ]*\)>)*?(?<![\w:])(\w+)(?:<[\w, ]*>)?::"
                     r"(?:\w+::)*(?:~?\w+|operator\W{1,3})\(|^(\w+)::~?\2\(", re.MULTILINE)
+
+
+CLASS = re.compile(r"^class (\w+)[^;{]*\{", re.MULTILINE)
+FUNCTION = re.compile(r"^[a-zA-Z][\w:<>,&* ]*? \*?\w+\(", re.MULTILINE)
+WORD = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+
+
+def misnamed(path, text):
+    """Yields the class of a header that has another name."""
+    classes = CLASS.findall(text)
+    if len(classes) != 1 or FUNCTION.search(text):
+        return
+    folders = {word for folder in path.parts[:-1] for word in folder.split("_")}
+
+    def told_by_folders(word):
+        return word in folders or f"{word}s" in folders
+
+    def rest(words):
+        return "".join(word for word in words if not told_by_folders(word))
+
+    own = [word.lower() for word in WORD.findall(classes[0])]
+    stem = path.stem.split("_")
+    others = {name.lower() for name in TYPE.findall(text)}
+    # A word before the name says whom the class stands for: sim/nccl_communicator.h.
+    fits = rest(own) == rest(stem) or "".join(stem).endswith("".join(own))
+    if not fits and "".join(stem) not in others:
+        yield f"{path}: declares {classes[0]} and nothing else: give the header its name"
 
 
 def members_of(text):
@@ -44,6 +73,8 @@ def main():
                 homes[name].append(path)
     problems = [problem for path, text in checked.items() if path.suffix in (".cc", ".cu")
                 for problem in problems_of(path, text, homes)]
+    problems += [problem for path, text in checked.items() if path.suffix == ".h"
+                 for problem in misnamed(path, text)]
     sources.finish("members", problems, len(checked))
 
 

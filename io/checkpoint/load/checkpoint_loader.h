@@ -16,7 +16,7 @@
 #include "io/checkpoint/load/exchange.h"
 #include "io/checkpoint/load/host_reading.h"
 #include "io/checkpoint/load/shard_copies.h"
-#include "io/checkpoint/shard_header.h"
+#include "io/checkpoint/shard_contents.h"
 
 namespace trireme {
 

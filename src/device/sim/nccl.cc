@@ -14,7 +14,7 @@
 #include "src/device/sim/fault.h"
 #include "src/device/sim/links.h"
 #include "src/device/sim/machine.h"
-#include "src/device/sim/nccl_operation.h"
+#include "src/device/sim/nccl_communication.h"
 #include "src/device/sim/nccl_reduction.h"
 #include "src/device/sim/nccl_registrations.h"
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/data/feistel.h"
+#include "io/data/feistel_permutation.h"
 #include "src/base/error.h"
 
 namespace trireme {

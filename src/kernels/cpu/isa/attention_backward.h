@@ -12,8 +12,8 @@
 // more tasks.
 #pragma once
 
-#include "src/kernels/cpu/isa/attention_dropout.h"
 #include "src/kernels/cpu/isa/attention_tiles.h"
+#include "src/kernels/cpu/isa/head_dropout.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"

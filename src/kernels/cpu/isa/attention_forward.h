@@ -5,8 +5,8 @@
 // values are packed once for all queries.
 #pragma once
 
-#include "src/kernels/cpu/isa/attention_dropout.h"
 #include "src/kernels/cpu/isa/attention_tiles.h"
+#include "src/kernels/cpu/isa/head_dropout.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"

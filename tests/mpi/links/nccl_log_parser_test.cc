@@ -1,7 +1,7 @@
 // Tests the reader of NCCL's log with lines as NCCL 2.18 to 2.30 write them (the format strings of
 // src/transport/{p2p,shm,net,net_ib}.cc, src/graph/search.cc, src/init.cc and src/debug.cc of each
 // version), and with damaged ones.
-#include "mpi/links/nccl_log.h"
+#include "mpi/links/nccl_log_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "slurm/wire/peer_user.h"
+#include "slurm/wire/peer_users.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "io/checkpoint/shard_header.h"
+#include "io/checkpoint/shard_contents.h"
 
 #include "io/checkpoint/sealed_shard.h"
 #include "io/checkpoint/shard_plan.h"

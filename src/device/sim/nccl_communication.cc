@@ -1,4 +1,4 @@
-#include "src/device/sim/nccl_operation.h"
+#include "src/device/sim/nccl_communication.h"
 
 #include <algorithm>
 #include <cstdio>

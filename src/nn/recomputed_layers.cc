@@ -1,4 +1,4 @@
-#include "src/nn/recomputed.h"
+#include "src/nn/recomputed_layers.h"
 
 namespace trireme {
 

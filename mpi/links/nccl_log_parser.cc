@@ -1,4 +1,4 @@
-#include "mpi/links/nccl_log.h"
+#include "mpi/links/nccl_log_parser.h"
 
 #include <charconv>
 #include <optional>
