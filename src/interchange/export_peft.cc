@@ -10,7 +10,9 @@
 #include "src/base/stopwatch.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
+#include "src/interchange/hf_config.h"
 #include "src/interchange/hf_files.h"
+#include "src/nn/model_size.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
 
