@@ -70,8 +70,8 @@ std::string progress_text(std::string_view label, std::int64_t first, std::int64
   return bar_text(label, done, total, time_text(done >= total, seconds, left), detail, width);
 }
 
-ProgressBar::ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval,
-                         Work work)
+ProgressBar::ProgressBar(std::string label, std::int64_t total,
+                         std::chrono::milliseconds plain_interval, Work work)
     : label_(std::move(label)),
       total_(total),
       plain_interval_(plain_interval),

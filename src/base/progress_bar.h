@@ -17,7 +17,7 @@ class ProgressBar {
 
   // total: in the caller's units. plain_interval: time between lines if stderr is not a terminal;
   // zero for none. work: basis of the estimated time left.
-  ProgressBar(std::string label, std::int64_t total, std::chrono::seconds plain_interval = {},
+  ProgressBar(std::string label, std::int64_t total, std::chrono::milliseconds plain_interval = {},
               Work work = {});
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
@@ -39,7 +39,7 @@ class ProgressBar {
 
   std::string label_;
   std::int64_t total_;
-  std::chrono::seconds plain_interval_;
+  std::chrono::milliseconds plain_interval_;
   Work work_;
   bool terminal_;
   std::int64_t first_ = -1;  // `done` of the first update, which is above 0 in a resumed run

@@ -158,12 +158,9 @@ void interrupt_from_outside() {
   ::dup2(STDERR_FILENO, 9);
   run_interruptibly(
       [] {
-        std::thread([] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(200));
-          ::kill(::getpid(), SIGTERM);
-        }).detach();
+        // The launcher itself interrupts this process once it is ready to be ended.
         (void)run_command({"sh", "-c",
-                           "trap 'echo launcher ended >&9; exit' TERM;"
+                           "trap 'echo launcher ended >&9; exit' TERM; kill -TERM $PPID;"
                            "while :; do sleep 0.01; done"},
                           seconds(60), {.grace = seconds(20)});
       },

@@ -122,9 +122,10 @@ TEST(ProgressBar, PlainLinesWhereAskedFor) {
 TEST(ProgressBar, PrintsTheEndOnce) {
   testing::internal::CaptureStderr();
   {
-    ProgressBar bar("pack", 10, std::chrono::seconds(1));
+    constexpr std::chrono::milliseconds kInterval{1};
+    ProgressBar bar("pack", 10, kInterval);
     bar.update(0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1010));  // the next line is due
+    std::this_thread::sleep_for(kInterval);  // the next line is due
     bar.update(10);
   }
   const std::string seen = testing::internal::GetCapturedStderr();

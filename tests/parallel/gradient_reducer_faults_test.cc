@@ -6,6 +6,7 @@
 
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
+#include "src/base/stopwatch.h"
 #include "tests/parallel/reducing_rank.h"
 
 namespace trireme {
@@ -109,16 +110,28 @@ TEST(GradientReducerFaults, ErrorsEndTheStepOnAllRanks) {
   }
 }
 
-// SlowReduction is a reduction that takes 20 ms once it is waited for.
+// SlowReduction is a reduction that takes a while once it is waited for, which it measures.
 class SlowReduction : public Pending::Operation {
  public:
-  void wait() override { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+  explicit SlowReduction(double& waited) : waited_(waited) {}
+  void wait() override {
+    const Stopwatch watch;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    waited_ += watch.seconds();
+  }
   bool reached() override { return false; }
   void abandon() noexcept override {}
+
+ private:
+  double& waited_;
 };
 class SlowCommunicator : public SelfCommunicator {
+ public:
+  double waited = 0;  // seconds
+
+ private:
   Pending start(const OperationRequest&) override {
-    return Pending(std::make_shared<SlowReduction>());
+    return Pending(std::make_shared<SlowReduction>(waited));
   }
 };
 
@@ -132,7 +145,8 @@ TEST(GradientReducerOverlap, CountsTheTimeItWaits) {
   rank.give(sink, 0, 0, 0);
   EXPECT_EQ(rank.reducer.timings().exposed.seconds(), 0);
   rank.reducer.finish_step();
-  EXPECT_GE(rank.reducer.timings().exposed.seconds(), 0.04);
+  EXPECT_GT(comm.waited, 0);
+  EXPECT_GE(rank.reducer.timings().exposed.seconds(), comm.waited);
 }
 
 }  // namespace

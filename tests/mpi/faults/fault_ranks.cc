@@ -104,6 +104,7 @@ struct Life {
   std::string name;
   std::unique_ptr<Communicator> group;
   FaultOperation operation;
+  std::atomic<int> rounds = 0;  // operations since the meeting
 };
 
 void Life::run(const Plan& plan, Meeting& meeting, Report& report) {
@@ -116,14 +117,22 @@ void Life::run(const Plan& plan, Meeting& meeting, Report& report) {
     group->set_deadline(plan.deadline);
     for (;;) {
       operation.run();
+      rounds.fetch_add(1);
     }
   } catch (const Error& error) {
     report.add(name, error.kind(), error.what());
   }
 }
 
-[[noreturn]] void end_oneself(const Plan& plan, Report& report) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+// Ends this rank in the middle of all operations, once each has run some times undisturbed.
+[[noreturn]] void end_oneself(const Plan& plan, const std::vector<std::unique_ptr<Life>>& lives,
+                              Report& report) {
+  constexpr int kUndisturbed = 3;
+  for (const auto& each : lives) {
+    while (each->rounds.load() < kUndisturbed) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
   report.add("end", "", "");
   (void)::kill(::getpid(), plan.kills ? SIGKILL : SIGSTOP);
   for (;;) {
@@ -160,7 +169,7 @@ void run(const Plan& plan, MpiSession& session) {
   world.all->barrier().wait();
   meeting.go.count_down();
   if (world.all->rank() == plan.victim) {
-    end_oneself(plan, report);
+    end_oneself(plan, lives, report);
   }
   wait_for_words(report, lives.size());
   session.abort(ExitCode::hang);

@@ -125,17 +125,20 @@ TEST(NcclCommunicator, NamesARankThatNeverComes) {
   });
 }
 
-// Work that comes before an operation on the stream does not count towards its deadline. The
-// simulated devices of a process run such work one after the other, so one rank waits 1 s for the
-// other's.
+// Work that comes before an operation on the stream does not count towards its deadline, be it as
+// long as it may. Both ranks wait for the same work, so that they begin the operation together.
 TEST(NcclCommunicator, WaitsForItsInputWithoutADeadline) {
   ThreadWorld world(2);
+  const std::shared_ptr<StreamQueue> input = make_worker_queue();
+  constexpr auto kDeadline = 0.4s;
+  input->run([&] { std::this_thread::sleep_for(1.5 * kDeadline); });
+  const StreamEvent ready = input->record();
   world.run([&](Communicator& threads) {
     const auto comm = connect(threads);
-    comm->set_deadline(1.5s);
+    comm->set_deadline(kDeadline);
     DeviceTensor x(device_of(threads), 16);
     x.stream.clear(x.view());
-    x.stream.run([] { std::this_thread::sleep_for(1s); });
+    x.stream.wait(ready);
     Pending pending = comm->all_reduce(x.view(), ReduceOp::sum, &x.stream);
     pending.wait(x.stream);
     EXPECT_NO_THROW(x.stream.synchronize());

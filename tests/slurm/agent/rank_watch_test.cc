@@ -14,6 +14,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/stack_dump.h"
+#include "tests/support/open_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -116,7 +117,7 @@ TEST(NodeFolder, IsMadeAgainWhereItIsRemovedBeforeItIsLocked) {
   const std::filesystem::path path = node_folder(launch, "n1");
   auto other = std::make_unique<NodeFolder>(launch, "n1");
   std::thread remover([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    wait_for_descriptors(path / "lock", 2);  // the other and the one that is about to lock it
     other->remove();
     other.reset();
   });

@@ -16,6 +16,7 @@
 #include "src/base/lock_mark.h"
 #include "src/base/log.h"
 #include "tests/support/message_of.h"
+#include "tests/support/open_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -39,7 +40,7 @@ TEST(RunFiles, RanksOfAnotherStartAreWaitedForThenRefused) {
           [&] { RunFiles(folder.path(), folder.path() / "checkpoints").take(); }),
       testing::HasSubstr(fmt::format(": host {}, process {} (since ", host_name(), ::getpid())));
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    wait_for_descriptors(folder.path() / ".lock", 2);  // this one and that of take()
     ranks.reset();
   });
   EXPECT_NO_THROW(RunFiles(folder.path(), folder.path() / "checkpoints").take());
