@@ -66,17 +66,24 @@ Loader::Loader(const std::vector<LoaderSource>& sources, const Mixture& mixture,
   caller_ = std::make_unique<Worker>(sources_.size());
   check(first_sample >= 0 && plan.first_batch >= 0, "samples consumed are not negative");
   cursor_ = {plan.first_batch, first_sample, micros_of(plan.batches.size_of(plan.first_batch)), 0};
-  // There are slots for `depth_steps` of the largest steps, and for the step that is leased.
-  const std::size_t micros = micros_of(plan.batches.full()).size();
-  slots_.resize(static_cast<std::size_t>(plan.depth_steps + 1) * micros);
-  free_ = static_cast<std::int64_t>(slots_.size());
-  const std::int64_t elements = plan.micro_batch * plan.sequence;
-  for (Slot& slot : slots_) {
-    slot.ids.resize(static_cast<std::size_t>(elements));
-    slot.targets.resize(static_cast<std::size_t>(elements));
-  }
+  make_slots(micros_of(plan.batches.full()).size());
   for (int i = 0; i < plan.threads; ++i) {
     workers_.emplace_back([this] { work(); });
+  }
+}
+
+// There are slots for `depth_steps` of the largest steps, and for the step that is leased.
+void Loader::make_slots(std::size_t micros) {
+  slots_.resize(static_cast<std::size_t>(plan_.depth_steps + 1) * micros);
+  free_ = static_cast<std::int64_t>(slots_.size());
+  const std::int64_t elements = plan_.micro_batch * plan_.sequence;
+  Pool& memory = plan_.memory != nullptr ? *plan_.memory : ordinary_memory_;
+  memory_ = memory.allocate(2 * free_ * elements * size_of(DType::i32));
+  auto* next = as<std::int32_t>(memory_.view(DType::i32));
+  for (Slot& slot : slots_) {
+    slot.ids = next;
+    slot.targets = next + elements;
+    next += 2 * elements;
   }
 }
 
@@ -181,8 +188,8 @@ void Loader::read_rows(const Source& source, const BatchReads& batch,
     for (std::size_t r = read.first_row; r < read.end_row; ++r) {
       const BatchReads::Row& row = batch.rows[r];
       const std::byte* tokens = raw + row.tokens_before * width;
-      std::int32_t* ids = slot.ids.data() + row.row * plan_.sequence;
-      std::int32_t* targets = slot.targets.data() + row.row * plan_.sequence;
+      std::int32_t* ids = slot.ids + row.row * plan_.sequence;
+      std::int32_t* targets = slot.targets + row.row * plan_.sequence;
       largest = std::max(largest, widen_tokens(tokens, width, plan_.sequence, ids));
       std::copy(ids + 1, ids + plan_.sequence, targets);
       largest = std::max(largest, widen_tokens(tokens + width * plan_.sequence, width, 1,
@@ -229,9 +236,9 @@ LoadedMicroBatch Loader::lease(Slot& slot) {
   return {slot.first_sample,
           plan_.micro_batch,
           plan_.sequence,
-          {slot.ids.data(), elements, DType::i32},
-          {slot.targets.data(), elements, DType::i32},
-          std::shared_ptr<const void>(slot.ids.data(), give_back_slot)};
+          {slot.ids, elements, DType::i32},
+          {slot.targets, elements, DType::i32},
+          std::shared_ptr<const void>(slot.ids, give_back_slot)};
 }
 
 // Wakes a sleeping worker only once half of the slots are free, not for every slot.

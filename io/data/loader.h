@@ -8,7 +8,8 @@
 //   workers --> | filled | filled | ... | being filled |   two steps ahead, in order --> next()
 //
 // A micro-batch that next() returned is leased: its memory does not change until the lease ends, so
-// that kernels and copies to a device can read it without another copy on the host.
+// that kernels and copies to a device can read it without another copy on the host. In a pool of
+// pinned memory, a device copies it while the host computes.
 #pragma once
 
 #include <chrono>
@@ -26,6 +27,7 @@
 #include "io/data/mixture.h"
 #include "io/data/sampler.h"
 #include "src/device/device.h"
+#include "src/device/pool.h"
 
 namespace trireme {
 
@@ -42,6 +44,8 @@ struct LoaderPlan {
   std::int64_t steps = -1;        // number of steps; negative if unlimited
   std::int64_t depth_steps = 2;
   int threads = 1;
+  // Memory of the host for the slots, which outlives the loader; null for ordinary memory.
+  Pool* memory = nullptr;
 };
 
 struct LoadedMicroBatch {
@@ -84,9 +88,9 @@ class Loader {
  private:
   struct Slot {
     std::int64_t first_sample = 0;
-    std::vector<std::int32_t> ids;      // [B,T]
-    std::vector<std::int32_t> targets;  // [B,T]
-    bool free = true;                   // neither filled, nor leased
+    std::int32_t* ids = nullptr;      // [B,T], in memory_
+    std::int32_t* targets = nullptr;  // [B,T], in memory_
+    bool free = true;                 // neither filled, nor leased
     bool filled = false;
     std::exception_ptr error;
   };
@@ -105,6 +109,8 @@ class Loader {
     std::size_t micro = 0;             // index into `micros`
   };
 
+  // Makes the slots. micros: micro-batches of this rank in the largest step.
+  void make_slots(std::size_t micros);
   void work();
   // Claims the next ticket and fills its slot. The lock is released while it reads.
   void fill_next(std::unique_lock<std::mutex>& lock, Worker& worker);
@@ -132,6 +138,8 @@ class Loader {
   std::mutex mutex_;
   std::condition_variable slot_free_;
   std::condition_variable slot_filled_;
+  Pool ordinary_memory_{Device::cpu()};
+  Buffer memory_;  // of all slots
   std::vector<Slot> slots_;
   Cursor cursor_;
   std::int64_t claimed_ = 0;  // tickets that threads took

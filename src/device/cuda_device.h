@@ -78,6 +78,9 @@ struct DeviceUse {
   std::int64_t waits = 0;        // how often the calling thread has waited for a device
   std::int64_t allocations = 0;  // of a device's or of pinned memory, by all threads
   std::int64_t graphs = 0;       // launched by the calling thread
+  // Copies between a device and memory of the host that is not pinned, which take the host another
+  // copy; by all threads.
+  std::int64_t staged = 0;
 };
 // Returns the counts since the process began.
 DeviceUse device_use();

@@ -39,7 +39,6 @@ DeviceTokens::DeviceTokens(DeviceContext& context, const MicroBatch& host, std::
   if (acts_as_cuda(context.device())) {
     ids_ = move_to_device(context, micro_batch_.ids);
     targets_ = move_to_device(context, micro_batch_.targets);
-    lease_.reset();  // copies of ordinary memory have read it when the call returns
   }
 }
 

@@ -153,7 +153,7 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   check_tokenizer(options, loaded, dataset);
   context.status.phase = "evaluate";
   const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
-                            options.micro_batch, options.samples};
+                            options.micro_batch, options.samples, 1, &evaluator.device.staging()};
   if (plan.sequence > loaded.config.context) {
     throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
                                   loaded.config.context));

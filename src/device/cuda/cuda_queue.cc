@@ -307,6 +307,7 @@ void CudaQueue::copy(const View& to, const ConstView& from) {
   if (staging_->bytes() + from.bytes() > kMostStaged) {
     record().wait();
   }
+  count_staged_copy();
   void* const buffer = staging_->take(from.bytes());
   if (from.device.is_host()) {
     std::memcpy(buffer, from.data, bytes);

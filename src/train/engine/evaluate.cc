@@ -18,7 +18,8 @@ struct Span {
   std::int64_t batch;  // samples per micro-batch
   std::int64_t first_sample;
   std::int64_t count;      // micro-batches
-  std::int64_t in_flight;  // as in EvaluationPlan
+  std::int64_t in_flight;  // as in EvaluationPlan, and so is the memory
+  Pool* memory;
 };
 
 void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
@@ -35,7 +36,8 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
                  .micro_batch = span.batch,
                  .micros = [](std::int64_t) { return std::vector<std::int64_t>{0}; },
                  .steps = span.count,
-                 .depth_steps = std::max<std::int64_t>(2, span.in_flight)},
+                 .depth_steps = std::max<std::int64_t>(2, span.in_flight),
+                 .memory = span.memory},
                 span.first_sample);
   std::vector<std::int32_t> zeros;
   const auto tokens = [&]() -> LoadedMicroBatch {
@@ -81,7 +83,8 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t first = std::min(per_rank * comm.rank(), whole - per_rank);
   std::vector<double> own(static_cast<std::size_t>(per_rank), 0.0);
   Evaluation result;
-  evaluate_span(dataset, plan.sequence, {batch, first * batch, per_rank, plan.in_flight}, losses_of,
+  evaluate_span(dataset, plan.sequence,
+                {batch, first * batch, per_rank, plan.in_flight, plan.memory}, losses_of,
                 own.data(), result);
 
   std::vector<double> losses(static_cast<std::size_t>(per_rank * comm.size()), 0.0);
@@ -93,8 +96,8 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   losses.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
     losses.push_back(0);
-    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1, 1}, losses_of, &losses.back(),
-                  result);
+    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1, 1, plan.memory}, losses_of,
+                  &losses.back(), result);
   }
   result.samples = samples;
   result.tokens = samples * plan.sequence;

@@ -28,6 +28,8 @@ struct EvaluationPlan {
   std::int64_t max_samples = 0;  // at most; fewer if the dataset has fewer
   // The most micro-batches that LossesOf takes before it ends the lease of the first.
   std::int64_t in_flight = 1;
+  // Memory of the host for their tokens, as in LoaderPlan: DeviceContext::staging().
+  Pool* memory = nullptr;
 };
 
 // Returns one micro-batch after another, as Loader::next() does: ids and targets stay as they are

@@ -130,7 +130,13 @@ class Replica::Work : public StageWork {
     output.sample_losses = std::move(sample_losses_);
     output.watches = std::move(watches_);
     output.has_digests = parts_.config.divergence.digests;
+    output.leases = std::move(leases_);
     return output;
+  }
+  // Waits until a device has copied all tokens of an evaluation, so that their memory is free.
+  void end_leases() {
+    copied_.wait();
+    leases_.clear();
   }
   double data_wait_seconds = 0;
 
@@ -174,14 +180,27 @@ class Replica::Work : public StageWork {
       const char* const phase = parts_.recorder.enter_phase("data_load");
       const Stopwatch waiting;
       const SpanTimer span(parts_.spans, SpanKind::data, "tokens");
-      LoadedMicroBatch loaded = (*source_)();
-      tokens_.try_emplace(loaded_, parts_.context,
-                          MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets},
-                          parts_.config.model.vocab, std::move(loaded.lease));
+      load_tokens();
       data_wait_seconds += waiting.seconds();
       parts_.recorder.enter_phase(phase);
     }
     return tokens_.at(m).micro_batch();
+  }
+
+  // A training step has a wait after all its copies, until which it keeps the leases. An evaluation
+  // keeps one, since the loader has memory for few micro-batches.
+  void load_tokens() {
+    if (!is_training()) {
+      end_leases();
+    }
+    LoadedMicroBatch loaded = (*source_)();
+    tokens_.try_emplace(loaded_, parts_.context,
+                        MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets},
+                        parts_.config.model.vocab, loaded.lease);
+    if (acts_as_cuda(parts_.context.device())) {
+      leases_.push_back(std::move(loaded.lease));
+      copied_ = is_training() ? StreamEvent() : parts_.context.stream().record();
+    }
   }
 
   Tensor backward_pass(int chunk, std::int64_t m, Tensor doutput, WeightGradients* later) {
@@ -261,6 +280,10 @@ class Replica::Work : public StageWork {
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
   std::map<std::int64_t, DeviceTokens> tokens_;
+  // On a device: the leases of tokens that it may not have copied, and in an evaluation the point
+  // after the last copy.
+  std::vector<std::shared_ptr<const void>> leases_;
+  StreamEvent copied_;
   std::map<std::pair<int, std::int64_t>, Flight> flights_;
   std::map<std::int64_t, GradientSink*> tied_;
   std::map<std::int64_t, Tensor> embedding_gradients_;
@@ -309,51 +332,6 @@ void Replica::make_steps() {
   }
 }
 
-void MicroBatchOutput::read(HostReads& reads) {
-  if (!losses.empty()) {
-    reads_.push_back(reads.add(losses.view()));
-  }
-  if (!sample_losses.empty()) {
-    read_of_samples_ = reads.add(sample_losses.view());
-  }
-  if (has_digests) {
-    for (const auto& [m, watch] : watches) {
-      reads_.push_back(reads.add(watch->digests()));
-    }
-  }
-}
-
-std::vector<double> MicroBatchOutput::losses_of_samples(const HostReads& reads) const {
-  if (!read_of_samples_) {
-    return {};
-  }
-  const auto found = reads.at<double>(*read_of_samples_);
-  return {found.begin(), found.end()};
-}
-
-MicroBatchBits MicroBatchOutput::bits(const HostReads& reads) const {
-  const auto count = static_cast<std::size_t>(micro_batches);
-  MicroBatchBits bits;
-  bits.losses.resize(count, 0.0);
-  auto read = reads_.begin();
-  if (!losses.empty()) {
-    const auto found = reads.at<double>(*read++);
-    std::copy(found.begin(), found.end(), bits.losses.begin());
-  }
-  if (faults_armed()) {
-    float factor = 1;
-    fault("step.loss", &factor, sizeof factor);
-    bits.losses.front() *= static_cast<double>(factor);
-  }
-  if (has_digests) {
-    bits.digests.resize(count, 0);
-    for (const auto& [m, watch] : watches) {
-      bits.digests[static_cast<std::size_t>(m)] += watch->digest(reads.at<std::int64_t>(*read++));
-    }
-  }
-  return bits;
-}
-
 MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences, double loss_scale,
                                 const std::vector<std::int64_t>& micro_batches,
                                 const TokenSource& tokens) {
@@ -382,6 +360,7 @@ void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64
                         parts_.config.compute_dtype());
   const std::vector<PipelineStep> steps = make_forward_schedule(shape);
   runner.run(steps, work);
+  work.end_leases();
   const std::vector<double> found = work.losses();
   std::copy(found.begin(), found.end(), losses);
 }

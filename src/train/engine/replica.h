@@ -5,51 +5,20 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "io/data/loader.h"
 #include "mpi/watch/flight_recorder.h"
-#include "src/compute/host_reads.h"
 #include "src/parallel/pipeline/pipeline_runner.h"
 #include "src/parallel/tensor_ranks.h"
 #include "src/train/engine/evaluate.h"
 #include "src/train/engine/fp8_scaling.h"
-#include "src/train/engine/gradient_watch.h"
 #include "src/train/engine/micro_batch_graphs.h"
+#include "src/train/engine/micro_batch_output.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
-
-// MicroBatchBits holds what a rank has computed in a step, to be compared with another run of it.
-struct MicroBatchBits {
-  // For each of its micro-batches, the sum of the token losses; zeros except on the last stage.
-  std::vector<double> losses;
-  std::vector<std::uint64_t> digests;  // of their gradients; empty unless divergence.digests is set
-};
-
-// MicroBatchOutput holds the same while it is on the device. The gradients' sinks outlive it.
-struct MicroBatchOutput {
-  std::int64_t micro_batches = 0;
-  Tensor losses;  // f64 [micro_batches]; empty unless this rank has the head
-  // f64 [micro_batches, B]: of each sample; empty unless the run mixes sources and this rank has
-  // the head.
-  Tensor sample_losses;
-  // The watches whose digests are asked for, with the numbers of their micro-batches.
-  std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches;
-  bool has_digests = false;
-
-  // Adds all of it to `reads`; bits() returns it after reads.wait().
-  void read(HostReads& reads);
-  MicroBatchBits bits(const HostReads& reads) const;
-  // Returns the sample losses, or nothing if there are none on this rank.
-  std::vector<double> losses_of_samples(const HostReads& reads) const;
-
- private:
-  std::vector<std::size_t> reads_;  // losses, if any, and the digests of the watches
-  std::optional<std::size_t> read_of_samples_;
-};
 
 class Replica {
  public:

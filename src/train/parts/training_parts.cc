@@ -316,7 +316,8 @@ void TrainingParts::make_loader() {
                    .micro_batch = config.train.micro_batch,
                    .micros = [&whole = layout, rank = world.rank()](
                                  std::int64_t n) { return whole.micro_batches_of(rank, n); },
-                   .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0)},
+                   .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0),
+                   .memory = &context.staging()},
         batches.before(counters.batches()));
   }
   step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });

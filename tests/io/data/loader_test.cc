@@ -241,6 +241,24 @@ TEST_F(LoaderTest, WhatGoesWrongInItsThreadComesOutOfNext) {
               testing::AllOf(testing::HasSubstr("block 0"), testing::HasSubstr("expected")));
 }
 
+// Evaluations make one loader after another, and pinned memory is slow to get.
+TEST_F(LoaderTest, TakesItsSlotsFromThePoolThatThePlanNames) {
+  Pool pool(Device::cpu());
+  LoaderPlan plan = plan_of(4, 2);
+  plan.memory = &pool;
+  const std::int64_t slot = 2 * 2 * kSequence * 4;
+  std::vector<Seen> seen;
+  for (int i = 0; i < 2; ++i) {
+    Loader loader(*dataset_, sampler(), plan, 0);
+    seen.push_back(take(loader));
+    EXPECT_EQ(pool.peak_bytes(), 6 * slot) << "of three steps";
+    EXPECT_EQ(pool.reserved_bytes(), 6 * slot) << "the second loader takes the memory of the first";
+  }
+  Loader ordinary(*dataset_, sampler(), plan_of(4, 2), 0);
+  EXPECT_EQ(take(ordinary), seen[0]);
+  EXPECT_EQ(seen[1], seen[0]);
+}
+
 TEST_F(LoaderTest, ErrorsTakeNoMemoryOfTheLoader) {
   flip_bit(dataset_->folder() / dataset_->manifest().shards[0].path, 5000);
   const Dataset damaged = Dataset::open(dataset_->folder());
