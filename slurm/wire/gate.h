@@ -6,7 +6,7 @@
 // - At most kPlaces callers are unproved at a time. A further one replaces the oldest caller of the
 //   address that has the most places.
 // - The TLS handshake, if launch.tls is on, counts as part of the proof.
-// - Callers of another user on this machine are disconnected at once (peer_user.h).
+// - Callers of another user on this machine are disconnected at once (peer_users.h).
 // - A turn accepts at most kTurn callers, and then the listener rests for kRestMilliseconds.
 //
 // Owned by one thread, which polls.
