@@ -6,7 +6,9 @@ import re
 import training
 from operations import end_of, reason_of, verdict
 
-ONE_GPU = {"CUDA_VISIBLE_DEVICES": "0", "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+# Without the last two, ranks on an H200 stood still in their first step (docs/gpu.md).
+ONE_GPU = {"CUDA_VISIBLE_DEVICES": "0", "NCCL_MULTI_RANK_GPU_ENABLE": "1",
+           "NCCL_CUMEM_ENABLE": "0", "NCCL_LOCAL_REGISTER": "0"}
 DEADLINE = 10  # seconds after which a rank is missing
 
 

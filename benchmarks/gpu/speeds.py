@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 
+import sharing
 import training
 
 PEERS = pathlib.Path(__file__).resolve().parent
@@ -265,8 +266,7 @@ class Speeds:
         folder = self.options.out.absolute() / "mps"
         folder.mkdir(exist_ok=True)
         environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(folder),
-                       "CUDA_MPS_LOG_DIRECTORY": str(folder), "CUDA_VISIBLE_DEVICES": "0",
-                       "NCCL_MULTI_RANK_GPU_ENABLE": "1"}  # NCCL 2.30 and newer
+                       "CUDA_MPS_LOG_DIRECTORY": str(folder), **sharing.ONE_GPU}
         subprocess.run([control, "-d"], env=environment, check=True, timeout=30)
         try:
             done = training.attempt(

@@ -302,14 +302,17 @@ def flops_per_token(options, keys):
 
 
 def stall_of_a_save(options, limit):
-    """Returns the mean seconds for which a save stalled the training of GPT-2 124M, and the bytes
-    of one save."""
-    folder, every = options.out / "stall", 10
-    keys = {"model.preset": "gpt2-124m", "checkpoint.every": every}
+    """Returns the seconds that a save costs the training of GPT-2 124M, by how much longer the
+    steps beside it take than others, and the bytes of the save. It has the disk to itself: a save
+    that begins before the last one has been written waits for it."""
+    folder, at = options.out / "stall", 20
+    keys = {"model.preset": "gpt2-124m", "checkpoint.every": at}
     run(options, limit, "train", options.out / "empty.yaml",
-        *speed_keys(options, folder, keys, 16, 16))
-    lines = lines_of(folder / "metrics.jsonl")
-    stalled = sum(line.get("checkpoint_stall_ms") or 0 for line in lines) / 1e3
-    saves = sum(line["step"] % every == 0 for line in lines)
+        *speed_keys(options, folder, keys, 16, 16, steps=2 * at))
+    took = {line["step"]: line["step_ms"] / 1e3 for line in lines_of(folder / "metrics.jsonl")}
+    beside = range(at, at + 5)
+    usual = statistics.median(seconds for step, seconds in took.items()
+                              if step > 5 and step not in beside)
     steps = sorted((folder / "checkpoints").glob("step-*"))
-    return stalled / saves, sum(file.stat().st_size for file in steps[-1].iterdir())
+    return (max(sum(took[step] - usual for step in beside), 0.0),
+            sum(file.stat().st_size for file in steps[-1].iterdir()))

@@ -255,7 +255,11 @@ class GpuOperations(unittest.TestCase):
         self.assertIn("which NCCL 2.28.9 does not connect", result.stderr)
         env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="0")
         self.assertEqual(harness.run("train", config, ranks=2, env=env).returncode, 2)
-        env["NCCL_MULTI_RANK_GPU_ENABLE"] = "1"
+        env.update(NCCL_MULTI_RANK_GPU_ENABLE="1", NCCL_CUMEM_ENABLE="0")
+        result = harness.run("train", config, ranks=2, env=env)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("NCCL_LOCAL_REGISTER=0 in the environment", result.stderr)
+        env["NCCL_LOCAL_REGISTER"] = "0"
         harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertEqual(harness.digest(config), harness.digest(alone))
         # The GPU must hold what both ranks need.

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "src/device/device.h"
+#include "src/device/stream.h"
 
 namespace trireme::cuda {
 

@@ -24,18 +24,26 @@ namespace {
 
 // The oldest version with all functions that this program calls.
 constexpr int kOldestNccl = 21900;
-// NCCL connects several ranks of one GPU from this version on, if a variable of its own says so.
+// NCCL connects several ranks of one GPU from this version on, if a variable of its own says so. On
+// an H200, two ranks of 2.30.7 stood still in the first step unless the other two variables kept
+// NCCL's own memory and registered buffers out of it.
 constexpr int kNcclSharesFrom = 23000;
-constexpr const char* kNcclShares = "NCCL_MULTI_RANK_GPU_ENABLE";
+constexpr const char* kNcclShares =
+    "NCCL_MULTI_RANK_GPU_ENABLE=1, NCCL_CUMEM_ENABLE=0 and NCCL_LOCAL_REGISTER=0";
 // A driver needs a moment to free the memory of a process that was killed.
 constexpr std::chrono::seconds kGoneWithin{3};
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 
-// NCCL reads the variable as a number.
+// Returns a variable of NCCL, which reads it as a number; `missing` if it is not set.
+std::int64_t nccl_number(const char* name, std::int64_t missing) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? missing : std::strtol(value, nullptr, 0);
+}
+
 bool nccl_shares() {
-  const char* value = std::getenv(kNcclShares);
-  return nccl_version_code() >= kNcclSharesFrom && value != nullptr &&
-         std::strtol(value, nullptr, 0) != 0;
+  return nccl_version_code() >= kNcclSharesFrom &&
+         nccl_number("NCCL_MULTI_RANK_GPU_ENABLE", 0) != 0 &&
+         nccl_number("NCCL_CUMEM_ENABLE", 1) == 0 && nccl_number("NCCL_LOCAL_REGISTER", 1) == 0;
 }
 
 // Sight holds the devices that a rank sees before it gets one.
@@ -258,8 +266,7 @@ void Comparison::check_unshared(std::size_t rank) const {
     if (!nccl_shares()) {
       throw ConfigError(
           fmt::format("{} and {} compute on one GPU ({}), which {} does not connect: start one "
-                      "rank per GPU, or "
-                      "use NCCL 2.30 or newer with {}=1",
+                      "rank per GPU, or use NCCL 2.30 or newer with {} in the environment",
                       who(other), who(rank), devices_[rank].bus, nccl_version(), kNcclShares));
     }
     return;
