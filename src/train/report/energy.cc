@@ -144,13 +144,17 @@ std::optional<double> RunEnergy::read_gpu() const {
   return monitor_ == nullptr || uuid_.empty() ? std::nullopt : monitor_->energy_joules(uuid_);
 }
 
+RunEnergy::GpuReading RunEnergy::start_gpu() const {
+  return std::async(std::launch::async, [this] { return read_gpu(); });
+}
+
 void RunEnergy::start_reading() {
   if (counts_gpu_ && is_readable_ && !started_.valid()) {
-    started_ = std::async(std::launch::async, [this] { return read_gpu(); });
+    started_ = start_gpu();
   }
 }
 
-RunEnergy::Reading RunEnergy::read(std::future<std::optional<double>> gpu) {
+RunEnergy::Reading RunEnergy::read(GpuReading gpu) {
   Reading now;
   if (counts_gpu_) {
     const std::optional<double> joules = gpu.valid() ? gpu.get() : read_gpu();
@@ -171,21 +175,36 @@ void RunEnergy::note_step() {
   }
 }
 
+// The GPU's counter is read in another thread, because a save is to stall training as shortly as it
+// can; add_to() takes the readings.
 void RunEnergy::begin_save() {
-  if (is_readable_) {
-    const Reading now = read();
-    before_save_gpu_ = now.gpu;
-    before_save_cpu_ = now.cpu;
+  if (is_readable_ && counts_gpu_) {
+    gpu_in_saves_.push_back({start_gpu(), {}});
+  }
+  if (is_readable_ && counts_host_) {
+    before_save_cpu_ = processors_->joules().value_or(0);
   }
 }
 
 void RunEnergy::end_save(bool counts) {
   saves_ += counts ? 1 : 0;
-  if (is_readable_) {
-    const Reading now = read();
-    save_gpu_ += std::max(now.gpu - before_save_gpu_, 0.0);
-    save_cpu_ += std::max(now.cpu - before_save_cpu_, 0.0);
+  if (is_readable_ && counts_gpu_) {
+    gpu_in_saves_.back().after = start_gpu();
   }
+  if (is_readable_ && counts_host_) {
+    save_cpu_ += std::max(processors_->joules().value_or(0) - before_save_cpu_, 0.0);
+  }
+}
+
+// Returns the joules of this rank's GPU in the saves since add_to().
+double RunEnergy::gpu_joules_of_saves() {
+  double joules = 0;
+  for (SaveReadings& save : gpu_in_saves_) {
+    const double before = save.before.get().value_or(0);
+    joules += std::max(save.after.get().value_or(0) - before, 0.0);
+  }
+  gpu_in_saves_.clear();
+  return joules;
 }
 
 void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens) {
@@ -201,7 +220,7 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
                                 now.gpu_is_readable && !went_back ? 0.0 : 1.0,
                                 now.cpu_is_readable ? 0.0 : 1.0,
                                 counts_gpu_ ? 1.0 : 0.0,
-                                std::exchange(save_gpu_, 0),
+                                gpu_joules_of_saves(),
                                 std::exchange(save_cpu_, 0)};
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;

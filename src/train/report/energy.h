@@ -73,9 +73,16 @@ class RunEnergy {
 
  private:
   struct Reading;
+  using GpuReading = std::future<std::optional<double>>;
+  struct SaveReadings {
+    GpuReading before;
+    GpuReading after;
+  };
   std::optional<double> read_gpu() const;
+  GpuReading start_gpu() const;
   // gpu: what the GPU's counter showed before; empty to read it now.
-  Reading read(std::future<std::optional<double>> gpu = {});
+  Reading read(GpuReading gpu = {});
+  double gpu_joules_of_saves();
   void note_complaints(const Reading& now);
 
   Communicator& world_;
@@ -86,15 +93,14 @@ class RunEnergy {
   std::unique_ptr<GpuMonitor> monitor_;
   std::optional<ProcessorEnergy> processors_;
   std::string complaint_;
-  std::future<std::optional<double>> started_;  // by start_reading()
+  GpuReading started_;  // by start_reading()
   // Since the constructor or add_to() has last read the counters.
   Stopwatch since_;
   double last_gpu_ = 0;
   double last_cpu_ = 0;
-  double before_save_gpu_ = 0;
   double before_save_cpu_ = 0;
-  double save_gpu_ = 0;  // joules of this rank in saves since add_to()
-  double save_cpu_ = 0;
+  std::vector<SaveReadings> gpu_in_saves_;  // since add_to()
+  double save_cpu_ = 0;                     // joules of this rank in saves since add_to()
   std::int64_t saves_ = 0;
 };
 
