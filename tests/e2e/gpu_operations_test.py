@@ -252,7 +252,7 @@ class GpuOperations(unittest.TestCase):
         env = {"TRIREME_SIM_DEVICES": "1"}
         result = harness.run("train", config, ranks=2, env=env)
         self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertIn("which NCCL 2.28.9 does not connect", result.stderr)
+        self.assertIn("(this is NCCL 2.28.9)", result.stderr)
         env.update(TRIREME_SIM_NCCL="23000", NCCL_MULTI_RANK_GPU_ENABLE="0")
         self.assertEqual(harness.run("train", config, ranks=2, env=env).returncode, 2)
         env.update(NCCL_MULTI_RANK_GPU_ENABLE="1", NCCL_CUMEM_ENABLE="0")

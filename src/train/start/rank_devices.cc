@@ -265,8 +265,8 @@ void Comparison::check_unshared(std::size_t rank) const {
     }
     if (!nccl_shares()) {
       throw ConfigError(
-          fmt::format("{} and {} compute on one GPU ({}), which {} does not connect: start one "
-                      "rank per GPU, or use NCCL 2.30 or newer with {} in the environment",
+          fmt::format("{} and {} compute on one GPU ({}): start one rank per GPU, or use NCCL 2.30 "
+                      "or newer (this is {}) with {} in the environment",
                       who(other), who(rank), devices_[rank].bus, nccl_version(), kNcclShares));
     }
     return;

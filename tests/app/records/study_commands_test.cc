@@ -163,7 +163,7 @@ TEST_F(StudyCommands, HistoryKeepsAResultOnce) {
 
 TEST_F(StudyCommands, HistoryIgnoresATornLineAndSaysSo) {
   add(bench_json(around(100)), 1.8e9, "a");
-  std::ofstream(path("history"), std::ios::app) << "{\"torn";
+  std::ofstream(path("history"), std::ios::app) << R"({"schema":1,"me)";
   const CommandRun shown = run({"history", path("history")});
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.err, HasSubstr("ignored 1 line that a crash has torn"));

@@ -170,6 +170,7 @@ __global__ void end_early() {
 }
 
 TEST(SimWarpgroupWordsDeathTest, ProductsThatNobodyWaitsForAreReported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
         launch(end_early, 1, 128, 8192, nullptr);
