@@ -23,8 +23,7 @@ WARPGROUPS = [
         "    wait_products<1>(x);\n", "", VALUES),
     Mutation(
         "warpgroup_results_wait", "wait for a warpgroup's results before they are rescaled",
-        FORWARD, "    wait_products<0>(out, weights);\n#pragma unroll\n", "#pragma unroll\n",
-        VALUES),
+        FORWARD, "  wait_products<0>(out, weights);\n  if (", "  if (", VALUES),
     Mutation(
         "warpgroup_slopes_wait", "wait for the products of a warpgroup's gradients", BACKWARD,
         "    wait_products<0>(dx);\n", "", VALUES, times=2),

@@ -42,7 +42,7 @@ struct KeyBlock {
 
   __device__ explicit KeyBlock(const BackwardArguments<T>& arguments)
       : p(arguments),
-        tiles{dynamic_shared<unsigned char>()},
+        tiles{dynamic_tiles()},
         kv_head(static_cast<int>(blockIdx.y)),
         sample(static_cast<int>(blockIdx.z)),
         first(static_cast<int>(blockIdx.x) * kGroupRows),
@@ -164,6 +164,7 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     commit_products();
     wait_products<0>(dv, dk, weights, slopes);
   }
+  __syncthreads();  // nobody still reads the block's own rows, which are overwritten next
   const float scales[2] = {p.s.scale, p.s.scale};
   const float ones[2] = {1, 1};
   const int own_row = static_cast<int>(threadIdx.x / kWarp) * 16;
@@ -185,7 +186,7 @@ struct QueryBlock {
 
   __device__ explicit QueryBlock(const BackwardArguments<T>& arguments)
       : p(arguments),
-        tiles{dynamic_shared<unsigned char>()},
+        tiles{dynamic_tiles()},
         head(static_cast<int>(blockIdx.y)),
         sample(static_cast<int>(blockIdx.z)),
         // Blocks with the most keys start first.
@@ -306,6 +307,7 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     commit_products();
     wait_products<0>(dq, slopes);
   }
+  __syncthreads();  // nobody still reads the block's own rows, which are overwritten next
   const float scales[2] = {p.s.scale, p.s.scale};
   const int own_row = static_cast<int>(threadIdx.x / kWarp) * 16;
   store_tile_rows<kD>(p.dq + block.own() + own_row * p.s.q_stride, p.s.q_stride,

@@ -71,14 +71,16 @@ __device__ void weigh(float (&x)[kKeys / 8][4], SoftmaxRows& rows, float scale_l
 }
 
 // Waits for the products and rescales the results so far, unless no row of the warp has a new
-// maximum. The choice depends on all weights as well, because ptxas would wait for the products
-// before it computes the weights if both stood in one block of instructions.
+// maximum. ptxas would wait for the products before it computes the weights if both stood in one
+// block of instructions: a branch that depends on all weights, and is never taken, divides it.
 template <int kD, int kKeys>
 __device__ void wait_and_shrink(float (&out)[kD / 8][4], std::uint32_t (&weights)[kKeys / 16][4],
                                 const SoftmaxRows& rows) {
-  const bool grown = rows.shrink[0] != 1.0F || rows.shrink[1] != 1.0F;
-  if (__any_sync(kAllLanes, grown || rows.sum[0] + rows.sum[1] < 0) != 0) {
-    wait_products<0>(out, weights);
+  if (rows.sum[0] + rows.sum[1] < 0) {
+    __nanosleep(1);
+  }
+  wait_products<0>(out, weights);
+  if (__any_sync(kAllLanes, rows.shrink[0] != 1.0F || rows.shrink[1] != 1.0F) != 0) {
 #pragma unroll
     for (int n = 0; n < kD / 8; ++n) {
 #pragma unroll
@@ -86,8 +88,6 @@ __device__ void wait_and_shrink(float (&out)[kD / 8][4], std::uint32_t (&weights
         out[n][at] *= rows.shrink[at / 2];
       }
     }
-  } else {
-    wait_products<0>(out, weights);
   }
 }
 
@@ -107,7 +107,7 @@ struct ForwardBlock {
 
   __device__ explicit ForwardBlock(const ForwardArguments<T>& arguments)
       : p(arguments),
-        tiles{dynamic_shared<unsigned char>()},
+        tiles{dynamic_tiles()},
         head(static_cast<int>(blockIdx.y)),
         sample(static_cast<int>(blockIdx.z)),
         // Blocks with the most keys start first.

@@ -40,6 +40,12 @@ __device__ inline int swizzled_chunk(int row, int chunk) {
   return row * kSwizzledRow + (chunk ^ row % 8) * 16;
 }
 
+// Returns the block's dynamic shared memory, aligned to 1,024 bytes for tiles.
+__device__ inline unsigned char* dynamic_tiles() {
+  extern __shared__ __align__(1024) unsigned char dynamic_tile_bytes[];
+  return dynamic_tile_bytes;
+}
+
 // An operand in shared memory, as wgmma's descriptor of a matrix with a swizzle of 128 bytes.
 struct TileOperand {
   std::uint64_t descriptor;

@@ -22,6 +22,15 @@ inline int swizzled_chunk(int row, int chunk) {
   return row * kSwizzledRow + (chunk ^ row % 8) * 16;
 }
 
+// The simulated device aligns the memory if its size is a multiple of 1,024 bytes.
+inline unsigned char* dynamic_tiles() {
+  auto* const tiles = static_cast<unsigned char*>(sim::dynamic_shared_memory());
+  if (reinterpret_cast<std::uintptr_t>(tiles) % 1024 != 0) {
+    sim::die("the bytes of a block's tiles are not a multiple of 1,024");
+  }
+  return tiles;
+}
+
 using sim::TileOperand;
 
 inline TileOperand tile_operand(const void* tile, std::uint32_t apart = 1024) {
