@@ -239,7 +239,8 @@ def traced(options):
 def killed(options):
     """A run that is killed in the middle of a step and started again ends with the same bits."""
     def part(limit):
-        keys = keys_of(options)
+        # The save is to be whole before the step in which the run dies.
+        keys = keys_of(options, checkpoint__async="false")
         training.train(options, "not-killed", limit, keys)
         last = keys["train.steps"]
         done = training.attempt(options, "killed", limit, keys, {
