@@ -64,6 +64,8 @@ class SiteScripts(unittest.TestCase):
 
     def test_epilog_removes_what_dead_launches_left(self):
         uid = os.geteuid()
+        for node in ("n1", "n2"):  # an epilog of an earlier job would remove what is made here
+            self.cluster.wait_node(node, "IDLE")
         dead = self.leftover(f"trireme-{uid}-0a1b2c3d4e5f-n1")
         alive = self.leftover(f"trireme-{uid}-ffffffffffff-n1")
         of_others = self.leftover(f"trireme-{uid + 1}-0a1b2c3d4e5f-n1")
