@@ -198,9 +198,9 @@ class RowFetcher {
   bool more_ = true;
 };
 
-// Returns the place of the first row of an id that has a row at `border`, if that row is less than
-// kWarp places before it and the id has kWarp rows or more; else -1. Of the borders, which are
-// kWarp places apart, each such id has exactly one.
+// Looks at the id of the row at place `border` of the sorted rows. If the id has kWarp rows or
+// more, of which the first is less than kWarp places before the border, returns that row's place;
+// else -1. Borders are kWarp places apart, so that exactly one of them finds each such id.
 template <class T>
 __device__ std::int64_t first_of_many(const TokenGradient<T>& p, std::int64_t border) {
   const std::uint32_t id = p.sorted[border].id;
