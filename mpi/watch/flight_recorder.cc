@@ -249,9 +249,11 @@ FlightReport FlightRecorder::answer(const FlightQuestion& question) {
   return report;
 }
 
-void FlightRecorder::set_dump_folder(std::filesystem::path folder) {
+void FlightRecorder::set_dump_folder(std::filesystem::path folder,
+                                     std::shared_ptr<const RunSealer> sealer) {
   const std::lock_guard lock(mutex_);
   folder_ = std::move(folder);
+  sealer_ = std::move(sealer);
 }
 
 std::filesystem::path FlightRecorder::dump_folder() const {

@@ -17,6 +17,7 @@
 
 #include "mpi/watch/flight_report.h"
 #include "mpi/watch/operation_label.h"
+#include "src/base/run_text.h"
 
 namespace trireme {
 
@@ -102,7 +103,9 @@ class FlightRecorder {
   FlightReport answer(const FlightQuestion& question);
 
   // Dumps are written to folder/flight-rank-00003.jsonl. Until a folder is set, there are none.
-  void set_dump_folder(std::filesystem::path folder);
+  // sealer: encrypts them; null: they are plain.
+  void set_dump_folder(std::filesystem::path folder,
+                       std::shared_ptr<const RunSealer> sealer = nullptr);
   std::filesystem::path dump_folder() const;
   // Writes the dump on a thread of its own, because the file system may be what hangs. Does nothing
   // while another dump is being written.
@@ -111,6 +114,7 @@ class FlightRecorder {
   bool wait_for_dump(std::chrono::milliseconds limit);
   // Writes JSON lines: first the rank, its phase and groups, then the operations, newest last. The
   // file appears complete or not at all. Returns the error, or "" on success.
+  // Encrypts it as set_dump_folder() says.
   std::string dump(const std::filesystem::path& path, const std::string& why) const;
 
  private:
@@ -157,6 +161,7 @@ class FlightRecorder {
   std::uint32_t next_serial_ = 1;
   std::uint64_t worlds_ = 0;
   std::filesystem::path folder_;
+  std::shared_ptr<const RunSealer> sealer_;
   std::thread dumper_;
   bool dumping_ = false;
 };

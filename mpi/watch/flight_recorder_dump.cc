@@ -83,7 +83,12 @@ std::string FlightRecorder::dump_text(const std::string& why) const {
 
 std::string FlightRecorder::dump(const std::filesystem::path& path, const std::string& why) const {
   try {
-    write_file_durably(path, dump_text(why));
+    std::shared_ptr<const RunSealer> sealer;
+    {
+      const std::lock_guard lock(mutex_);
+      sealer = sealer_;
+    }
+    write_run_file(path, dump_text(why), sealer.get());
     return {};
   } catch (const std::exception& error) {
     return error.what();

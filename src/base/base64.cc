@@ -1,5 +1,7 @@
 #include "src/base/base64.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "src/base/error.h"
@@ -10,30 +12,54 @@ namespace {
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// Returns the value of a digit, or 64 if it is none.
-std::uint32_t value_of(char c) {
-  const std::size_t at = kDigits.find(c == '-' ? '+' : c == '_' ? '/' : c);
-  return at == std::string_view::npos || c == '\0' ? 64 : static_cast<std::uint32_t>(at);
+// What a table says about a character besides the value of a digit, which is in the lowest six
+// bits.
+enum Kind : std::uint16_t { kIsNone = 1 << 6, kIsStandard = 1 << 7, kIsUrlSafe = 1 << 8 };
+
+constexpr std::array<std::uint16_t, 256> table_of_digits() {
+  std::array<std::uint16_t, 256> table{};
+  table.fill(kIsNone);
+  for (std::uint16_t i = 0; i < kDigits.size(); ++i) {
+    table[static_cast<unsigned char>(kDigits[i])] = i;
+  }
+  table['+'] = 62 | kIsStandard;
+  table['/'] = 63 | kIsStandard;
+  table['-'] = 62 | kIsUrlSafe;
+  table['_'] = 63 | kIsUrlSafe;
+  return table;
 }
+
+constexpr auto kTable = table_of_digits();
+
+std::uint32_t entry_of(char c) { return kTable[static_cast<unsigned char>(c)]; }
 
 char byte_of(std::uint32_t bits, int shift) {
   return static_cast<char>(static_cast<unsigned char>(bits >> shift));
 }
 
+[[noreturn]] void refuse_character(std::string_view digits) {
+  std::size_t at = 0;
+  while (at < digits.size() && (entry_of(digits[at]) & kIsNone) == 0) {
+    ++at;
+  }
+  throw DataError(fmt::format("not base64: the character at position {}", at));
+}
+
 }  // namespace
 
 std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  std::size_t out = 0;
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::string_view group = bytes.substr(at, 3);
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
     std::uint32_t bits = 0;
     for (std::size_t i = 0; i < 3; ++i) {
-      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
+      bits = bits << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
     }
-    for (std::size_t i = 0; i < 4; ++i) {
-      text += i <= group.size() ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
+    for (std::size_t i = 0; i <= count; ++i) {
+      text[out + i] = kDigits[bits >> (18 - 6 * i) & 63U];
     }
+    out += 4;
   }
   return text;
 }
@@ -45,23 +71,26 @@ std::string from_base64(std::string_view text) {
     throw DataError(
         fmt::format("not base64: {} characters, of which {} are padding", text.size(), padding));
   }
-  if (text.find_first_of("+/") != std::string_view::npos &&
-      text.find_first_of("-_") != std::string_view::npos) {
-    throw DataError("not base64: it mixes the standard and the URL-safe alphabet");
+  std::string bytes(text.size() / 4 * 3, '\0');
+  std::uint32_t seen = 0;
+  std::size_t out = 0;
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    std::uint32_t bits = 0;
+    for (std::size_t i = at; i < at + 4; ++i) {
+      const std::uint32_t entry = i < end ? entry_of(text[i]) : 0;
+      seen |= entry;
+      bits = bits << 6 | (entry & 63U);
+    }
+    bytes[out] = byte_of(bits, 16);
+    bytes[out + 1] = byte_of(bits, 8);
+    bytes[out + 2] = byte_of(bits, 0);
+    out += 3;
   }
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t bits = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::uint32_t value = at < end ? value_of(text[at]) : 0;
-    if (value > 63) {
-      throw DataError(fmt::format("not base64: the character at position {}", at));
-    }
-    bits = bits << 6 | value;
-    if (at % 4 == 3) {
-      bytes += {byte_of(bits, 16), byte_of(bits, 8), byte_of(bits, 0)};
-      bits = 0;
-    }
+  if ((seen & kIsNone) != 0) {
+    refuse_character(text.substr(0, end));
+  }
+  if ((seen & kIsStandard) != 0 && (seen & kIsUrlSafe) != 0) {
+    throw DataError("not base64: it mixes the standard and the URL-safe alphabet");
   }
   for (std::size_t i = 0; i < padding; ++i) {
     if (bytes.back() != '\0') {

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "src/base/append_file.h"
+#include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/base/run_text.h"
 #include "src/base/terminal.h"
 #include "src/base/units.h"
 
@@ -128,7 +130,7 @@ struct Log::State {
 
   void append(LogLevel severity, const nlohmann::ordered_json& own) {
     const bool shown = options.json && terminal.should_log(spdlog_level(severity));
-    if (file == nullptr && !shown) {
+    if (options.folder.empty() && !shown) {
       return;
     }
     const std::string text = json_text(severity, own);
@@ -137,21 +139,39 @@ struct Log::State {
       write_ignoring_errors(STDERR_FILENO, text);
     }
     if (file != nullptr) {
-      rotate_before(static_cast<std::int64_t>(text.size()));
-      if (!file->append(text) && ++dropped == 1) {
-        warn_on_terminal(file->first_failure() +
-                         "; lines are missing from now on, training continues");
-      }
-      file_bytes += static_cast<std::int64_t>(text.size());
+      append_to_file(text);
+    } else if (!options.folder.empty()) {
+      held += text;
     }
+  }
+
+  void append_to_file(const std::string& text) {
+    const auto plain = static_cast<std::int64_t>(text.size());
+    const std::int64_t bytes = sealer == nullptr ? plain : plain / 3 * 4;
+    rotate_before(bytes);
+    if (!file->append(text) && ++dropped == 1) {
+      warn_on_terminal(file->first_failure() +
+                       "; lines are missing from now on, training continues");
+    }
+    file_bytes += bytes;
   }
 
   void open_file() {
     const std::filesystem::path path = log_file(options.folder, options.rank);
-    file = std::make_unique<AppendFile>(AppendFile::open_lines(path));
+    file = std::make_unique<AppendFile>(
+        sealer == nullptr
+            ? AppendFile::open_lines(path)
+            : AppendFile::open_lines(path, sealer->sealer(path), last_rotated_line()));
     std::error_code absent;
     const auto size = std::filesystem::file_size(path, absent);
     file_bytes = absent ? 0 : static_cast<std::int64_t>(size);
+  }
+
+  // Returns the last line of the file that was rotated away, which an encrypted file continues.
+  std::string last_rotated_line() const {
+    const std::filesystem::path older = older_log_file(options.folder, options.rank);
+    std::error_code absent;
+    return std::filesystem::exists(older, absent) ? last_line_of(older) : "";
   }
 
   // Starts a new file if the limit is reached. If that fails, writing continues in the old file.
@@ -160,6 +180,7 @@ struct Log::State {
         file_bytes + bytes <= options.rotate_bytes) {
       return;
     }
+    file->end_section();
     std::error_code failed;
     std::filesystem::rename(log_file(options.folder, options.rank),
                             older_log_file(options.folder, options.rank), failed);
@@ -177,6 +198,8 @@ struct Log::State {
   spdlog::logger terminal;
   std::mutex mutex;
   std::unique_ptr<AppendFile> file;
+  std::shared_ptr<const RunSealer> sealer;  // null: the file is plain
+  std::string held;                         // lines that wait for it
   std::int64_t file_bytes = 0;
   std::int64_t dropped = 0;
 };
@@ -238,7 +261,9 @@ Log::Log(const LogOptions& options) {
   state_->terminal.set_level(spdlog_level(least));
   if (!options.folder.empty()) {
     make_directories(options.folder);
-    state_->open_file();
+    if (!options.waits_for_keys) {
+      state_->open_file();
+    }
   }
   event("start", {{"pid", ::getpid()}, {"ranks", options.ranks}});
 }
@@ -277,6 +302,16 @@ void Log::table(std::string_view title, const std::vector<std::string>& rows) {
     text += "\n  " + row;
   }
   print_info(text);
+}
+
+void Log::write_encrypted(std::shared_ptr<const RunSealer> sealer) {
+  State& s = *state_;
+  check(s.options.waits_for_keys && s.file == nullptr, "the log waits for its keys");
+  const std::lock_guard lock(s.mutex);
+  s.sealer = std::move(sealer);
+  s.open_file();
+  s.append_to_file(s.held);
+  s.held.clear();
 }
 
 std::int64_t Log::dropped_lines() const {

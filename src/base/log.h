@@ -16,6 +16,8 @@
 
 namespace trireme {
 
+class RunSealer;
+
 enum class LogLevel { debug, info, warning, error };
 
 // Returns whether to colour text: never if NO_COLOR is set (no-color.org) or TERM is dumb; else
@@ -36,6 +38,9 @@ struct LogOptions {
   // Before the file would exceed this size, it is renamed to rank-00000.1.jsonl, replacing an older
   // one, and a new file is started. 0: never.
   std::int64_t rotate_bytes = 0;
+  // Keeps the lines for the file in memory until write_encrypted() is called, since the keys are
+  // not open yet. Without that call, the file is not written.
+  bool waits_for_keys = false;
 };
 
 class Log {
@@ -57,6 +62,9 @@ class Log {
   // Prints a table for people only: a line with the title, then the rows without time and rank,
   // which leaves 78 columns for them. Programs find the numbers in an event.
   void table(std::string_view title, const std::vector<std::string>& rows);
+  // Writes the lines for the file, those so far and all that follow, encrypted. Precondition: the
+  // options said waits_for_keys. Throws if the file cannot be opened.
+  void write_encrypted(std::shared_ptr<const RunSealer> sealer);
   // Returns how many lines could not be written to the file.
   std::int64_t dropped_lines() const;
 

@@ -10,6 +10,7 @@ the targets add them.
 """
 
 import base64
+import hmac
 import json
 import os
 import pathlib
@@ -358,6 +359,23 @@ def evidence(program, folder):
         (folder / "new.pub").read_text())
 
 
+def logs():
+    """Makes encrypted logs with the key of the fuzz target, which consists of zeros."""
+    def derived(info, length):  # RFC 5869, one block
+        secret = hmac.digest(bytes(32), bytes(32), "sha256")
+        return hmac.digest(secret, info.encode() + b"\1", "sha256")[:length]
+
+    fields = f"TRIREME-SEALED-1 {derived('trireme id', 16).hex()} {'5a' * 16} {'0' * 64}"
+    mac = hmac.digest(derived("trireme mac section", 32), f"f\n{fields}".encode(), "sha256").hex()
+    head = f"{fields} {mac}\n"
+    records = [base64.b64encode(data).decode() + "\n" for data in (bytes(range(40)), bytes(16))]
+    put("sealed_text_fuzz", "head", head)
+    put("sealed_text_fuzz", "records", head + "".join(records))
+    put("sealed_text_fuzz", "log-lines",
+        '{"time": 1.5, "level": "info", "rank": 0, "host": "n", "event": "step", "step": 1}\n' * 3)
+    put("sealed_text_fuzz", "newer", "TRIREME-SEALED-2 a b c d\n")
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -370,6 +388,7 @@ def main():
     studies()
     reports()
     policies()
+    logs()
 
 
 if __name__ == "__main__":

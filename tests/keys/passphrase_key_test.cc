@@ -125,7 +125,7 @@ TEST_F(Passphrase, ChangesAndOthersAreFound) {
 TEST_F(Passphrase, GivesUpOnManyOthers) {
   const KeyRing ring({"passphrase-file:" + file("some long passphrase").string()});
   WrappedKeys wrapped = KeyRing().wrap(DataKey::generate(), "contents");
-  JsonValue cheap = to_json({10, 1, 1, std::string(16, 's')});
+  JsonValue cheap = to_json(ScryptParameters{10, 1, 1, std::string(16, 's')});
   wrapped.recipients.assign(16, {std::string(kPassphraseKind), "0123", "", "", cheap});
   EXPECT_THAT(message_of<PolicyError>([&] { (void)ring.unwrap(wrapped, "it"); }),
               HasSubstr("opens none of 16 recipients that are passphrases"));

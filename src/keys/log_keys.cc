@@ -1,0 +1,95 @@
+#include "src/keys/log_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <vector>
+
+#include "src/base/append_file.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/keys_name.h"
+#include "src/base/printable.h"
+#include "src/keys/rotated_log.h"
+#include "src/keys/sealed_text.h"
+
+namespace trireme {
+namespace fs = std::filesystem;
+namespace {
+
+// The files that a run encrypts, by folder and by the end of their names.
+struct EncryptedFiles {
+  const char* folder;
+  std::string_view suffix;
+};
+constexpr std::array<EncryptedFiles, 4> kEncryptedFiles = {
+    {{"", "metrics.jsonl"}, {"logs", ".jsonl"}, {"trace", ".json"}, {"tensorboard", ""}}};
+
+std::vector<fs::path> plain_files(const fs::path& run) {
+  std::vector<fs::path> files;
+  for (const auto& [folder, suffix] : kEncryptedFiles) {
+    std::error_code none;
+    for (fs::directory_iterator at(run / folder, none), end; !none && at != end;
+         at.increment(none)) {
+      const bool is_file = at->is_regular_file() && !at->is_symlink();
+      if (is_file && at->path().filename().string().ends_with(suffix) &&
+          !is_sealed_file(at->path())) {
+        files.push_back(at->path());
+      }
+    }
+  }
+  std::sort(files.begin(), files.end());  // rank-00000.1.jsonl before rank-00000.jsonl
+  return files;
+}
+
+// Encrypts a file that an earlier start has written.
+void encrypt_file(const fs::path& path, const RunSealer& sealer) {
+  const std::unique_ptr<TextSealer> section = sealer.sealer(path);
+  const fs::path older = rotated_log(path);
+  std::error_code none;
+  std::string text =
+      section->begin(!older.empty() && fs::exists(older, none) ? last_line_of(older) : "");
+  text += section->seal(read_file(path));
+  text += section->end();
+  write_file_durably(path, text);
+}
+
+}  // namespace
+
+fs::path log_key_file(const fs::path& run, const std::string& id) {
+  return run / kLogKeysFolder / id / kKeysFileName;
+}
+
+std::string name_in_run(const fs::path& run, const fs::path& file) {
+  const fs::path folder = fs::absolute(run).lexically_normal();
+  const fs::path full = fs::absolute(file).lexically_normal();
+  std::string name = full.lexically_relative(folder).string();
+  return is_rotated_log(full)
+             ? name.replace(name.size() - kRotatedSuffix.size(), kRotatedSuffix.size(), kLogSuffix)
+             : name;
+}
+
+std::unique_ptr<TextSealer> LogSealer::sealer(const fs::path& path) const {
+  return std::make_unique<SectionSealer>(key_, name_in_run(run_, path));
+}
+
+void begin_encrypted_files(const fs::path& run, const FolderKey& key, const RunSealer& sealer) {
+  const fs::path file = log_key_file(run, key.key.id());
+  make_directories(file.parent_path());
+  write_file_durably(file, keys_text(key, kLogContents));
+  for (const fs::path& plain : plain_files(run)) {
+    encrypt_file(plain, sealer);
+  }
+}
+
+void check_files_are_plain(const fs::path& run) {
+  std::error_code none;
+  if (fs::exists(run / kLogKeysFolder, none)) {
+    throw PolicyError(
+        fmt::format("{}: earlier starts have encrypted the logs of this run ({} exists), but "
+                    "encryption.logs is off: set it to true, or choose another run.dir",
+                    printable(run.string()), kLogKeysFolder));
+  }
+}
+
+}  // namespace trireme

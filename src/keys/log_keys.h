@@ -1,0 +1,49 @@
+// The keys of a run's encrypted files: logs, metrics, events, traces (sealed_text.h). Each start of
+// a run that encrypts them has a data key of its own, which is wrapped like that of a checkpoint:
+//
+//   <run>/log-keys/<identity of the data key>/keys.json     (wrapped_keys.h; `contents` is "logs")
+//
+// Changing the recipients rewrites these files only.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/base/run_text.h"
+#include "src/keys/folder_key.h"
+
+namespace trireme {
+
+// Stands in keys.json for the seal of a manifest.
+inline constexpr std::string_view kLogContents = "logs";
+
+// Returns the place of keys.json. id: of the data key.
+std::filesystem::path log_key_file(const std::filesystem::path& run, const std::string& id);
+// Returns the path of a file in its run's folder, as its encryption uses it.
+std::string name_in_run(const std::filesystem::path& run, const std::filesystem::path& file);
+
+// Encrypts the files of a run with one data key.
+class LogSealer : public RunSealer {
+ public:
+  LogSealer(std::filesystem::path run, std::shared_ptr<const DataKey> key)
+      : run_(std::move(run)), key_(std::move(key)) {}
+  std::unique_ptr<TextSealer> sealer(const std::filesystem::path& path) const override;
+
+ private:
+  std::filesystem::path run_;
+  std::shared_ptr<const DataKey> key_;
+};
+
+// Stores the wrapped key of this start, and encrypts the run's files that earlier starts have
+// written in plain. One process calls it, which holds the lock of the run, before any writes an
+// encrypted file.
+void begin_encrypted_files(const std::filesystem::path& run, const FolderKey& key,
+                           const RunSealer& sealer);
+// Throws PolicyError if earlier starts have encrypted the files of the run. A start that does not
+// must call it before it writes any.
+void check_files_are_plain(const std::filesystem::path& run);
+
+}  // namespace trireme
