@@ -69,10 +69,18 @@ void print_row(const RowComparison& row) {
   fmt::print("\n    {}\n", printable(verdict_text(row)));
 }
 
+// A file may state any number as its time, or none.
+std::string minute_of(double time) {
+  constexpr double kYear10000 = 253402300800;
+  return time > 0 && time < kYear10000
+             ? fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(time)))
+             : "at an unknown time";
+}
+
 void print_origin(const char* name, const MeasuredResult& result) {
   const auto commit = result.circumstances.find("program.commit");
-  fmt::print("{}: {}, {}, {:%Y-%m-%d %H:%M} UTC{}\n", name, printable(result.origin),
-             printable(result.command), fmt::gmtime(static_cast<std::time_t>(result.time)),
+  fmt::print("{}: {}, {}, {}{}\n", name, printable(result.origin), printable(result.command),
+             minute_of(result.time),
              commit == result.circumstances.end()
                  ? ""
                  : ", commit " + printable(commit->second.substr(0, 10)));

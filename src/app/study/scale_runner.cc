@@ -160,9 +160,11 @@ void run_locally(const ScaleStudy& study) {
     }
     const CommandResult result = run_launcher(words, kLongestRun);
     if (!result.good() || !run.done()) {
+      const std::string why =
+          result.good() ? "it ended before its last step" : result.complaint("mpirun");
       throw IoError(
           fmt::format("the run in {} has failed: {}\n{}\nThe same command continues the study",
-                      run.folder.string(), result.complaint("mpirun"), end_of(result.errors)));
+                      run.folder.string(), why, end_of(result.errors)));
     }
     remove_checkpoint(run);
   }

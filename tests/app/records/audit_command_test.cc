@@ -122,9 +122,9 @@ TEST_F(AuditCommand, VerifyNamesTheLineThatWasChanged) {
   const CommandRun changed = audit({"verify", path("log")});
   EXPECT_EQ(changed.code, static_cast<int>(ExitCode::bad_data));
   EXPECT_THAT(changed.out, HasSubstr(path("log") + ": line 3 "));
-  const auto json = ordered_json::parse(audit({"verify", path("log"), "--json"}).out);
-  EXPECT_EQ(json["faults"][0]["line"], 3);
-  EXPECT_EQ(json["lines"], 5);
+  const auto checked = ordered_json::parse(audit({"verify", path("log"), "--json"}).out);
+  EXPECT_EQ(checked["faults"][0]["line"], 3);
+  EXPECT_EQ(checked["lines"], 5);
 }
 
 TEST_F(AuditCommand, VerifyTrustsOnlyTheKeysThatAreGiven) {

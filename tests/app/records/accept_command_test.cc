@@ -1,0 +1,338 @@
+// `trireme accept` on machines that a script plays: the script answers for each node and link what
+// a file of the test says. The statistics have tests of their own (tests/study/acceptance_test.cc).
+#include "src/app/study/accept_command.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include "src/base/file.h"
+#include "tests/app/command_run.h"
+#include "tests/study/result_text.h"
+#include "tests/support/environment_variables.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kBadMachine = static_cast<int>(ExitCode::below_threshold);
+
+class AcceptCommand : public testing::Test {
+ protected:
+  AcceptCommand() {
+    variables_.set("SLURM_JOB_NODELIST", std::nullopt);
+    variables_.set("PATH", path("bin") + ":/usr/bin:/bin");
+    fs::create_directory(path("bin"));
+    make_program("program",
+                 "[ \"$1\" = health ] || {\n"
+                 "  while [ $# -gt 2 ]; do shift; done\n"
+                 "  cp link-$A-$B \"$2\" 2>/dev/null || cp link-$B-$A \"$2\"; exit\n"
+                 "}\n"
+                 "cat errors-$NODE >&2 2>/dev/null\n"
+                 "cat health-$NODE\n"
+                 "exit $(cat code-$NODE 2>/dev/null || echo 0)\n");
+    for (const int node : {1, 2, 3, 4}) {
+      health(node, 98 + node);
+      for (int other = node + 1; other <= 4; ++other) {
+        link(node, other, 100 + node + other);
+      }
+    }
+    profile("n[1-4]");
+  }
+  // A program that notes its arguments in the file `calls` first.
+  void make_program(const std::string& name, const std::string& script) const {
+    write(name, "#!/bin/sh\ncd " + folder_.path().string() +
+                    " || exit 1\n"
+                    "echo \"$NODE$A$B $*\" >> calls\n" +
+                    script);
+    fs::permissions(path(name), fs::perms::owner_all);
+  }
+  void health(int node, double rate, const std::vector<std::string>& complaints = {}) const {
+    write(fmt::format("health-n{}", node),
+          json{{"complaints", complaints},
+               {"rates", {{"memory", {{"median", rate}, {"unit", "GB/s"}}}}}}
+              .dump());
+  }
+  void link(int a, int b, double time) const {
+    write(fmt::format("link-n{}-n{}", a, b), bench_json({time}).dump());
+  }
+  // Writes the profile, with more keys of the whole and of its section `link`.
+  void profile(const std::string& nodes, const std::string& keys = "rounds: 1\n",
+               const std::string& link_keys = "") const {
+    write("accept.yaml", "nodes: \"" + nodes + "\"\nprogram: " + path("program") + "\n" + keys +
+                             "node:\n  start: [env, \"NODE={node}\"]\n  measures: [health]\n"
+                             "link:\n  start: [env, \"A={a}\", \"B={b}\"]\n"
+                             "  measures: [p2p --test bandwidth]\n" +
+                             link_keys);
+  }
+  CommandRun accept(std::vector<std::string> words = {}) const {
+    words.insert(words.begin(), {"accept", path("accept.yaml"), "--dir", path("out")});
+    return run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
+                            words);
+  }
+  static std::vector<std::string> texts_of(const json& list) {
+    return list.get<std::vector<std::string>>();
+  }
+  json document() const { return json::parse(read_file(path("out/acceptance.json"))); }
+  std::string calls() const { return read_file(path("calls")); }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+  }
+
+  TempFolder folder_;
+  EnvironmentVariables variables_;
+};
+
+TEST_F(AcceptCommand, AMachineOfEqualNodesIsAccepted) {
+  const CommandRun run = accept({"-J", path("named.json")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("n1                       good\n"),
+                             HasSubstr("n3 - n4                  good\n"),
+                             HasSubstr("# machine ACCEPTED: 0 of 4 nodes bad, 0 of 6 links bad; "),
+                             Not(HasSubstr("pairs were measured")), Not(HasSubstr("vendor")),
+                             Not(HasSubstr("drain"))));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("accept: nodes, round 1, after 0 s\n"),
+                             HasSubstr("accept: links, round 3 of 3\n"),
+                             Not(HasSubstr("known-good partners"))));
+  const json found = document();
+  EXPECT_EQ(found["schema"], 1);
+  EXPECT_EQ(found["accepted"], true);
+  EXPECT_EQ(found["rounds"], 1);
+  EXPECT_EQ(found["link_rounds"], 3);
+  EXPECT_EQ(found["nodes"].size(), 4U);
+  EXPECT_EQ(found["links"].size(), 6U);
+  EXPECT_EQ(found["nodes"][0]["good"], true);
+  EXPECT_TRUE(found["nodes"][0]["sentence"].is_null());
+  EXPECT_TRUE(found["partner_tests"].empty());
+  EXPECT_TRUE(found["drain_commands"].empty());
+  EXPECT_EQ(read_file(path("named.json")), read_file(path("out/acceptance.json")));
+}
+
+TEST_F(AcceptCommand, MeasurementsAreStartedAsTheProfileSays) {
+  profile("n[1-2]", "rounds: 2\nat_once: 1\nseconds: 7\n");
+  EXPECT_EQ(accept().code, 0);
+  const std::string health = " health --json --seconds 7\n";
+  EXPECT_EQ(calls(), "n1" + health + "n2" + health + "n1" + health + "n2" + health +
+                         "n1n2 bench p2p --test bandwidth -J " + path("out/n1-n2-l01-0.json") +
+                         "\n");
+  EXPECT_EQ(read_file(path("out/n2-r02-0.json")), read_file(path("health-n2")));
+  EXPECT_TRUE(fs::exists(path("out/n1-r01-0.json")));
+  EXPECT_FALSE(fs::exists(path("out/n1-r03-0.json")));
+}
+
+TEST_F(AcceptCommand, ASlowNodeIsNamedWithTheCommandThatDrainsIt) {
+  profile("n[1-4]", "rounds: 2\n");
+  health(3, 25);
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, kBadMachine);
+  EXPECT_THAT(
+      run.out,
+      AllOf(HasSubstr("n3                       BAD: memory at 25 %\n"),
+            HasSubstr("# machine REJECTED: 1 of 4 nodes bad, 0 of 6 links bad; "),
+            HasSubstr("\nFor the vendor:\n- Node n3 reaches 25 % of the typical speed in memory: "
+                      "25 GB/s, where the median of all is "),
+            HasSubstr("(median of 2 rounds, "),
+            HasSubstr("\nTo drain these nodes (or repeat with --drain):\n  scontrol update "
+                      "NodeName=n3 State=DRAIN 'Reason=trireme accept: memory at 25 % of the "
+                      "median'\n")));
+  const json found = document();
+  EXPECT_EQ(found["accepted"], false);
+  EXPECT_EQ(found["nodes"][2]["good"], false);
+  EXPECT_EQ(found["nodes"][2]["findings"][0]["name"], "memory");
+  EXPECT_EQ(found["nodes"][2]["findings"][0]["value"], 25.0);
+  EXPECT_EQ(found["nodes"][2]["findings"][0]["unit"], "GB/s");
+  EXPECT_EQ(found["nodes"][2]["findings"][0]["limit"], false);
+  EXPECT_EQ(found["drain_commands"].size(), 1U);
+  EXPECT_EQ(accept({"--json"}).code, kBadMachine);
+}
+
+TEST_F(AcceptCommand, DrainRunsTheCommands) {
+  health(3, 25);
+  make_program("bin/scontrol", "printf '%s\\n' \"$@\" >> drained\n");
+  const CommandRun run = accept({"--drain"});
+  EXPECT_EQ(run.code, kBadMachine);
+  EXPECT_THAT(run.out, HasSubstr("\nDrained:\n  scontrol update NodeName=n3 "));
+  EXPECT_EQ(read_file(path("drained")),
+            "update\nNodeName=n3\nState=DRAIN\n"
+            "Reason=trireme accept: memory at 25 % of the median\n");
+}
+
+TEST_F(AcceptCommand, WhatIsNotAskedForIsNotDrained) {
+  health(3, 25);
+  make_program("bin/scontrol", "touch drained\n");
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_FALSE(fs::exists(path("drained")));
+}
+
+TEST_F(AcceptCommand, ANodeThatCannotBeDrainedIsAnErrorAfterTheVerdictsAreWritten) {
+  health(3, 25);
+  make_program("bin/scontrol", "echo 'Invalid user id' >&2; exit 1\n");
+  const CommandRun run = accept({"--drain"});
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::io));
+  EXPECT_THAT(run.err, HasSubstr("a node could not be drained: scontrol: exit code 1: Invalid "
+                                 "user id"));
+  EXPECT_EQ(document()["accepted"], false);
+}
+
+TEST_F(AcceptCommand, ComplaintsOfHealthAreAnAnswerAndOtherFailuresAreComplaints) {
+  health(1, 99, {"the fan stands still"});
+  write("code-n1", "4");
+  write("code-n2", "3");
+  write("errors-n2", "srun: task 0 launched\n-----\ntrireme: no memory\nand more\n");
+  write("code-n3", "1");
+  write("errors-n3", "----- ---\nno such host\nlater\n");
+  write("health-n4", "{");
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, kBadMachine);
+  const json nodes = document()["nodes"];
+  EXPECT_THAT(texts_of(nodes[0]["complaints"]), ElementsAre("the fan stands still"));
+  EXPECT_THAT(texts_of(nodes[1]["complaints"]),
+              ElementsAre("health has failed: exit code 3: trireme: no memory",
+                          "memory could not be measured"));
+  EXPECT_EQ(nodes[2]["complaints"][0], "health has failed: exit code 1: no such host");
+  EXPECT_THAT(nodes[3]["complaints"][0].get<std::string>(), HasSubstr("health has failed: "));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("BAD: the fan stands still\n"),
+                             HasSubstr("- Node n1: the fan stands still.\n"),
+                             HasSubstr("'Reason=trireme accept: the fan stands still'"),
+                             HasSubstr("4 of 4 nodes bad")));
+}
+
+TEST_F(AcceptCommand, ACodeOfFourIsNoAnswerOfABenchmark) {
+  make_program("program",
+               "[ \"$1\" = health ] && exec cat health-$NODE\n"
+               "cp link-$A-$B \"$4\"; cp link-$A-$B \"$6\"; exit 4\n");
+  profile("n[1-2]");
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_THAT(texts_of(document()["links"][0]["complaints"]),
+              ElementsAre("p2p --test bandwidth has failed: exit code 4"));
+}
+
+TEST_F(AcceptCommand, AMeasurementThatTakesTooLongIsEnded) {
+  make_program("program", "[ \"$1\" = health ] && exec cat health-$NODE\nexec sleep 60\n");
+  profile("n[1-2]", "rounds: 1\nseconds: 1\n");
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_THAT(texts_of(document()["links"][0]["complaints"]),
+              ElementsAre("p2p --test bandwidth has failed: no result: no answer within 1 s"));
+}
+
+TEST_F(AcceptCommand, ABadLinkOfGoodEndsIsItsOwnFault) {
+  link(1, 2, 900);
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, kBadMachine);
+  EXPECT_THAT(run.err, HasSubstr("accept: bad links, their ends with known-good partners\n"));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("n1 - n2                  BAD: gemm time_us at 1"),
+                             HasSubstr("# machine REJECTED: 0 of 4 nodes bad, 1 of 6 links bad; "),
+                             HasSubstr("- The link between n1 and n2 reaches 1"),
+                             HasSubstr("(median of 1 round, "), Not(HasSubstr("scontrol"))));
+  const json found = document();
+  EXPECT_TRUE(found["nodes_with_bad_links"].empty());
+  ASSERT_EQ(found["partner_tests"].size(), 4U);
+  EXPECT_EQ(found["partner_tests"][0], (json{{"suspect", "n1"}, {"partner", "n3"}}));
+}
+
+TEST_F(AcceptCommand, ABadNodeIsNoPartnerAndItsPairsAreMeasuredOneAfterTheOther) {
+  link(1, 2, 900);
+  health(3, 25);
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_EQ(document()["partner_tests"],
+            (json{{{"suspect", "n1"}, {"partner", "n4"}}, {{"suspect", "n2"}, {"partner", "n4"}}}));
+  EXPECT_TRUE(fs::exists(path("out/n1-n4-p01-0.json")));
+  EXPECT_TRUE(fs::exists(path("out/n2-n4-p02-0.json"))) << "n4 has one partner at a time";
+}
+
+TEST_F(AcceptCommand, ANodeWhoseLinksAreAllBadIsGuilty) {
+  profile("n[1-4]", "rounds: 1\n", "  limits: [\"gemm time_us=200\"]\n");
+  for (const int other : {1, 3, 4}) {
+    link(std::min(other, 2), std::max(other, 2), 900);
+  }
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, kBadMachine);
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("0 of 4 nodes bad, 3 of 6 links bad"),
+                    HasSubstr("- The links of n2 are slow with known-good partners, too: "),
+                    Not(HasSubstr("- The link between")),
+                    HasSubstr("scontrol update NodeName=n2 State=DRAIN 'Reason=trireme accept: "
+                              "slow link with every partner'\n"),
+                    Not(HasSubstr("NodeName=n1"))));
+  EXPECT_EQ(document()["nodes_with_bad_links"], json{"n2"});
+  for (const json& each : document()["links"]) {
+    EXPECT_EQ(each["good"], each["nodes"][0] != "n2" && each["nodes"][1] != "n2") << each;
+    EXPECT_EQ(each["good"].get<bool>() || each["findings"][0]["limit"].get<bool>(), true);
+  }
+}
+
+TEST_F(AcceptCommand, PairsThatWereNotMeasuredAreCounted) {
+  profile("n[1-4]", "rounds: 1\nlink_rounds: 1\n");
+  EXPECT_THAT(accept().out, HasSubstr("# 2 of all 6 pairs were measured: 1 of each node. "
+                                      "link_rounds in the profile sets how many\n"));
+  EXPECT_EQ(document()["links"].size(), 2U);
+}
+
+TEST_F(AcceptCommand, OneNodeHasNoLinks) {
+  profile("n1");
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("# machine ACCEPTED: 0 of 1 node bad, 0 of 0 links bad; "));
+  EXPECT_THAT(run.out, Not(HasSubstr("pairs were measured")));
+}
+
+TEST_F(AcceptCommand, TheNodesAreThoseOfTheProfileOrOfTheJob) {
+  profile("");
+  const CommandRun none = accept();
+  EXPECT_EQ(none.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(none.err, HasSubstr("the profile names no nodes, and this is no Slurm job"));
+  variables_.set("SLURM_JOB_NODELIST", "n[2-3]");
+  EXPECT_THAT(accept().out, AllOf(HasSubstr("n2  "), HasSubstr("n3  "), HasSubstr("of 2 nodes")));
+  profile("n1");
+  EXPECT_THAT(accept().out, HasSubstr("of 1 node bad")) << "the profile comes first";
+}
+
+TEST_F(AcceptCommand, NamesThatCouldBeOptionsOrPathsAreRefused) {
+  profile("n1,a/b");
+  EXPECT_EQ(accept().code, static_cast<int>(ExitCode::usage));
+  for (const char* const nodes : {"n1,n2,n1", "-n1"}) {
+    profile(nodes);
+    const CommandRun run = accept();
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage)) << nodes;
+    EXPECT_THAT(run.err, HasSubstr("is no name of a node, or occurs twice")) << nodes;
+  }
+  EXPECT_FALSE(fs::exists(path("calls"))) << "nothing was started";
+}
+
+TEST_F(AcceptCommand, WithoutDirTheFolderIsNamedAfterTheTime) {
+  const fs::path before = fs::current_path();
+  fs::create_directory(path("here"));
+  fs::current_path(path("here"));
+  profile("n1");
+  const CommandRun run =
+      run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
+                       {"accept", path("accept.yaml"), "--json"});
+  fs::current_path(before);
+  EXPECT_EQ(run.code, 0) << run.err;
+  std::vector<fs::path> made;
+  for (const auto& entry : fs::directory_iterator(path("here"))) {
+    made.push_back(entry.path());
+  }
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_THAT(made[0].filename().string(), testing::MatchesRegex("accept-[0-9]{8}-[0-9]{6}"));
+  EXPECT_EQ(run.out, read_file(made[0] / "acceptance.json"));
+}
+
+TEST_F(AcceptCommand, AProfileThatIsWrongOrAbsentStartsNothing) {
+  profile("n1", "rounds: 0\n");
+  EXPECT_EQ(accept().code, static_cast<int>(ExitCode::usage));
+  fs::remove(path("accept.yaml"));
+  EXPECT_EQ(accept().code, static_cast<int>(ExitCode::not_found));
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+}  // namespace
+}  // namespace trireme
