@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Decrypts checkpoints and datasets without Trireme: an independent reader, which knows the formats
-from docs/encryption.md alone. It needs the Python package cryptography.
+"""Decrypts checkpoints, datasets and logs without Trireme: an independent reader, which knows the
+formats from docs/encryption.md alone. It needs the Python package cryptography.
 
     sealed_reader.py KEY_FILE DIR FILE OUT     writes the plain bytes of one shard, such as
                                                shard-00000.safetensors or shards/00000.h5.sealed
+    sealed_reader.py KEY_FILE RUN FILE OUT     writes the plain text of a file of a run, such as
+                                               metrics.jsonl or logs/rank-00000.jsonl
 """
 import base64
+import hashlib
 import json
 import pathlib
 import sys
@@ -44,9 +47,8 @@ def check_mac(keys, key):
     mac.verify(bytes.fromhex(keys["mac"]))
 
 
-def data_key(folder, wrapping):
-    """Returns the data key of a checkpoint or dataset, after checking its manifest."""
-    keys = json.loads((folder / "keys.json").read_text())
+def unwrapped(keys, wrapping):
+    """Returns the data key of a keys.json, after checking its recipients."""
     identity = derived(wrapping, "trireme id", 16).hex()
     for recipient in keys["recipients"]:
         if recipient["kind"] == "file" and recipient["key"] == identity:
@@ -54,10 +56,16 @@ def data_key(folder, wrapping):
             key = AESGCM(wrapping).decrypt(
                 wrapped[:12], wrapped[12:], f"trireme recipient {keys['data_key']}".encode())
             check_mac(keys, key)
-            manifest = json.loads((folder / "manifest.json").read_text())
-            assert keys["contents"] == manifest["seal"], "keys.json is of another manifest"
             return key
     raise KeyError("no recipient")
+
+
+def data_key(folder, wrapping):
+    """Returns the data key of a checkpoint or dataset, after checking its manifest."""
+    keys = json.loads((folder / "keys.json").read_text())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert keys["contents"] == manifest["seal"], "keys.json is of another manifest"
+    return unwrapped(keys, wrapping)
 
 
 def opened(key, name, sealed, tags):
@@ -89,9 +97,42 @@ def plain_xxh3(shard, key):
     return opened(key, name, sealed[:8], sealed[8:])[::-1].hex()
 
 
+def opened_log(run, name, wrapping):
+    """Returns the plain text of an encrypted file of a run, as bytes."""
+    is_log = name.startswith("logs/rank-")
+    is_rotated = is_log and name.endswith(".1.jsonl")
+    counted_as = name.replace(".1.jsonl", ".jsonl") if is_rotated else name
+    rotated = run / name.replace(".jsonl", ".1.jsonl")
+    last = rotated.read_text().split("\n")[-2] if is_log and rotated.exists() else ""
+    text, cipher, number = b"", None, 0
+    for line in (run / name).read_text().split("\n")[:-1]:
+        if line.startswith("TRIREME-SEALED-1 "):
+            fields, mac = line.rsplit(" ", 1)
+            _, identity, salt, previous = fields.split(" ")
+            known = hashlib.sha256(last.encode()).hexdigest() if last else "0" * 64
+            assert previous == known or (is_rotated and not last), "a section is missing"
+            keys = json.loads((run / "log-keys" / identity / "keys.json").read_text())
+            assert keys["contents"] == "logs"
+            key = unwrapped(keys, wrapping)
+            check = hmac.HMAC(derived(key, "trireme mac section"), hashes.SHA256())
+            check.update(f"{counted_as}\n{fields}".encode())
+            check.verify(bytes.fromhex(mac))
+            cipher, number = AESGCM(derived(key, f"trireme file {counted_as} {salt}")), 0
+        else:
+            sealed = base64.b64decode(line, validate=True)
+            nonce = number.to_bytes(11, "big") + bytes([len(sealed) == 16])
+            text += cipher.decrypt(nonce, sealed, None)
+            number += 1
+        last = line
+    return text
+
+
 def main():
     key_file, folder, name, out = sys.argv[1:]
     folder = pathlib.Path(folder)
+    if (folder / "log-keys").is_dir():
+        pathlib.Path(out).write_bytes(opened_log(folder, name, key_of(key_file)))
+        return 0
     key = data_key(folder, key_of(key_file))
     for shard in json.loads((folder / "manifest.json").read_text())["shards"]:
         if name in (shard.get("file"), shard.get("path")):
