@@ -66,13 +66,13 @@ TEST_F(TraceCommand, TheTableShowsMillisecondsByRankAndPart) {
 TEST_F(TraceCommand, JsonHasTheSameNumbers) {
   write(0, first_text());
   write(1, last_text());
-  const auto json = nlohmann::json::parse(summary("--json"));
-  EXPECT_EQ(json["schema"], 1);
-  EXPECT_EQ(json["steps"], std::vector<int>{3});
-  ASSERT_EQ(json["ranks"].size(), 2U);
-  const nlohmann::json& first = json["ranks"][0];
+  const auto document = nlohmann::json::parse(summary("--json"));
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["steps"], std::vector<int>{3});
+  ASSERT_EQ(document["ranks"].size(), 2U);
+  const nlohmann::json& first = document["ranks"][0];
   EXPECT_EQ(first["host"], "node0");
-  EXPECT_EQ(json["ranks"][1]["pp"], 1);
+  EXPECT_EQ(document["ranks"][1]["pp"], 1);
   const std::array<std::pair<const char*, double>, 12> microseconds = {{{"t_iter_ms", 100},
                                                                         {"compute_ms", 31},
                                                                         {"exposed_tp_ms", 3},
@@ -88,10 +88,10 @@ TEST_F(TraceCommand, JsonHasTheSameNumbers) {
   for (const auto& [name, value] : microseconds) {
     EXPECT_NEAR(first.at(name), value / 1000, 1e-9) << name;
   }
-  EXPECT_NEAR(json["mean"]["bubble_ms"], 0.0395, 1e-9);
+  EXPECT_NEAR(document["mean"]["bubble_ms"], 0.0395, 1e-9);
   EXPECT_NEAR(first["clock_uncertainty_us"], 1.5, 1e-9);
   EXPECT_EQ(first["dropped_events"], 0);
-  EXPECT_TRUE(json["stragglers"].empty());
+  EXPECT_TRUE(document["stragglers"].empty());
 }
 
 // A number takes at most seven characters, so that the table fits 80 columns.
@@ -138,13 +138,13 @@ TEST_F(TraceCommand, NamesStragglersAndTheirPeers) {
   EXPECT_THAT(table.substr(table.find("straggler")),
               MatchesRegex("straggler: rank 2 on node2: computes 3.9 ms, 1.3 times its peers "
                            "\\(z-score [0-9.]+\\)\n"));
-  const auto json = nlohmann::json::parse(summary("--json"));
-  EXPECT_EQ(json["stragglers"], nlohmann::json::parse(R"([{"rank": 2, "host": "node2"}])"));
-  EXPECT_NEAR(json["ranks"][2]["compute_median_ms"], 3.903, 1e-9);
-  EXPECT_NEAR(json["ranks"][2]["slowness"], 3903.0 / 3001, 1e-6);
-  EXPECT_EQ(json["ranks"][2]["straggler"], true);
-  EXPECT_EQ(json["ranks"][1]["straggler"], false);
-  EXPECT_GT(json["ranks"][2]["score"], kStragglerScore);
+  const auto document = nlohmann::json::parse(summary("--json"));
+  EXPECT_EQ(document["stragglers"], nlohmann::json::parse(R"([{"rank": 2, "host": "node2"}])"));
+  EXPECT_NEAR(document["ranks"][2]["compute_median_ms"], 3.903, 1e-9);
+  EXPECT_NEAR(document["ranks"][2]["slowness"], 3903.0 / 3001, 1e-6);
+  EXPECT_EQ(document["ranks"][2]["straggler"], true);
+  EXPECT_EQ(document["ranks"][1]["straggler"], false);
+  EXPECT_GT(document["ranks"][2]["score"], kStragglerScore);
 }
 
 }  // namespace

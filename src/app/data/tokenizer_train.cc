@@ -188,7 +188,7 @@ void train(const TrainTokenizerOptions& options) {
   fmt::print("tokens      {}, {:.2f} bytes per token\n", tokens,
              static_cast<double>(counted_words.bytes) / static_cast<double>(tokens));
   fmt::print("Arabic      {}\nLatin       {}\n", arabic.text(), latin.text());
-  fmt::print("written to  {}\ndigest      {}\n", options.out, tokenizer.digest());
+  fmt::print("written to  {}\ndigest      {}\n", printable(options.out), tokenizer.digest());
 }
 
 }  // namespace

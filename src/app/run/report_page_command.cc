@@ -40,11 +40,20 @@ struct Inputs {
   std::vector<std::string> states;  // of the runs
   std::vector<DocSection> benches;
   std::vector<std::string> remarks;
+  bool left_some_out = false;  // because there were kMostInputs already
 
   std::size_t size() const { return runs.size() + benches.size(); }
+  // Returns whether one more is shown.
+  bool take_place() {
+    left_some_out = left_some_out || size() >= kMostInputs;
+    return !left_some_out;
+  }
 };
 
 void add_run(const fs::path& path, Inputs& inputs) {
+  if (!inputs.take_place()) {
+    return;
+  }
   std::string state;
   try {
     state = state_of_run(path).state;
@@ -57,6 +66,9 @@ void add_run(const fs::path& path, Inputs& inputs) {
 }
 
 void add_bench(const fs::path& path, Inputs& inputs) {
+  if (!inputs.take_place()) {
+    return;
+  }
   try {
     const std::string text = read_file(path, kMostBenchBytes);
     // Files in different folders often have the same name.
@@ -78,7 +90,7 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
-    if (inputs.size() >= kMostInputs) {
+    if (inputs.left_some_out) {
       return;
     }
     std::error_code code;
@@ -117,7 +129,7 @@ void add_input(const fs::path& path, Inputs& inputs) {
   } else {
     const std::size_t before = inputs.size() + inputs.remarks.size();
     add_folder(path, 1, inputs);
-    if (inputs.size() + inputs.remarks.size() == before) {
+    if (inputs.size() + inputs.remarks.size() == before && !inputs.left_some_out) {
       throw NotFound(
           fmt::format("{} holds neither runs nor results of trireme bench -J", path.string()));
     }
@@ -155,7 +167,7 @@ void write_page(const PageOptions& options) {
   for (const std::string& path : options.inputs) {
     add_input(path, inputs);
   }
-  if (inputs.size() >= kMostInputs) {
+  if (inputs.left_some_out) {
     inputs.remarks.push_back(
         fmt::format("Only the first {} runs and files are shown.", kMostInputs));
   }

@@ -1,0 +1,239 @@
+// `trireme export` and `trireme import` on a tiny model that is trained in this process: what they
+// write and print, and what they refuse. The formats are tested in tests/interchange.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "mpi/self_communicator.h"
+#include "src/app/checkpoint/ckpt_command.h"
+#include "src/app/command/app_context.h"
+#include "src/app/data/data_command.h"
+#include "src/app/evidence/verify_command.h"
+#include "src/app/model/export_command.h"
+#include "src/app/model/import_command.h"
+#include "src/app/run/train_command.h"
+#include "src/base/file.h"
+#include "src/evidence/keys.h"
+#include "tests/app/command_run.h"
+#include "tests/support/encrypted_files.h"
+#include "tests/support/environment_variables.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/without_policy.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+// Neither a launcher nor a site has a say.
+class WithoutLauncher {
+ public:
+  WithoutLauncher() {
+    for (const char* const name :
+         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID",
+          "SLURM_STEP_ID", "SLURM_JOB_ID", "TRIREME_GENERATION", "TRIREME_NODE_DIR"}) {
+      variables_.set(name, std::nullopt);
+    }
+    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
+  }
+
+ private:
+  EnvironmentVariables variables_;
+};
+
+// Trains the model once for all tests.
+class ModelExchange : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TempFolder>();
+    const WithoutLauncher alone;
+    std::ofstream(path("text.txt")) << std::string(500, 'a') + std::string(100, 'b');
+    ASSERT_EQ(run({"data", "pack", path("text.txt"), "--out", path("data")}).code, 0);
+    std::ofstream(path("run.yaml"))
+        << "model: {family: gpt2, layers: 2, hidden: 16, heads: 2, vocab: 257, context: 16}\n"
+           "data: {train: " +
+               path("data") +
+               "}\n"
+               "train: {steps: 2, global_batch: 2, precision: fp32, threads: 1, log_every: 1}\n"
+               "run: {dir: " +
+               path("run") + "}\n";
+    const CommandRun trained = run({"train", path("run.yaml")});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  ModelExchange() { fs::remove_all(path("out")); }
+
+  static CommandRun run(const Words& words) {
+    AppContext context;
+    SelfCommunicator self;
+    CommandRun done = run_command_line(
+        [&](CommandLine& app, int& code) {
+          add_train_command(app, context);
+          add_export_command(app, context);
+          add_import_command(app, context);
+          add_ckpt_command(app, code, context.audit, without_policy());
+          add_verify_command(app, without_policy(), code);
+          add_data_command(
+              app, [&]() -> Communicator& { return self; }, without_policy(), code);
+        },
+        words);
+    done.code = done.code == 0 ? context.exit_code : done.code;
+    return done;
+  }
+  static CommandRun exported(const std::string& format, const Words& more = {},
+                             const std::string& checkpoint = "run/checkpoints") {
+    Words words = {"export", path(checkpoint), "--format", format, "--out", path("out")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  static std::string path(const std::string& name) { return (folder_->path() / name).string(); }
+
+  static std::unique_ptr<TempFolder> folder_;
+  const WithoutLauncher alone_;
+};
+std::unique_ptr<TempFolder> ModelExchange::folder_;
+
+TEST_F(ModelExchange, HfIsAFolderForTransformers) {
+  const CommandRun text = exported("hf");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(testing::StartsWith(path("out") + ": step 2, "),
+                              HasSubstr(" parameters as "), Not(HasSubstr("signed"))));
+  EXPECT_EQ(json::parse(read_file(path("out/config.json")))["model_type"], "gpt2");
+  EXPECT_TRUE(fs::exists(path("out/model.safetensors")));
+  fs::remove_all(path("out"));
+  const json document = json::parse(exported("hf", {"--json", "--dtype", "bf16"}).out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["path"], path("out"));
+  EXPECT_EQ(document["format"], "hf");
+  EXPECT_EQ(document["step"], 2);
+  EXPECT_EQ(document["signed"], false);
+  EXPECT_THAT(document["dtype"].get<std::string>(), HasSubstr("bf"));
+  EXPECT_THAT(document["checkpoint"].get<std::string>(), testing::EndsWith("step-00000002"));
+}
+
+TEST_F(ModelExchange, AnImportReturnsTheWeights) {
+  ASSERT_EQ(exported("hf").code, 0);
+  fs::remove_all(path("back"));
+  const CommandRun text =
+      run({"import", path("out"), "--out", path("back"), "--label", "classification=internal"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(testing::StartsWith(path("back") + ": "),
+                              HasSubstr(" parameters of gpt2, "), Not(HasSubstr("left out"))));
+  const std::string digest = run({"ckpt", "digest", path("run/checkpoints"), "--model"}).out;
+  EXPECT_EQ(run({"ckpt", "digest", path("back"), "--model"}).out, digest);
+  EXPECT_THAT(run({"ckpt", "show", path("back")}).out, HasSubstr("label: internal\n"));
+  const CommandRun again = run({"import", path("out"), "--out", path("back")});
+  EXPECT_NE(again.code, 0) << "nothing is replaced";
+  fs::remove_all(path("back"));
+  const json document =
+      json::parse(run({"import", path("out"), "--out", path("back"), "--json"}).out);
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["model_type"], "gpt2");
+  EXPECT_EQ(document["padding_rows"], 0);
+  EXPECT_EQ(document["path"], path("back"));
+}
+
+TEST_F(ModelExchange, GgufIsQuantizedUnlessAskedOtherwise) {
+  EXPECT_THAT(exported("gguf").out, HasSubstr(" as q8_0, "));
+  bool found = false;
+  for (const auto& entry : fs::directory_iterator(path("out"))) {
+    found = found ||
+            (entry.path().extension() == ".gguf" && read_file(entry.path()).substr(0, 4) == "GGUF");
+  }
+  EXPECT_TRUE(found);
+  for (const char* const dtype : {"fp32", "fp16", "bf16"}) {
+    fs::remove_all(path("out"));
+    const CommandRun run = exported("gguf", {"--dtype", dtype, "--json"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(json::parse(run.out)["dtype"].get<std::string>(),
+                testing::EndsWith(std::string(dtype).substr(2)));
+  }
+}
+
+TEST_F(ModelExchange, RefusalsNameTheCauseAndLeaveNothing) {
+  for (const auto& [words, why] : std::vector<std::pair<Words, std::string>>{
+           {{"export", "--format", "hf", "--out", path("out")}, "CHECKPOINT is missing"},
+           {{"export", path("run/checkpoints"), "--out", path("out")}, "--format is missing"},
+           {{"export", path("run/checkpoints"), "--format", "hf"}, "--out is missing"},
+           {{"export", path("run/checkpoints"), "--format", "onnx", "--out", path("out")}, "hf"}}) {
+    const CommandRun refused = run(words);
+    EXPECT_EQ(refused.code, static_cast<int>(ExitCode::usage)) << why;
+    EXPECT_THAT(refused.err, HasSubstr(why));
+  }
+  for (const char* const format : {"hf", "peft"}) {
+    const CommandRun type = exported(format, {"--dtype", "q8_0"});
+    EXPECT_EQ(type.code, static_cast<int>(ExitCode::usage));
+    EXPECT_THAT(type.err, HasSubstr(std::string("with --format ") + format + ", choose fp32"));
+  }
+  EXPECT_NE(exported("peft").code, 0) << "it has no adapters";
+  EXPECT_NE(exported("hf", {"--ema"}).code, 0) << "it has no moving average";
+  EXPECT_EQ(exported("hf", {}, "absent").code, static_cast<int>(ExitCode::not_found));
+  EXPECT_FALSE(fs::exists(path("out")));
+  ASSERT_EQ(exported("hf").code, 0);
+  const std::string before = read_file(path("out/config.json"));
+  EXPECT_NE(exported("gguf").code, 0) << "the folder exists";
+  EXPECT_EQ(read_file(path("out/config.json")), before);
+}
+
+TEST_F(ModelExchange, AnExportIsSignedForWhoChecksModels) {
+  const SigningKey key = SigningKey::generate(PublicKey::Kind::ecdsa_p256);
+  fs::remove(path("model.key"));
+  key.save(path("model.key"));
+  std::ofstream(path("trust.pem")) << "# Site A\n" + key.public_key().to_pem();
+  const CommandRun text = exported("hf", {"--sign", path("model.key")});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("signed: " + path("out/model.sig") + "\n"));
+  const Words verify = {"verify", path("out"), "--trust", path("trust.pem")};
+  EXPECT_EQ(run(verify).code, 0) << run(verify).out;
+  std::ofstream(path("out/config.json"), std::ios::app) << " ";
+  EXPECT_EQ(run(verify).code, static_cast<int>(ExitCode::bad_data));
+  fs::remove_all(path("out"));
+  fs::remove(path("other.key"));
+  SigningKey::generate().save(path("other.key"));
+  EXPECT_NE(exported("hf", {"--sign", path("other.key")}).code, 0)
+      << "model signatures are of ECDSA";
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(ModelExchange, AnEncryptedCheckpointIsExportedOnRequestOnly) {
+  ASSERT_EQ(exported("hf").code, 0);
+  fs::rename(path("out"), path("plain-model"));
+  fs::remove(path("seal.key"));
+  const std::string uri = new_key(folder_->path(), "seal");
+  fs::remove_all(path("sealed"));
+  ASSERT_EQ(run({"import", path("plain-model"), "--out", path("sealed"), "--key", uri}).code, 0);
+  EXPECT_THAT(run({"ckpt", "show", path("sealed")}).out, HasSubstr(", encrypted, "));
+  EXPECT_NE(exported("hf", {}, "sealed").code, 0);
+  EXPECT_NE(exported("hf", {"--key", uri}, "sealed").code, 0) << "--plain is missing";
+  EXPECT_FALSE(fs::exists(path("out")));
+  const CommandRun allowed = exported("hf", {"--key", uri, "--plain"}, "sealed");
+  EXPECT_EQ(allowed.code, 0) << allowed.err;
+  EXPECT_EQ(read_file(path("out/model.safetensors")),
+            read_file(path("plain-model/model.safetensors")));
+  fs::remove_all(path("plain-model"));
+}
+
+TEST_F(ModelExchange, ARunBecomesFilesOfMlflow) {
+  const CommandRun first = run({"export", "mlflow", path("run"), path("store")});
+  EXPECT_EQ(first.code, 0) << first.err;
+  const fs::path made = first.out.substr(0, first.out.size() - 1);
+  EXPECT_TRUE(fs::exists(made / "meta.yaml"));
+  EXPECT_EQ(run({"export", "mlflow", path("run"), path("store")}).out, first.out)
+      << "it replaces what was exported before";
+  const CommandRun other =
+      run({"export", "mlflow", path("run"), path("store"), "--experiment", "second"});
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_NE(other.out, first.out);
+  EXPECT_EQ(run({"export", "mlflow", path("absent"), path("store")}).code,
+            static_cast<int>(ExitCode::not_found));
+}
+
+}  // namespace
+}  // namespace trireme
