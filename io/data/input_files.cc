@@ -44,7 +44,8 @@ std::int64_t nanoseconds(const struct timespec& time) {
 class Walk {
  public:
   Walk(const std::vector<std::string>& exclude, const fs::path& not_in)
-      : exclude_(exclude), not_in_(fs::absolute(not_in).lexically_normal()) {}
+      : exclude_(exclude),
+        not_in_(not_in.empty() ? not_in : fs::absolute(not_in).lexically_normal()) {}
 
   void argument(const fs::path& path) {
     if (S_ISDIR(status_of(path).st_mode)) {
@@ -126,7 +127,17 @@ Integer parse_integer(std::string_view text) {
 
 }  // namespace
 
-bool InputFile::is_jsonl() const { return path.ends_with(".jsonl") || path.ends_with(".ndjson"); }
+bool InputFile::is_jsonl() const {
+  const std::string inside = name_inside(path);
+  return inside.ends_with(".jsonl") || inside.ends_with(".ndjson") ||
+         (inside.ends_with(".json") && compression() != Compression::none);
+}
+
+bool InputFile::is_archive() const { return name_inside(path).ends_with(".tar"); }
+
+bool InputFile::is_plain_text() const {
+  return !is_jsonl() && !is_archive() && compression() == Compression::none;
+}
 
 InputFiles find_input_files(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& exclude, const fs::path& not_in) {

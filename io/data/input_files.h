@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/archive/decompression.h"
+
 namespace trireme {
 
 struct InputFile {
@@ -21,9 +23,16 @@ struct InputFile {
   std::uint64_t inode = 0;
   std::int64_t changed_ns = 0;
 
-  // Returns whether each line is a document in a field of a JSON object. Otherwise the whole file
-  // is one document.
+  Compression compression() const { return compression_of(path); }
+  // The name of what the file holds, so that compressing a file changes no split.
+  std::string name_of_text() const { return name_inside(name); }
+  // Returns whether each line is a document in a field of a JSON object. Compressed .json files are
+  // read so, too, because large collections of text use this name for them.
   bool is_jsonl() const;
+  // Returns whether members are documents.
+  bool is_archive() const;
+  // Returns whether the whole file is one document, which may be cut where a shard is full.
+  bool is_plain_text() const;
 };
 
 struct InputFiles {
@@ -34,8 +43,8 @@ struct InputFiles {
 // Lists the arguments that are files, and all regular files below those that are folders, sorted by
 // path and without duplicates. Leaves out version control folders, names that match a shell pattern
 // in `exclude` (as a whole or in their last part), other datasets, and `not_in`, the output, which
-// may lie among the inputs. Throws NotFound if an argument does not exist, and ConfigError if it is
-// a dataset.
+// may lie among the inputs, or is empty. Throws NotFound if an argument does not exist, and
+// ConfigError if it is a dataset.
 InputFiles find_input_files(const std::vector<std::string>& arguments,
                             const std::vector<std::string>& exclude,
                             const std::filesystem::path& not_in);

@@ -10,10 +10,10 @@ namespace {
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
 
-[[noreturn]] void refuse_line(const File& file, std::int64_t at) {
+[[noreturn]] void refuse_line(const std::string& name, std::int64_t at) {
   throw DataError(fmt::format(
-      "{}: no line ends within 1 GiB after byte {}: the file is probably not JSON lines",
-      file.path().string(), at));
+      "{}: no line ends within 1 GiB after byte {}: the file is probably not JSON lines", name,
+      at));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file
     at += got;
     if (at - offset > kMaxLineBytes) {
       if (whole_lines) {
-        refuse_line(file, offset);
+        refuse_line(file.path().string(), offset);
       }
       return offset;
     }
@@ -46,30 +46,25 @@ std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file
   return file_bytes;
 }
 
-LineBlocks::LineBlocks(const File& file, std::int64_t begin, std::int64_t end, bool whole_lines)
-    : file_(file), position_(begin), read_(begin), end_(end), whole_lines_(whole_lines) {}
+LineBlocks::LineBlocks(ByteStream& from, std::string name, bool whole_lines)
+    : from_(from), name_(std::move(name)), whole_lines_(whole_lines) {}
 
 void LineBlocks::read_more() {
-  const std::int64_t bytes = std::min(kReadBytes, end_ - read_);
   const std::size_t old = buffer_.size();
-  if (static_cast<std::int64_t>(old) + bytes > kMaxLineBytes) {
-    refuse_line(file_, position_);
+  if (std::ssize(buffer_) + kReadBytes > kMaxLineBytes) {
+    refuse_line(name_, position_);
   }
-  buffer_.resize(old + static_cast<std::size_t>(bytes));
-  if (file_.read_at(read_, buffer_.data() + old, bytes) != bytes) {
-    throw DataError(
-        fmt::format("{}: the file is shorter than when it was listed: it changes while it is "
-                    "packed; run the command again when the file is complete",
-                    file_.path().string()));
-  }
-  read_ += bytes;
+  buffer_.resize(old + static_cast<std::size_t>(kReadBytes));
+  const std::int64_t got = read_fully(from_, buffer_.data() + old, kReadBytes);
+  buffer_.resize(old + static_cast<std::size_t>(got));
+  has_ended_ = got < kReadBytes;
 }
 
 std::optional<LineBlocks::Block> LineBlocks::next() {
   buffer_.erase(0, taken_);
   position_ += static_cast<std::int64_t>(taken_);
   std::size_t length = std::string::npos;
-  while (read_ < end_) {
+  while (!has_ended_) {
     const std::size_t before = buffer_.size();
     read_more();
     const std::size_t newline = std::string_view(buffer_).substr(before).rfind('\n');
@@ -81,7 +76,7 @@ std::optional<LineBlocks::Block> LineBlocks::next() {
       break;
     }
   }
-  taken_ = read_ == end_ || length == std::string::npos ? buffer_.size() : length;
+  taken_ = has_ended_ || length == std::string::npos ? buffer_.size() : length;
   if (taken_ == 0) {
     return std::nullopt;
   }

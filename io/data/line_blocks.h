@@ -1,5 +1,5 @@
-// LineBlocks reads a range of a text file block by block, in bounded memory. Borrows the file; for
-// one thread.
+// LineBlocks reads a stream of text block by block, in bounded memory. Borrows the stream; for one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "io/archive/byte_stream.h"
 #include "src/base/file.h"
 
 namespace trireme {
@@ -19,12 +20,13 @@ std::int64_t line_start(const File& file, std::int64_t offset, std::int64_t file
 
 class LineBlocks {
  public:
-  // begin and end are starts of lines. With whole_lines a block never breaks a line, and a line
-  // above 1 GiB is a DataError; without it, lines longer than a block are broken.
-  LineBlocks(const File& file, std::int64_t begin, std::int64_t end, bool whole_lines);
+  // The stream begins with a line. With whole_lines a block never breaks a line, and a line above
+  // 1 GiB is a DataError; without it, lines longer than a block are broken. name: of the stream,
+  // for messages.
+  LineBlocks(ByteStream& from, std::string name, bool whole_lines);
 
   struct Block {
-    std::int64_t start;     // byte in the file
+    std::int64_t start;     // byte in the stream
     std::string_view text;  // valid until the next call of next()
   };
   std::optional<Block> next();
@@ -32,10 +34,10 @@ class LineBlocks {
  private:
   void read_more();
 
-  const File& file_;
-  std::int64_t position_;  // position in the file of the first byte of buffer_
-  std::int64_t read_;      // position up to which the file has been read
-  std::int64_t end_;
+  ByteStream& from_;
+  std::string name_;
+  std::int64_t position_ = 0;  // position in the stream of the first byte of buffer_
+  bool has_ended_ = false;
   bool whole_lines_;
   std::string buffer_;
   std::size_t taken_ = 0;  // bytes of buffer_ that the last next() returned

@@ -14,6 +14,9 @@ namespace {
 // shard has to read.
 constexpr double kLeastShare = 1.0 / 64;
 
+// Text is compressed to about a quarter. The shards of a plan need only be about as large as asked.
+constexpr double kExpansion = 4;
+
 // Fills one shard after another.
 class Planner {
  public:
@@ -43,6 +46,20 @@ class Planner {
       if (left() <= 0) {
         next_shard();
       }
+    }
+  }
+
+  // Never cuts the file. weight: the expected size of the text that is taken from it, for each of
+  // its bytes.
+  void add_stream(std::size_t file, std::int64_t bytes, double weight) {
+    const auto expected = static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * weight));
+    if (expected > left()) {
+      next_shard();
+    }
+    shards_.back().pieces.push_back({file, 0, bytes});
+    used_ += expected;
+    if (left() <= 0) {
+      next_shard();
     }
   }
 
@@ -107,10 +124,35 @@ std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Se
                                    std::int64_t text_bytes) {
   Planner planner(text_bytes);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (files[i].is_jsonl()) {
-      planner.add_cut(i, files[i].bytes, std::max(selection.share(), kLeastShare));
-    } else if (files[i].bytes > 0 && selection.takes(files[i].name, 0)) {
-      planner.add_whole(i, files[i].bytes);
+    const InputFile& file = files[i];
+    const double expansion = file.compression() == Compression::none ? 1 : kExpansion;
+    const double share = std::max(selection.share(), kLeastShare);
+    if (file.bytes == 0) {
+      continue;
+    }
+    if (file.is_archive() || (file.is_jsonl() && file.compression() != Compression::none)) {
+      planner.add_stream(i, file.bytes, share * expansion);
+    } else if (file.is_jsonl()) {
+      planner.add_cut(i, file.bytes, share);
+    } else if (!selection.takes(file.name_of_text(), 0)) {
+      continue;
+    } else if (file.is_plain_text()) {
+      planner.add_whole(i, file.bytes);
+    } else {
+      planner.add_stream(i, file.bytes, expansion);
+    }
+  }
+  return planner.take();
+}
+
+std::vector<TextShard> plan_reading(const std::vector<InputFile>& files, std::int64_t unit_bytes) {
+  Planner planner(unit_bytes);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const bool is_compressed = files[i].compression() != Compression::none;
+    if (files[i].bytes > 0 && files[i].is_jsonl() && !is_compressed) {
+      planner.add_cut(i, files[i].bytes, 1);
+    } else if (files[i].bytes > 0) {
+      planner.add_stream(i, files[i].bytes, is_compressed ? kExpansion : 1);
     }
   }
   return planner.take();

@@ -3,6 +3,7 @@
 //
 // A piece is a range of bytes of a file; the lines that start in it belong to it. A file is one
 // piece, unless it is longer than a shard or is jsonl and does not fit into the rest of a shard.
+// Compressed files and archives can only be read from their beginning, and are always one piece.
 #pragma once
 
 #include <cstdint>
@@ -44,5 +45,9 @@ struct TextShard {
 // text_bytes: the amount of text that fills a shard.
 std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Selection& selection,
                                    std::int64_t text_bytes);
+
+// Plans to read whole documents: no text file is cut, only lines of jsonl are. unit_bytes: the
+// amount of text of a part.
+std::vector<TextShard> plan_reading(const std::vector<InputFile>& files, std::int64_t unit_bytes);
 
 }  // namespace trireme

@@ -34,18 +34,29 @@ void check_options(const PackOptions& options) {
   }
 }
 
+// Returns what determines which documents are left out, or "" if none is.
+std::string removal_text(Deduplication deduplication, std::span<const DocumentPlace> removed) {
+  if (deduplication == Deduplication::none) {
+    return "";
+  }
+  Sha256 digest;
+  digest.update(removed.data(), static_cast<std::int64_t>(removed.size_bytes()));
+  return fmt::format("without {} {}\n", static_cast<int>(deduplication), digest.finish_hex());
+}
+
 std::string fingerprint(const PackOptions& options, const Tokenizer& tokenizer,
-                        const Selection& selection, const std::vector<InputFile>& files,
-                        const TextShard& plan) {
+                        const TextInputs& inputs, const TextShard& plan) {
+  const Selection& selection = inputs.selection;
   Sha256 digest;
   digest.update(fmt::format("{} {} {} {} {} {} {}\n", kDatasetVersion, tokenizer.digest(),
                             options.field, options.alignment_bytes, options.source,
                             static_cast<int>(selection.part), selection.validation_fraction));
   for (const TextPiece& piece : plan.pieces) {
-    const InputFile& file = files[piece.file];
+    const InputFile& file = inputs.files[piece.file];
     digest.update(fmt::format("{} {} {} {} {}\n", file.name, file.bytes, file.modified_ns,
                               piece.begin, piece.end));
   }
+  digest.update(removal_text(options.deduplication, inputs.removed));
   return digest.finish_hex();
 }
 
@@ -60,8 +71,8 @@ std::string restart_fingerprint(const std::vector<InputFile>& files, const TextS
 
 // Packs one dataset. The arguments are shared by both sides of a split.
 PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
-                     const std::vector<InputFile>& files, const Selection& selection,
-                     const RankGroup& ranks) {
+                     const TextInputs& inputs, const RankGroup& ranks) {
+  const Selection& selection = inputs.selection;
   constexpr const char* kFolders[] = {"", "train", "validation"};
   DatasetJob job;
   job.folder = selection.part == Selection::Part::all
@@ -85,11 +96,11 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   }
   const double text_bytes = static_cast<double>(options.shard_bytes / job.format.token_bytes) *
                             tokenizer.bytes_per_token();
-  const TextInputs inputs{files, selection, options.field};
-  for (TextShard& plan : plan_shards(files, selection, static_cast<std::int64_t>(text_bytes))) {
+  for (TextShard& plan :
+       plan_shards(inputs.files, selection, static_cast<std::int64_t>(text_bytes))) {
     ShardJob shard;
-    shard.fingerprint = fingerprint(options, tokenizer, selection, files, plan);
-    shard.restart_fingerprint = restart_fingerprint(files, plan);
+    shard.fingerprint = fingerprint(options, tokenizer, inputs, plan);
+    shard.restart_fingerprint = restart_fingerprint(inputs.files, plan);
     shard.input_bytes = plan.input_bytes();
     shard.fill = [&, plan = std::move(plan)](ShardWriter& writer, const auto& read) {
       return pack_text(inputs, tokenizer, plan, writer, read);
@@ -115,13 +126,21 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   using Part = Selection::Part;
   const double fraction = options.validation_fraction;
+  std::vector<DocumentPlace> removed;
+  if (options.deduplication != Deduplication::none) {
+    const Selection all;
+    removed = find_duplicates({inputs.files, all, options.field}, options.deduplication, ranks,
+                              options.progress);
+  }
   std::vector<PackReport> reports;
   // Validation is packed first: if no jsonl document falls to it, the pack fails before the long
   // part is written.
   for (const Part part :
        fraction > 0 ? std::vector{Part::validation, Part::train} : std::vector{Part::all}) {
-    reports.insert(reports.begin(),
-                   pack_part(options, *tokenizer, inputs.files, {part, fraction}, ranks));
+    const Selection selection = {part, fraction};
+    reports.insert(
+        reports.begin(),
+        pack_part(options, *tokenizer, {inputs.files, selection, options.field, removed}, ranks));
   }
   // Inputs that belong to neither part are counted once.
   reports.front().skipped_inputs = inputs.skipped;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/data/dataset_writing.h"
+#include "io/data/duplicates.h"
 #include "io/data/tokenizer.h"
 
 namespace trireme {
@@ -26,6 +27,9 @@ struct PackOptions {
   std::int64_t alignment_bytes = 4096;
   // If above 0, makes two datasets, OUT/train and OUT/validation, split by document.
   double validation_fraction = 0;
+  // Which documents that repeat earlier ones are left out. They are looked for among all inputs,
+  // whatever the split.
+  Deduplication deduplication = Deduplication::none;
   PackProgress progress;
   DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted
 };

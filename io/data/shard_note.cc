@@ -23,6 +23,8 @@ std::string note_text(const ShardNote& note) {
   object["files"] = note.counts.files;
   object["binary_files"] = note.counts.binary_files;
   object["empty_documents"] = note.counts.empty_documents;
+  object["skipped_members"] = note.counts.skipped_members;
+  object["duplicates"] = note.counts.duplicates;
   object["shard"] = note.shard ? shard_entry_json(*note.shard) : nlohmann::ordered_json();
   return seal_json(object);
 }
@@ -34,6 +36,8 @@ ShardNote parse_note(std::string_view text, int token_bytes) {
   note.counts.files = count_field(object, "files");
   note.counts.binary_files = count_field(object, "binary_files");
   note.counts.empty_documents = count_field(object, "empty_documents");
+  note.counts.skipped_members = count_field(object, "skipped_members");
+  note.counts.duplicates = count_field(object, "duplicates");
   const nlohmann::json shard = object.value("shard", nlohmann::json());
   if (!shard.is_null()) {
     note.shard = parse_shard_entry(shard, token_bytes);

@@ -56,13 +56,13 @@ void check_split(const std::vector<InputFile>& files, double validation_fraction
     if (file.bytes == 0) {
       continue;
     }
-    if (file.is_jsonl()) {
+    if (file.is_jsonl() || file.is_archive()) {
       return;
     }
-    if (looks_binary(File::open_to_read(file.path))) {
+    if (looks_binary(file)) {
       continue;
     }
-    const double position = Selection::position(file.name, 0);
+    const double position = Selection::position(file.name_of_text(), 0);
     span = {std::min(span.first, position), std::max(span.last, position), span.documents + 1};
     if (span.first < validation_fraction && span.last >= validation_fraction) {
       return;

@@ -9,8 +9,8 @@
 namespace trireme {
 
 // Throws ConfigError if a split at `validation_fraction`, which is above 0, would leave train or
-// validation without a document. Passes if there is a .jsonl file, whose documents are known only
-// when it is read.
+// validation without a document. Passes if there is a .jsonl file or an archive, whose documents
+// are known only when it is read.
 void check_split(const std::vector<InputFile>& files, double validation_fraction);
 
 }  // namespace trireme

@@ -2,138 +2,151 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "io/data/document_reading.h"
 #include "io/data/line_blocks.h"
-#include "io/data/text_field.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 
 namespace trireme {
 namespace {
-
-constexpr std::size_t kWholeBytes = std::size_t{32} << 20;
 
 // Returns the number, from 1, of the line that starts at byte `start`, for messages. Reads all that
 // precedes it.
 std::int64_t line_number(const File& file, std::int64_t start) {
   std::int64_t number = 1;
-  LineBlocks before(file, 0, start, false);
+  FileRange range(file, 0, start);
+  LineBlocks before(range, file.path().string(), false);
   while (const auto block = before.next()) {
     number += std::ranges::count(block->text, '\n');
   }
   return number;
 }
 
-// Returns the text of one jsonl line.
-std::string text_of_line(std::string_view line, std::int64_t start, const TextInputs& inputs,
-                         const File& file) {
-  TextField found(inputs.field);
-  const bool valid = nlohmann::json::sax_parse(line, &found);
-  if (valid && found.text) {
-    return std::move(*found.text);
+File open_unchanged(const InputFile& input) {
+  File file = File::open_to_read(input.path);
+  if (file.size() != input.bytes) {
+    throw DataError(
+        fmt::format("{}: the file has {} bytes, but had {} when it was listed: it changes while it "
+                    "is packed; run the command again when the file is complete",
+                    input.path, file.size(), input.bytes));
   }
-  throw DataError(fmt::format(
-      "{}: line {}, at byte {}: {}", file.path().string(), line_number(file, start), start,
-      valid ? fmt::format(
-                  "there is no text field '{}': name the field that holds the text with --field",
-                  inputs.field)
-            : found.error));
+  return file;
 }
 
-// Reads one piece of one file.
+// Reads one piece of one file, and reports the bytes of the file that have been read.
 class PieceReading {
  public:
-  PieceReading(const TextInputs& inputs, const InputFile& input, TextSink& to)
-      : inputs_(inputs), input_(input), to_(to), file_(File::open_to_read(input.path)) {
-    if (file_.size() != input_.bytes) {
-      throw DataError(
-          fmt::format("{}: the file has {} bytes, but had {} when it was listed: it changes while "
-                      "it is packed; run the command again when the file is complete",
-                      input_.path, file_.size(), input_.bytes));
-    }
-  }
+  PieceReading(const TextInputs& inputs, std::size_t file, TextSink& to,
+               const std::function<void(std::int64_t)>& read)
+      : input_(inputs.files[file]),
+        is_removed_(!input_.is_jsonl() && !input_.is_archive() &&
+                    inputs.is_removed({static_cast<std::int64_t>(file), 0})),
+        to_(to),
+        read_(read),
+        file_(open_unchanged(input_)),
+        documents_(inputs, file, to, passed_) {}
 
-  void run(const TextPiece& piece, const std::function<void(std::int64_t)>& read) {
-    if (!input_.is_jsonl() && looks_binary(file_)) {
-      counts_.binary_files += piece.begin == 0 ? 1 : 0;
+  void run(const TextPiece& piece) {
+    const bool is_start = piece.begin == 0;
+    if (is_removed_) {
+      documents_.counts.files += is_start ? 1 : 0;
+      documents_.counts.duplicates += is_start ? 1 : 0;
       return;
     }
-    counts_.files += piece.begin == 0 ? 1 : 0;
-    const std::int64_t begin = line_start(file_, piece.begin, input_.bytes, input_.is_jsonl());
-    const std::int64_t end = line_start(file_, piece.end, input_.bytes, input_.is_jsonl());
-    LineBlocks blocks(file_, begin, end, input_.is_jsonl());
-    while (const auto block = blocks.next()) {
-      if (input_.is_jsonl()) {
-        lines(*block);
-      } else {
-        add_text(block->text);
-      }
-      if (read) {
-        read(static_cast<std::int64_t>(block->text.size()));
-      }
+    if (!is_start && input_.is_plain_text() && looks_binary(input_)) {
+      return;  // counted with the first piece
     }
-    add_text("", true);
-    if (!input_.is_jsonl() && end > begin) {
+    const std::int64_t begin = border(piece.begin);
+    const std::int64_t end = border(piece.end);
+    FileRange range(file_, begin, end);
+    range_ = &range;
+    TextFound found = TextFound::nothing;
+    if (input_.compression() == Compression::none) {
+      found = contents(range, begin, is_start);
+    } else {
+      found = contents(*decompress(range, input_.compression(), input_.path), 0, is_start);
+    }
+    if (found == TextFound::text) {
       // Only the file's last piece ends with an end-of-document token: the file may continue in the
       // next shard.
       to_.end_document(end == input_.bytes);
     }
+    documents_.counts.files += is_start && found != TextFound::binary ? 1 : 0;
+    documents_.counts.binary_files += found == TextFound::binary ? 1 : 0;
+    passed_();
   }
 
-  const PackCounts& counts() const { return counts_; }
+  const PackCounts& counts() const { return documents_.counts; }
 
  private:
-  void lines(const LineBlocks::Block& block) {
-    for (std::size_t at = 0; at < block.text.size();) {
-      const std::size_t newline = std::min(block.text.find('\n', at), block.text.size());
-      const auto start = block.start + static_cast<std::int64_t>(at);
-      const std::string_view line = block.text.substr(at, newline - at);
-      at = newline + 1;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos ||
-          !inputs_.selection.takes(input_.name, start)) {
-        continue;
-      }
-      const std::string text = text_of_line(line, start, inputs_, file_);
-      if (text.empty()) {
-        ++counts_.empty_documents;
-        continue;
-      }
-      to_.take(text);
-      to_.end_document(true);
-    }
+  // Returns where the piece that is planned to begin or end at a byte does so.
+  std::int64_t border(std::int64_t planned) const {
+    return planned == 0 || planned == input_.bytes
+               ? planned
+               : line_start(file_, planned, input_.bytes, input_.is_jsonl());
   }
 
-  // Tokens depend on the text around them, so that a document is encoded as a whole, or in parts of
-  // kWholeBytes that end with a line.
-  void add_text(std::string_view block, bool is_last = false) {
-    text_ += block;
-    if (text_.size() >= kWholeBytes || (is_last && !text_.empty())) {
-      to_.take(text_);
-      text_.clear();
+  // begin: of the stream, in what the file holds. Returns what was found of a single document.
+  TextFound contents(ByteStream& from, std::int64_t begin, bool is_start) {
+    if (input_.is_archive()) {
+      documents_.archive(from);
+      return TextFound::nothing;
     }
+    if (input_.is_jsonl()) {
+      documents_.lines(from, {.place = input_.path,
+                              .start = begin,
+                              .first_byte = begin,
+                              .first_line = [this, begin] { return line_number_of(begin); }});
+      return TextFound::nothing;
+    }
+    const TextFound found = documents_.text(from, input_.path, 0, is_start);
+    if (found == TextFound::nothing && is_start) {
+      ++documents_.counts.empty_documents;
+    }
+    return found;
   }
 
-  const TextInputs& inputs_;
+  std::int64_t line_number_of(std::int64_t begin) const {
+    return begin == 0 ? 1 : line_number(file_, begin);
+  }
+
   const InputFile& input_;
+  bool is_removed_;  // the file is one document, which is left out
   TextSink& to_;
+  const std::function<void(std::int64_t)>& read_;
   File file_;
-  std::string text_;  // of the document, up to here
-  PackCounts counts_;
+  const FileRange* range_ = nullptr;
+  std::int64_t reported_ = 0;
+  const std::function<void()> passed_ = [this] {
+    if (read_) {
+      read_(range_->passed() - reported_);
+      reported_ = range_->passed();
+    }
+  };
+  DocumentReading documents_;
 };
 
 }  // namespace
 
-bool looks_binary(const File& file) {
-  std::string head(8192, '\0');
-  head.resize(static_cast<std::size_t>(
-      file.read_at(0, head.data(), static_cast<std::int64_t>(head.size()))));
-  return head.find('\0') != std::string::npos;
+bool looks_binary(const InputFile& input) {
+  constexpr std::int64_t kHeadBytes = 8192;
+  const File file = File::open_to_read(input.path);
+  FileRange range(file, 0, std::min(input.bytes, file.size()));
+  std::string head(static_cast<std::size_t>(kHeadBytes), '\0');
+  const std::int64_t got = input.compression() == Compression::none
+                               ? read_fully(range, head.data(), kHeadBytes)
+                               : read_fully(*decompress(range, input.compression(), input.path),
+                                            head.data(), kHeadBytes);
+  return std::string_view(head).substr(0, static_cast<std::size_t>(got)).find('\0') !=
+         std::string::npos;
 }
 
 PackCounts& PackCounts::operator+=(const PackCounts& other) {
   files += other.files;
   binary_files += other.binary_files;
   empty_documents += other.empty_documents;
+  skipped_members += other.skipped_members;
+  duplicates += other.duplicates;
   return *this;
 }
 
@@ -141,9 +154,31 @@ PackCounts read_texts(const TextInputs& inputs, const TextShard& plan, TextSink&
                       const std::function<void(std::int64_t)>& read) {
   PackCounts counts;
   for (const TextPiece& piece : plan.pieces) {
-    PieceReading reading(inputs, inputs.files[piece.file], to);
-    reading.run(piece, read);
+    PieceReading reading(inputs, piece.file, to, read);
+    reading.run(piece);
     counts += reading.counts();
+  }
+  return counts;
+}
+
+PackCounts read_share(const TextInputs& inputs, const std::vector<TextShard>& plan, TextSink& to,
+                      int rank, int size,
+                      const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  const auto first = static_cast<std::size_t>(rank);
+  const auto stride = static_cast<std::size_t>(size);
+  std::int64_t total = 0;
+  for (std::size_t i = first; i < plan.size(); i += stride) {
+    total += plan[i].input_bytes();
+  }
+  PackCounts counts;
+  std::int64_t done = 0;
+  for (std::size_t i = first; i < plan.size(); i += stride) {
+    counts += read_texts(inputs, plan[i], to, [&](std::int64_t bytes) {
+      done += bytes;
+      if (progress) {
+        progress(done, total);
+      }
+    });
   }
   return counts;
 }

@@ -163,7 +163,7 @@ def texts():
         "step-00000050-g000003\nLATEST\n")
     put("packing_notes_fuzz", "note",
         '{\n "version": 1,\n "fingerprint": "f",\n "files": 1,\n "binary_files": 0,\n'
-        ' "empty_documents": 0,\n "shard": null')
+        ' "empty_documents": 0,\n "skipped_members": 0,\n "duplicates": 0,\n "shard": null')
     put("text_inputs_fuzz", "lines",
         '{"id": 1, "text": "a\\u00e9\\n"}\n{"meta": {"text": 2}, "text": "b"}\n')
     put("text_inputs_fuzz", "prompts", '{"prompt": "The ship"}\r\n\n{"prompt": "sails", "n": [1]}')

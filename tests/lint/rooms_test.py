@@ -16,7 +16,7 @@ MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
-DATA = DEVICE + ["src/keys", "src/policy", "src/tensor", "io/h5"]
+DATA = DEVICE + ["src/keys", "src/policy", "src/tensor", "io/archive", "io/h5"]
 CHECKPOINT = DEVICE + ["src/keys", "src/policy", "src/tensor", "mpi", "io/keys"]
 RUN = PARALLEL + ["src/keys", "src/policy", "io/keys", "mpi/session", "mpi/links", "mpi/network",
                   "mpi/nccl", "src/parallel", "src/parallel/pipeline", "io/data"]
@@ -57,10 +57,12 @@ ROOMS = {
                                 "mpi/links"],
     "src/nn": NN,
     "src/optim": NN + ["src/nn"],
+    "io/archive": ["src/base"],
     "io/h5": ["src/base"],
     "io/keys": MPI + ["src/keys"],
     "io/data": DATA,
     "io/tokens": ["src/base", "io/data"],
+    "io/quality": ["src/base", "io/data", "io/tokens"],
     "io/checkpoint": CHECKPOINT,
     "io/checkpoint/memory": CHECKPOINT + ["io/checkpoint"],
     "io/checkpoint/load": CHECKPOINT + ["io/checkpoint", "io/checkpoint/memory"],
@@ -101,11 +103,12 @@ ROOMS = {
     "src/plan": RUN + ["src/train/run"],
     "src/plan/network": ["src/base", "src/figures"],
     "src/plan/simulate": ["src/base", "src/figures", "slurm/journal"],
-    "src/app": TRAIN + SITE + ["mpi/nccl", "io/tokens", "src/train", "src/interchange",
+    "src/app": TRAIN + SITE + ["mpi/nccl", "io/tokens", "io/quality", "src/train",
+                               "src/interchange",
                                "src/lineage", "src/app/command", "benchmarks", "src/study",
                                "src/plan", "src/plan/network", "src/plan/simulate", "src/report"],
-    "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/tokens", "mpi/shm", "mpi/ucx",
-                                         "mpi/hierarchy",
+    "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/archive", "io/tokens", "io/quality",
+                                         "mpi/shm", "mpi/ucx", "mpi/hierarchy",
                                          "src/kernels/mirrored", "src/keys", "src/policy",
                                          "src/report",
                                          "src/train", "src/interchange", "src/lineage", "src/app",
@@ -125,6 +128,7 @@ FOREIGN = {
     r"nccl.*": r"mpi/nccl.*|src/device/sim/.*|src/device/cuda/native/.*|tests/device/sim/.*",
     r"uc[pst]/.*": r"mpi/ucx/.*",
     r"(oneapi/dnnl/)?dnnl.*": r"src/kernels/(cpu/.*|product_library\.cc)|benchmarks/.*",
+    r"zstd.*": r"(tests/)?io/archive/.*",
     r"yaml-cpp/.*": r"src/base/.*",
     r"spdlog/.*": r"src/base/.*",
     r"openssl/.*": r"src/(base|evidence|keys)/.*|(tests/)?slurm/wire/.*",

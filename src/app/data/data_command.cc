@@ -26,6 +26,13 @@ std::string counts_text(const PackReport& report) {
   if (report.counts.empty_documents > 0) {
     text += fmt::format("  skipped {}\n", counted(report.counts.empty_documents, "empty document"));
   }
+  if (report.counts.skipped_members > 0) {
+    text += fmt::format("  skipped {} of archives, from which .txt, .json and .jsonl are read\n",
+                        counted(report.counts.skipped_members, "member"));
+  }
+  if (report.counts.duplicates > 0) {
+    text += fmt::format("  left out {}\n", counted(report.counts.duplicates, "duplicate"));
+  }
   if (report.kept_shards > 0) {
     text += fmt::format("  kept {} of an earlier run\n", counted(report.kept_shards, "shard"));
   }
@@ -44,6 +51,8 @@ nlohmann::ordered_json report_json(const PackReport& report) {
           {"binary_files_skipped", report.counts.binary_files},
           {"links_and_special_files_skipped", report.skipped_inputs},
           {"empty_documents_skipped", report.counts.empty_documents},
+          {"archive_members_skipped", report.counts.skipped_members},
+          {"duplicates_left_out", report.counts.duplicates},
           {"encrypted", report.is_encrypted},
           {"digest", report.digest}};
 }

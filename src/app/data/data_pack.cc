@@ -86,11 +86,25 @@ struct PackArguments {
   OutputOptions output;
   std::string files_from;
   std::string end_token;
+  std::string deduplication;
 };
+
+Deduplication deduplication_of(const std::string& word) {
+  if (word.empty()) {
+    return Deduplication::none;
+  }
+  if (word != "exact" && word != "minhash") {
+    throw ConfigError(fmt::format(
+        "--dedup {}: expected exact, for equal documents, or minhash, for nearly equal ones, too",
+        word));
+  }
+  return word == "exact" ? Deduplication::exact : Deduplication::minhash;
+}
 
 void run_pack(PackArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
+  arguments.options.deduplication = deduplication_of(arguments.deduplication);
   check_output(access, arguments.options.out, arguments.options.label, comm);
   if (!arguments.files_from.empty() && ranks.rank == 0) {
     std::vector<std::string>& inputs = arguments.options.inputs;
@@ -121,12 +135,30 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
   }
 }
 
+// Adds the options that say which documents go where.
+void add_choice_of_documents(CommandLine& command, PackArguments& arguments) {
+  command
+      .add_option("--validation-fraction", arguments.options.validation_fraction,
+                  "Put this fraction of the documents into DIR/validation and the others into "
+                  "DIR/train; 0 = do not split")
+      .type_name("FRACTION");
+  command
+      .add_option("--dedup", arguments.deduplication,
+                  "Leave out documents that repeat earlier ones: exact, those with equal texts, or "
+                  "minhash, also those with nearly equal texts")
+      .type_name("KIND");
+  command.add_option("--source", arguments.options.source,
+                     "A note on the origin of the text, stored in the dataset");
+}
+
 }  // namespace
 
 void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
                    const AccessSource& access) {
   CommandLine& command = data.add_command(
-      "pack", "Pack text files (.txt, .md, source code, any text; .jsonl) into a dataset");
+      "pack",
+      "Pack text files (.txt, .md, source code, any text; .jsonl; .tar; each also as .gz or .zst) "
+      "into a dataset");
   const auto arguments = std::make_shared<PackArguments>();
   PackOptions& options = arguments->options;
   command.add_option("INPUT", options.inputs, "Files and folders to pack");
@@ -143,7 +175,8 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
       .type_name("PATTERN");
   command
       .add_option("--field", options.field,
-                  "The field with the text in the objects of .jsonl files")
+                  "The field with the text in the objects of .jsonl files, and of .json files in "
+                  "archives")
       .type_name("NAME");
   command
       .add_option("--tokenizer", options.tokenizer,
@@ -155,13 +188,7 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
                   "The token that ends a document (default: the one that the tokenizer's files "
                   "name)")
       .type_name("TOKEN");
-  command
-      .add_option("--validation-fraction", options.validation_fraction,
-                  "Put this fraction of the documents into DIR/validation and the others into "
-                  "DIR/train; 0 = do not split")
-      .type_name("FRACTION");
-  command.add_option("--source", options.source,
-                     "A note on the origin of the text, stored in the dataset");
+  add_choice_of_documents(command, *arguments);
   command.footer(
       "The same command resumes an interrupted pack. If the site has a key (audit.key), the "
       "dataset gets a signed statement about its files and those it was packed from: see 'trireme "
@@ -203,11 +230,18 @@ void run_convert(ConvertArguments& arguments, Communicator& comm, const Access& 
 
 void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
                       const AccessSource& access) {
-  CommandLine& command = data.add_command(
-      "convert", "Convert HDF5 files with tokens, as other programs write them, into a dataset");
+  CommandLine& command = data.add_command("convert",
+                                          "Convert tokens in files of other programs into a "
+                                          "dataset: HDF5, Megatron-LM's .bin and .idx, "
+                                          "NumPy's .npy");
   const auto arguments = std::make_shared<ConvertArguments>();
   ConvertOptions& options = arguments->options;
-  command.add_option("INPUT", options.inputs, "HDF5 files, and folders that hold some").required();
+  command
+      .add_option(
+          "INPUT", options.inputs,
+          "Files of tokens (.h5, .hdf5, .npy, .idx with .bin), prefixes of Megatron-LM, and "
+          "folders that hold some")
+      .required();
   arguments->output.add_to(command);
   command.add_option("--vocab", options.vocab, "Vocabulary size of the tokenizer").required();
   command
@@ -228,9 +262,11 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
   command.add_option("--source", options.source,
                      "A note on the origin of the tokens, stored in the dataset");
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme data convert tokens.h5 --tokens /train/ids --vocab 50257 \\\n"
-      "    --out data/converted");
+      "    --out data/converted\n"
+      "  mpirun -n 8 trireme data convert corpus_text_document --vocab 50257 \\\n"
+      "    --out data/megatron");
   command.callback(
       [arguments, communicator, access] { run_convert(*arguments, communicator(), access()); });
 }

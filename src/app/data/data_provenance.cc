@@ -73,6 +73,18 @@ std::vector<Subject> subjects_of(const PackReport& report) {
   return subjects;
 }
 
+const char* dedup_name(Deduplication deduplication) {
+  switch (deduplication) {
+    case Deduplication::exact:
+      return "exact";
+    case Deduplication::minhash:
+      return "minhash";
+    case Deduplication::none:
+      break;
+  }
+  return "none";
+}
+
 }  // namespace
 
 DataProvenance::DataProvenance(const PackOptions& options)
@@ -119,6 +131,7 @@ void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>
                             {"tokenizer", options_.tokenizer},
                             {"field", options_.field},
                             {"validation_fraction", options_.validation_fraction},
+                            {"dedup", dedup_name(options_.deduplication)},
                             {"source", options_.source}};
   const std::string host = host_name();
   *provenance.details = {{"folder", fs::absolute(report.folder).lexically_normal().string()},

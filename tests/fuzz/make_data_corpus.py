@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Makes the first inputs of text_streams_fuzz and token_arrays_fuzz: compressed texts, archives
+and arrays of tokens, as other programs write them.
+
+    tests/fuzz/make_data_corpus.py
+"""
+import gzip
+import io
+import pathlib
+import struct
+import tarfile
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+# "first\nsecond\n" in two frames, the first one with a checksum, by zstd 1.5.4.
+ZSTD = "28b52ffd045831000066697273740ac316ad2c28b52ffd00583900007365636f6e640a"
+# The documents [5, 6, 7] and [8, 9] in u16, by Megatron-LM.
+MEGATRON = ("4d4d4944494458000001000000000000000802000000000000000300000000000000030000000200000000"
+            "000000000000000600000000000000000000000000000001000000000000000200000000000000")
+LINES = b'{"text": "first"}\n\n{"id": 1, "text": "second"}\n'
+
+
+def put(target, name, contents):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(contents)
+
+
+def archive(kind, *members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=kind) as file:
+        for name, contents in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(contents)
+            file.addfile(member, io.BytesIO(contents))
+        link = tarfile.TarInfo("link.txt")
+        link.type = tarfile.SYMTYPE
+        link.linkname = "../" * 20
+        file.addfile(link)
+    return out.getvalue().rstrip(b"\0") + bytes(1100)
+
+
+def npy(dictionary, array, major=1):
+    text = dictionary.encode() + b"\n"
+    length = struct.pack("<H" if major == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([major, 0]) + length + text + array
+
+
+def main():
+    samples = (("a/1.json", b'{"text": "first"}'), ("a/1.jpg", b"\xff\xd8"), ("b.txt", b"second"),
+               ("c" * 120 + ".jsonl", LINES))
+    ustar = archive(tarfile.USTAR_FORMAT, *samples[:3])
+    put("text_streams_fuzz", "lines.gz", gzip.compress(LINES, mtime=0))
+    put("text_streams_fuzz", "text.zst", bytes.fromhex(ZSTD))
+    put("text_streams_fuzz", "ustar.tar", ustar)
+    put("text_streams_fuzz", "gnu.tar", archive(tarfile.GNU_FORMAT, *samples))
+    put("text_streams_fuzz", "pax.tar", archive(tarfile.PAX_FORMAT, *samples))
+    put("text_streams_fuzz", "archive.tgz", gzip.compress(ustar, mtime=0))
+    put("token_arrays_fuzz", "megatron.idx", bytes.fromhex(MEGATRON))
+    put("token_arrays_fuzz", "rows.npy",
+        npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", bytes(range(12))))
+    put("token_arrays_fuzz", "columns.npy",
+        npy("{'descr': '>i4', 'fortran_order': True, 'shape': (3, 2)}", bytes(range(24)), 2))
+    put("token_arrays_fuzz", "offsets.npy",
+        npy("{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }", bytes([0, 1, 1, 4]), 3))
+
+
+if __name__ == "__main__":
+    main()
