@@ -6,9 +6,8 @@
 #include <sstream>
 
 #include "io/data/document_ends.h"
+#include "io/data/foreign_file.h"
 #include "io/data/tokenizer.h"
-#include "io/h5/crash_guard.h"
-#include "io/h5/h5_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 
@@ -19,72 +18,31 @@ constexpr std::int64_t kReadTokens = std::int64_t{1} << 20;
 
 // ForeignRange is a range of tokens in a foreign file that becomes one shard.
 struct ForeignRange {
-  InputFile file;
+  ForeignInput input;
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
-bool is_hdf5(const InputFile& file) {
-  return file.path.ends_with(".h5") || file.path.ends_with(".hdf5");
-}
+ForeignNames names_of(const ConvertOptions& options) { return {options.tokens, options.offsets}; }
 
-std::string offsets_name(const ConvertOptions& options) {
-  return options.offsets.empty() ? "/doc_offsets" : options.offsets;
-}
-
-// ForeignFile is a foreign file, open for reading.
-class ForeignFile {
- public:
-  ForeignFile(const InputFile& listed, const ConvertOptions& options)
-      : listed_(listed),
-        guard_(listed.path),
-        file_(H5File::open_to_read(listed.path)),
-        tokens_(required(options.tokens, "--tokens")),
-        offsets_(options.offsets.empty() && !file_.has_link(offsets_name(options))
-                     ? std::nullopt
-                     : std::optional(required(offsets_name(options), "--offsets"))) {}
-
-  H5Integers& tokens() { return tokens_; }
-  // Returns null if the file has no offsets and is therefore one document.
-  H5Integers* offsets() { return offsets_ ? &*offsets_ : nullptr; }
-
-  // Tokens of a file that is being written or truncated meanwhile would be lost without an error.
-  void check_unchanged() const {
-    if (!is_unchanged(listed_)) {
+// Tokens of a file that is being written or truncated meanwhile would be lost without an error.
+void check_unchanged(const ForeignInput& input) {
+  for (const InputFile* file : {&input.file, input.beside ? &*input.beside : nullptr}) {
+    if (file != nullptr && !is_unchanged(*file)) {
       throw DataError(
           fmt::format("{}: the file changed while it was converted; run the command again when the "
                       "file is complete",
-                      listed_.path));
+                      file->path));
     }
   }
-
- private:
-  H5Integers required(const std::string& name, const char* option) const {
-    std::optional<H5Integers> found = file_.integers(name);
-    if (!found) {
-      throw DataError(fmt::format(
-          "{}: there is no HDF5 dataset {}: name another one with {} (`h5ls -r {}` lists them)",
-          listed_.path, name, option, listed_.path));
-    }
-    return std::move(*found);
-  }
-
-  const InputFile& listed_;
-  CrashGuard guard_;
-  H5File file_;
-  H5Integers tokens_;
-  std::optional<H5Integers> offsets_;
-};
+}
 
 // Returns the number of tokens in a file. Throws before any shard is written if tokens or documents
 // would be lost.
-std::int64_t check_file(const InputFile& listed, const ConvertOptions& options) {
-  ForeignFile file(listed, options);
-  if (H5Integers* const offsets = file.offsets()) {
-    check_offsets(*offsets, file.tokens().size(),
-                  fmt::format("{}: {}", listed.path, offsets_name(options)));
-  }
-  return file.tokens().size();
+std::int64_t check_file(const ForeignInput& input, const ConvertOptions& options) {
+  const std::unique_ptr<ForeignFile> file = open_foreign_file(input, names_of(options));
+  file->check_documents();
+  return file->tokens().size();
 }
 
 // Parses the token counts that rank 0 found, "count count ...", in the order of the files.
@@ -98,15 +56,15 @@ std::vector<std::int64_t> parse_counts(const std::string& text) {
 }
 
 // Reads tokens [at, at + to.size()) of the file.
-void read_tokens(H5Integers& from, const InputFile& file, const ConvertOptions& options,
-                 std::int64_t at, std::span<std::int32_t> to) {
+void read_tokens(ForeignFile& file, std::int64_t vocab, std::int64_t at,
+                 std::span<std::int32_t> to) {
   std::vector<std::int64_t> wide(to.size());
-  from.read(at, static_cast<std::int64_t>(to.size()), wide.data());
+  file.tokens().read(at, static_cast<std::int64_t>(to.size()), wide.data());
   for (std::size_t i = 0; i < to.size(); ++i) {
-    if (wide[i] < 0 || wide[i] >= options.vocab) {
-      throw DataError(fmt::format(
-          "{}: {}[{}] is {}, outside the vocabulary of {}: give the right --vocab", file.path,
-          options.tokens, at + static_cast<std::int64_t>(i), integer_text(wide[i]), options.vocab));
+    if (wide[i] < 0 || wide[i] >= vocab) {
+      throw DataError(fmt::format("{} is {}, outside the vocabulary of {}: give the right --vocab",
+                                  file.place_of(at + static_cast<std::int64_t>(i)),
+                                  integer_text(wide[i]), vocab));
     }
     to[i] = static_cast<std::int32_t>(wide[i]);
   }
@@ -114,15 +72,15 @@ void read_tokens(H5Integers& from, const InputFile& file, const ConvertOptions& 
 
 PackCounts convert_range(const ConvertOptions& options, const ForeignRange& range,
                          ShardWriter& writer, const std::function<void(std::int64_t)>& read) {
-  ForeignFile file(range.file, options);
-  file.check_unchanged();
-  DocumentEnds ends(file.offsets(), range.first);
+  const std::unique_ptr<ForeignFile> file = open_foreign_file(range.input, names_of(options));
+  check_unchanged(range.input);
+  DocumentEnds ends(file->offsets(), range.first);
   const std::int64_t last = range.first + range.count;
   std::vector<std::int32_t> tokens;
   for (std::int64_t begin = range.first; begin < last;) {
     const std::int64_t stop = std::min(begin + kReadTokens, last);
     tokens.resize(static_cast<std::size_t>(stop - begin));
-    read_tokens(file.tokens(), range.file, options, begin, tokens);
+    read_tokens(*file, options.vocab, begin, tokens);
     for (std::int64_t at = begin; at < stop;) {
       const std::int64_t end = std::min(ends.next(), stop);
       writer.append(std::span(tokens).subspan(static_cast<std::size_t>(at - begin),
@@ -136,25 +94,38 @@ PackCounts convert_range(const ConvertOptions& options, const ForeignRange& rang
     read((stop - begin) * writer.format().token_bytes);
     begin = stop;
   }
-  file.check_unchanged();
+  check_unchanged(range.input);
   return {.files = range.first == 0 ? 1 : 0};
 }
 
 std::string fingerprint(const ConvertOptions& options, const ForeignRange& range) {
-  return sha256_hex(fmt::format("convert {} {} {} {} {} {} {} {} {} {} {} {}", kDatasetVersion,
-                                options.tokens, offsets_name(options), options.vocab,
-                                options.tokenizer, options.source, options.alignment_bytes,
-                                range.file.name, range.file.bytes, range.file.modified_ns,
-                                range.first, range.count));
+  const InputFile& file = range.input.file;
+  std::string text =
+      fmt::format("convert {} {} {} {} {} {} {} {} {} {} {} {}", kDatasetVersion, options.tokens,
+                  options.offsets.empty() ? "/doc_offsets" : options.offsets, options.vocab,
+                  options.tokenizer, options.source, options.alignment_bytes, file.name, file.bytes,
+                  file.modified_ns, range.first, range.count);
+  if (const auto& beside = range.input.beside) {
+    text += fmt::format(" {} {} {}", beside->name, beside->bytes, beside->modified_ns);
+  }
+  return sha256_hex(text);
+}
+
+std::string restart_fingerprint(const ForeignInput& input) {
+  std::string text = fmt::format("{} {}", input.file.inode, input.file.changed_ns);
+  if (input.beside) {
+    text += fmt::format(" {} {}", input.beside->inode, input.beside->changed_ns);
+  }
+  return sha256_hex(text);
 }
 
 // Keeps the order of the files and cuts those that are larger than a shard.
-std::vector<ForeignRange> plan(const std::vector<InputFile>& files,
+std::vector<ForeignRange> plan(const std::vector<ForeignInput>& inputs,
                                const std::vector<std::int64_t>& counts, std::int64_t shard_tokens) {
   std::vector<ForeignRange> ranges;
-  for (std::size_t i = 0; i < files.size(); ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::int64_t first = 0; first < counts[i]; first += shard_tokens) {
-      ranges.push_back({files[i], first, std::min(shard_tokens, counts[i] - first)});
+      ranges.push_back({inputs[i], first, std::min(shard_tokens, counts[i] - first)});
     }
   }
   return ranges;
@@ -175,6 +146,18 @@ DatasetJob empty_job(const ConvertOptions& options) {
   return job;
 }
 
+// Throws ConfigError if --offsets names an HDF5 dataset, but a file of another format is read.
+void check_names(const ConvertOptions& options, const std::vector<ForeignInput>& inputs) {
+  for (const ForeignInput& input : inputs) {
+    if (!options.offsets.empty() && !is_hdf5(input.file.path)) {
+      throw ConfigError(fmt::format(
+          "--offsets {} names a dataset of HDF5 files, and {} is none: convert it without the "
+          "option",
+          options.offsets, input.file.path));
+    }
+  }
+}
+
 }  // namespace
 
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
@@ -190,34 +173,38 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
   std::string listed;
   std::string counted;
   if (ranks.rank == 0) {
-    InputFiles inputs = find_input_files(options.inputs, {}, options.out);
-    std::vector<InputFile>& files = inputs.files;
-    std::erase_if(files, [](const InputFile& file) { return !is_hdf5(file); });
-    if (files.empty()) {
-      throw DataError("none of the inputs is an HDF5 file: their names must end in .h5 or .hdf5");
+    const InputFiles found = find_input_files(foreign_arguments(options.inputs), {}, options.out);
+    const std::vector<ForeignInput> inputs = foreign_inputs(found.files);
+    if (inputs.empty()) {
+      throw DataError(
+          "none of the inputs is a file of tokens that is known: their names must end in .h5 or "
+          ".hdf5 (HDF5), .idx with a .bin file beside it (Megatron-LM), or .npy (NumPy)");
     }
-    listed = input_files_text(inputs);
-    for (const InputFile& file : files) {
-      counted += fmt::format("{} ", check_file(file, options));
+    check_names(options, inputs);
+    listed = input_files_text(found);
+    for (const ForeignInput& input : inputs) {
+      counted += fmt::format("{} ", check_file(input, options));
     }
   }
-  const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
+  const InputFiles found = parse_input_files(ranks.broadcast(listed));
+  const std::vector<ForeignInput> inputs = foreign_inputs(found.files);
   const std::vector<std::int64_t> counts = parse_counts(ranks.broadcast(counted));
   DatasetJob job = empty_job(options);
   job.empty_because =
-      fmt::format("{} of {} is empty", options.tokens,
-                  inputs.files.size() == 1 ? inputs.files.front().path : "every input");
+      inputs.size() > 1 ? "every input is empty"
+      : is_hdf5(inputs.front().file.path)
+          ? fmt::format("{} of {} is empty", options.tokens, inputs.front().file.path)
+          : fmt::format("{} has no token", inputs.front().file.path);
   const std::int64_t shard_tokens = options.shard_bytes / job.format.token_bytes;
-  for (const ForeignRange& range : plan(inputs.files, counts, shard_tokens)) {
-    job.shards.push_back({fingerprint(options, range),
-                          sha256_hex(fmt::format("{} {}", range.file.inode, range.file.changed_ns)),
+  for (const ForeignRange& range : plan(inputs, counts, shard_tokens)) {
+    job.shards.push_back({fingerprint(options, range), restart_fingerprint(range.input),
                           range.count * job.format.token_bytes,
                           [&options, range](ShardWriter& writer, const auto& read) {
                             return convert_range(options, range, writer, read);
                           }});
   }
   PackReport report = write_dataset(job, ranks);
-  report.skipped_inputs = inputs.skipped;
+  report.skipped_inputs = found.skipped;
   return report;
 }
 

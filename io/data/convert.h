@@ -1,6 +1,6 @@
-// Converts other programs' token datasets, in HDF5 files of any layout, filters and integer type,
-// into Trireme's format. It reads through libhdf5, which is slow but needed only once. All ranks
-// call convert() together.
+// Converts other programs' token datasets into Trireme's format: HDF5 files of any layout, filters
+// and integer type, indexed datasets of Megatron-LM, and arrays of NumPy (foreign_file.h). HDF5 is
+// read through libhdf5, which is slow but needed only once. All ranks call convert() together.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@
 namespace trireme {
 
 struct ConvertOptions {
-  std::vector<std::string> inputs;  // HDF5 files and folders that contain them
+  std::vector<std::string> inputs;  // files, prefixes of Megatron-LM, and folders of files
   std::filesystem::path out;
-  std::string tokens = "/tokens";  // name of a one-dimensional dataset of integers
-  // Name of the dataset that says where documents end (document_ends.h). If empty, /doc_offsets is
-  // used where it exists, and a file without it is one document.
+  std::string tokens = "/tokens";  // name of a one-dimensional HDF5 dataset of integers
+  // Name of the HDF5 dataset that says where documents end (document_ends.h). If empty,
+  // /doc_offsets is used where it exists, and a file without it is one document.
   std::string offsets;
   std::int64_t vocab = 0;
   std::string tokenizer = "foreign";
@@ -28,8 +28,8 @@ struct ConvertOptions {
   DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted
 };
 
-// Throws DataError if a file lacks the token dataset or does not hold all the values it claims (see
-// H5Integers), if offsets do not fit the tokens, or if a token lies outside the vocabulary.
+// Throws DataError if a file lacks tokens or does not hold all the values it claims (see
+// H5Integers), if documents do not fit the tokens, or if a token lies outside the vocabulary.
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks);
 
 }  // namespace trireme

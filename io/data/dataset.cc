@@ -112,6 +112,24 @@ void Dataset::read(const TokenRun& run, std::span<std::int32_t> to,
   }
 }
 
+std::vector<std::int64_t> Dataset::document_offsets(std::size_t shard) const {
+  const ShardEntry& entry = manifest_.shards[shard];
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(entry.n_docs) + 1);
+  const std::int64_t bytes = std::ssize(offsets) * static_cast<std::int64_t>(sizeof offsets[0]);
+  check(bytes == entry.docs_bytes, "the manifest lists the offsets of all documents");
+  std::vector<std::byte> scratch;
+  std::memcpy(offsets.data(), shards_[shard]->read(entry.docs_offset, bytes, scratch),
+              static_cast<std::size_t>(bytes));
+  if (offsets.front() != 0 || offsets.back() != entry.n_tokens ||
+      !std::ranges::is_sorted(offsets)) {
+    throw DataError(fmt::format(
+        "{}: the document offsets do not ascend from 0 to the number of tokens, {}: pack or "
+        "convert the dataset again",
+        shards_[shard]->path().string(), entry.n_tokens));
+  }
+  return offsets;
+}
+
 void Dataset::will_need(const TokenRun& run) const {
   shards_[run.shard]->will_need(
       manifest_.shards[run.shard].data_offset + run.first * manifest_.token_bytes,

@@ -61,6 +61,9 @@ class Dataset {
   // Reads the tokens of a token run. to: i32 [run.count]. Throws DataError for a token outside the
   // vocabulary.
   void read(const TokenRun& run, std::span<std::int32_t> to, std::vector<std::byte>& scratch) const;
+  // Returns where the documents of a shard end, in tokens: 0, then the end of each. Throws
+  // DataError unless they ascend to the number of its tokens.
+  std::vector<std::int64_t> document_offsets(std::size_t shard) const;
   // Asks the operating system to read a token run ahead, unless its blocks have been verified
   // already.
   void will_need(const TokenRun& run) const;

@@ -11,7 +11,7 @@ constexpr std::int64_t kBlockOffsets = std::int64_t{1} << 16;
 
 }  // namespace
 
-void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& where) {
+void check_offsets(ForeignArray& offsets, std::int64_t tokens, const std::string& where) {
   const auto fail = [&](const std::string& what) {
     throw DataError(fmt::format(
         "{} {}; expected ascending offsets from 0 to the number of tokens, {}: repair them, or "
@@ -44,7 +44,7 @@ void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& 
   }
 }
 
-DocumentEnds::DocumentEnds(H5Integers* offsets, std::int64_t after) : offsets_(offsets) {
+DocumentEnds::DocumentEnds(ForeignArray* offsets, std::int64_t after) : offsets_(offsets) {
   if (offsets_ == nullptr) {
     return;
   }

@@ -1,7 +1,7 @@
 // DocumentEnds says where the documents of a foreign file end. The file holds n + 1 offsets for n
 // documents: 0, then the end of each document in tokens; the last offset is the number of tokens. A
 // document is empty if its two offsets are equal. Offsets are read in blocks, so memory is bounded.
-// Borrows the dataset; for one thread.
+// Borrows the array; for one thread.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "io/h5/h5_integers.h"
+#include "io/data/foreign_array.h"
 
 namespace trireme {
 
 // Throws DataError, whose message begins with `where`, unless the offsets ascend from 0 to
 // `tokens`.
-void check_offsets(H5Integers& offsets, std::int64_t tokens, const std::string& where);
+void check_offsets(ForeignArray& offsets, std::int64_t tokens, const std::string& where);
 
 // Iterates over the document ends that follow a given token.
 class DocumentEnds {
@@ -23,14 +23,14 @@ class DocumentEnds {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
   // offsets: validated by check_offsets(). Null means that no document ends before the file does.
-  DocumentEnds(H5Integers* offsets, std::int64_t after);
+  DocumentEnds(ForeignArray* offsets, std::int64_t after);
 
   // Returns the first end after all tokens that have been passed, or kNone after the last end.
   std::int64_t next() const { return next_; }
   void pass(std::int64_t token);
 
  private:
-  H5Integers* offsets_;
+  ForeignArray* offsets_;
   std::int64_t position_ = 0;  // of next_ among the offsets
   std::vector<std::int64_t> block_;
   std::int64_t block_begin_ = 0;

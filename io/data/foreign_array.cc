@@ -10,10 +10,14 @@ namespace trireme {
 namespace {
 
 template <class T>
-void widen(const std::byte* raw, std::int64_t count, std::int64_t* to) {
+void widen_integers(std::byte* raw, bool is_reversed, std::int64_t count, std::int64_t* to) {
   for (std::int64_t i = 0; i < count; ++i) {
+    std::byte* const at = raw + i * static_cast<std::int64_t>(sizeof(T));
+    if (is_reversed) {
+      std::reverse(at, at + sizeof(T));
+    }
     T value{};
-    std::memcpy(&value, raw + i * static_cast<std::int64_t>(sizeof value), sizeof value);
+    std::memcpy(&value, at, sizeof value);
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
       to[i] = static_cast<std::int64_t>(std::min(value, kMost));
@@ -30,8 +34,8 @@ void PlainArray::read(std::int64_t first, std::int64_t count, std::int64_t* to) 
   raw_.resize(static_cast<std::size_t>(count * type_.bytes));
   file_.read_exactly_at(offset_ + first * type_.bytes, raw_.data(), count * type_.bytes);
   const auto widen_as = [&]<class Signed, class Unsigned>(Signed, Unsigned) {
-    type_.is_signed ? widen<Signed>(raw_.data(), count, to)
-                    : widen<Unsigned>(raw_.data(), count, to);
+    type_.is_signed ? widen_integers<Signed>(raw_.data(), type_.is_big_endian, count, to)
+                    : widen_integers<Unsigned>(raw_.data(), type_.is_big_endian, count, to);
   };
   switch (type_.bytes) {
     case 1:
@@ -45,9 +49,27 @@ void PlainArray::read(std::int64_t first, std::int64_t count, std::int64_t* to) 
   }
 }
 
-void ArrayInMemory::read(std::int64_t first, std::int64_t count, std::int64_t* to) {
+void ColumnMajorMatrix::read(std::int64_t first, std::int64_t count, std::int64_t* to) {
   check(first >= 0 && count >= 0 && count <= size() - first, "elements lie within the array");
-  std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(first), count, to);
+  if (count == 0) {
+    return;
+  }
+  const std::int64_t end = first + count;
+  const std::int64_t first_row = first / columns_;
+  const std::int64_t last_row = (end - 1) / columns_;
+  for (std::int64_t column = 0; column < columns_; ++column) {
+    // The first and last rows may be needed in part.
+    const std::int64_t from = first_row + (first_row * columns_ + column < first ? 1 : 0);
+    const std::int64_t stop = last_row + (last_row * columns_ + column < end ? 1 : 0);
+    if (from >= stop) {
+      continue;
+    }
+    column_.resize(static_cast<std::size_t>(stop - from));
+    elements_.read(column * rows_ + from, stop - from, column_.data());
+    for (std::int64_t row = from; row < stop; ++row) {
+      to[row * columns_ + column - first] = column_[static_cast<std::size_t>(row - from)];
+    }
+  }
 }
 
 }  // namespace trireme

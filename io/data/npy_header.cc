@@ -1,5 +1,6 @@
 #include "io/data/npy_header.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::size_t kMostDimensions = 32;
-constexpr std::size_t kNpyAlignment = 64;
 
 // NpyReader parses one header. The dictionary is a literal with three keys in any order.
 class NpyReader {
@@ -77,8 +77,9 @@ class NpyReader {
     if (key == "descr") {
       read_type(text());
     } else if (key == "fortran_order") {
-      if (!take("False")) {
-        fail("the array is in Fortran's order, or says neither: write it with order='C'");
+      header_.is_column_major = take("True");
+      if (!header_.is_column_major && !take("False")) {
+        fail("the header's 'fortran_order' is neither True nor False");
       }
     } else if (key == "shape") {
       read_shape();
@@ -88,16 +89,17 @@ class NpyReader {
   }
 
   void read_type(const std::string& descr) {
-    const bool is_known = descr.size() == 3 && (descr[1] == 'u' || descr[1] == 'i') &&
-                          std::string_view("1248").find(descr[2]) != std::string_view::npos &&
-                          (descr[0] == '<' || (descr[0] == '|' && descr[2] == '1'));
+    const bool is_known =
+        descr.size() == 3 && (descr[1] == 'u' || descr[1] == 'i') &&
+        std::string_view("1248").find(descr[2]) != std::string_view::npos &&
+        (descr[0] == '<' || descr[0] == '>' || (descr[0] == '|' && descr[2] == '1'));
     if (!is_known) {
       fail(
-          fmt::format("the elements have the type '{:.40}': expected little-endian integers, such "
-                      "as '<u2' or '<i4'",
+          fmt::format("the elements have the type '{:.40}': expected integers, such as '<u2' or "
+                      "'<i4'",
                       descr));
     }
-    header_.type = {descr[2] - '0', descr[1] == 'i'};
+    header_.type = {descr[2] - '0', descr[1] == 'i', descr[0] == '>'};
   }
 
   void read_shape() {
@@ -185,14 +187,14 @@ NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes,
   return header;
 }
 
-std::string npy_header_text(std::int64_t elements, int token_bytes) {
-  check(token_bytes == 2 || token_bytes == 4, "tokens have 2 or 4 bytes");
-  std::string dictionary = fmt::format(
-      "{{'descr': '<u{}', 'fortran_order': False, 'shape': ({},), }}", token_bytes, elements);
+std::string npy_header_text(std::int64_t elements, IntegerType type) {
+  std::string dictionary =
+      fmt::format("{{'descr': '{}{}{}', 'fortran_order': False, 'shape': ({},), }}",
+                  type.is_big_endian ? '>' : '<', type.is_signed ? 'i' : 'u', type.bytes, elements);
   const std::size_t preamble = kNpyMagic.size() + 2 + 2;
-  const std::size_t whole =
-      (preamble + dictionary.size() + 1 + kNpyAlignment - 1) / kNpyAlignment * kNpyAlignment;
-  dictionary.append(whole - preamble - dictionary.size() - 1, ' ');
+  constexpr auto kWhole = static_cast<std::size_t>(kNpyHeaderBytes);
+  check(preamble + dictionary.size() < kWhole, "the header has room for the dictionary");
+  dictionary.append(kWhole - preamble - dictionary.size() - 1, ' ');
   dictionary += '\n';
   std::string text(kNpyMagic);
   text += '\1';

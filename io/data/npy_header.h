@@ -19,6 +19,7 @@ namespace trireme {
 
 struct NpyHeader {
   IntegerType type;
+  bool is_column_major = false;  // Fortran's order
   std::vector<std::int64_t> shape;
   std::int64_t data_offset = 0;
 
@@ -30,11 +31,13 @@ struct NpyHeader {
 inline constexpr std::int64_t kMostNpyHeader = std::int64_t{1} << 16;
 
 // head: the first bytes of the file, all or kMostNpyHeader of them. file_bytes: its size. Throws
-// DataError that begins with `name` for anything but a header, an array of little-endian integers
-// in row-major order, and exactly its elements behind it.
+// DataError that begins with `name` for anything but a header of versions 1 to 3, an array of
+// integers, and exactly its elements behind it.
 NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const std::string& name);
 
-// Returns the header, of version 1, of a one-dimensional array of u16 (2) or u32 (4).
-std::string npy_header_text(std::int64_t elements, int token_bytes);
+// Returns the header, of version 1, of a one-dimensional array.
+std::string npy_header_text(std::int64_t elements, IntegerType type);
+// Its size does not depend on the arguments.
+inline constexpr std::int64_t kNpyHeaderBytes = 128;
 
 }  // namespace trireme

@@ -252,8 +252,57 @@ TEST_F(DataCommandTest, AListOfFilesThatCannotBeReadToItsEndPacksNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
+TEST_F(DataCommandTest, ReportsOnTextsAndOnDatasets) {
+  std::ofstream(folder_ / "in/40.txt") << "document 5\n";
+  run("pack " + in("in") + " --out " + in("set"));
+  EXPECT_EQ(run("report " + in("in") + " --json"), 0);
+  const json texts = json::parse(printed_);
+  EXPECT_EQ(texts["documents"], 41);
+  EXPECT_EQ(texts["lengths"]["tokens"], nullptr);
+  EXPECT_EQ(texts["lengths"]["bytes"]["most"], 12);
+  EXPECT_EQ(texts["duplicates"]["equal"], 1);
+  EXPECT_EQ(texts["scripts"]["latin"]["documents"], 41);
+  EXPECT_EQ(texts["patterns"]["email"]["found"], 0);
+  EXPECT_EQ(run("report " + in("set") + " --json"), 0);
+  const json dataset = json::parse(printed_);
+  EXPECT_EQ(dataset["lengths"]["bytes"], texts["lengths"]["bytes"]);
+  EXPECT_EQ(dataset["lengths"]["tokens"]["most"], 13);
+  EXPECT_EQ(dataset["duplicates"], texts["duplicates"]);
+  run("report " + in("in"));
+  EXPECT_THAT(printed_, testing::AllOf(HasSubstr("latin"), HasSubstr("payment_card")));
+}
+
+TEST_F(DataCommandTest, LeavesOutDuplicates) {
+  std::ofstream(folder_ / "in/40.txt") << "document 5\n";
+  run("pack " + in("in") + " --dedup exact --json --out " + in("set"));
+  const json set = json::parse(printed_)["datasets"][0];
+  EXPECT_EQ(set["documents"], 40);
+  EXPECT_EQ(set["duplicates_left_out"], 1);
+  EXPECT_THAT(message_of<ConfigError>(
+                  [&] { run("pack " + in("in") + " --dedup fuzzy --out " + in("other")); }),
+              HasSubstr("--dedup fuzzy"));
+}
+
+TEST_F(DataCommandTest, ExportsWhatConvertReads) {
+  run("pack " + in("in") + " --out " + in("set"));
+  for (const std::string format : {"megatron", "npy"}) {
+    const std::string name = in("exported-" + format);
+    run("export " + in("set") + " --format " + format + " --out " + name + " --json");
+    const json exported = json::parse(printed_);
+    EXPECT_EQ(exported["documents"], 40);
+    run("convert " + exported["files"][0].get<std::string>() + " --vocab 257 --tokenizer bytes" +
+        " --json --out " + in("back-" + format));
+    EXPECT_EQ(json::parse(printed_)["datasets"][0]["tokens"], exported["tokens"]);
+    EXPECT_THROW(run("export " + in("set") + " --format " + format + " --out " + name),
+                 PolicyError);
+  }
+  EXPECT_THROW(run("export " + in("set") + " --format parquet --out " + in("x")), ConfigError);
+  EXPECT_THROW(run("export " + in("set") + " --format npy --out " + in("x/")), ConfigError);
+}
+
 TEST_F(DataCommandTest, EverySubcommandShowsAnExample) {
-  for (const std::string command : {"pack", "info", "verify", "stage", "convert"}) {
+  for (const std::string command :
+       {"pack", "info", "verify", "stage", "convert", "export", "report"}) {
     EXPECT_EQ(run(command + " --help"), 0);
     EXPECT_THAT(printed_,
                 testing::AllOf(HasSubstr("Examples:"), HasSubstr("trireme data " + command)));

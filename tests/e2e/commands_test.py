@@ -34,7 +34,8 @@ class Commands(unittest.TestCase):
     def test_help_has_examples(self):
         for words in [["train"], ["eval"], ["generate"], ["data", "pack"], ["data", "ls"],
                       ["data", "info"],
-                      ["data", "verify"], ["data", "stage"], ["data", "convert"], ["ckpt", "ls"],
+                      ["data", "verify"], ["data", "stage"], ["data", "convert"],
+                      ["data", "export"], ["data", "report"], ["ckpt", "ls"],
                       ["ckpt", "show"], ["ckpt", "verify"], ["ckpt", "digest"], ["ckpt", "prune"],
                       ["bench", "step"], ["bench", "loader"], ["bench", "ckpt"],
                       ["config", "show"], ["plan"], ["plan", "schedule"], ["plan", "cluster"],

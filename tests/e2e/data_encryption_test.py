@@ -131,6 +131,21 @@ class Packing(unittest.TestCase):
             shown("data", "info", FOLDER / "converted", "--key", f"file:{KEY}")["digest"],
             shown("data", "info", FOLDER / "converted-plain")["digest"])
 
+    def test_exports_and_reports_need_the_key(self):
+        plain, sealed = FOLDER / "plain", FOLDER / "sealed"
+        for command in (["export", "--format", "npy", "--out", FOLDER / "no"], ["report"]):
+            refused = harness.run("data", command[0], sealed, *command[1:])
+            self.assertEqual(refused.returncode, 77, refused.stderr)
+        self.assertFalse((FOLDER / "no.npy").exists())
+        for name, folder in (("a", plain), ("b", sealed)):
+            output("data", "export", folder, "--format", "npy", "--out", FOLDER / name,
+                   env=SITE, ranks=2)
+        for end in (".npy", ".offsets.npy"):
+            self.assertEqual((FOLDER / f"a{end}").read_bytes(), (FOLDER / f"b{end}").read_bytes())
+        of_plain = shown("data", "report", plain)
+        of_sealed = shown("data", "report", sealed, "--key", f"file:{KEY}")
+        self.assertEqual({**of_plain, "inputs": None}, {**of_sealed, "inputs": None})
+
     @unittest.skipUnless(AESGCM, "the Python package cryptography is not installed")
     def test_another_reader_decrypts(self):
         sealed, plain = FOLDER / "sealed", FOLDER / "plain"

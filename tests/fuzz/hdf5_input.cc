@@ -53,10 +53,11 @@ bool read_as_foreign(const fs::path& path) {
   }
   (void)read(*tokens, 0);
   (void)read(*tokens, std::max<std::int64_t>(tokens->size() - kMostElements, 0));
-  std::optional<H5Integers> offsets = file.integers("/doc_offsets");
-  if (offsets && offsets->size() <= kMostElements) {
-    check_offsets(*offsets, tokens->size(), "input");
-    DocumentEnds ends(&*offsets, tokens->size() / 2);
+  std::optional<H5Integers> found = file.integers("/doc_offsets");
+  if (found && found->size() <= kMostElements) {
+    H5Array offsets(std::move(*found));
+    check_offsets(offsets, tokens->size(), "input");
+    DocumentEnds ends(&offsets, tokens->size() / 2);
     ends.pass(tokens->size());
     require(ends.next() == DocumentEnds::kNone);
   }

@@ -18,6 +18,10 @@ void add_data_stage(CommandLine& data, const CommunicatorAccess& communicator,
                     const AccessSource& access);
 void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
                       const AccessSource& access);
+void add_data_export(CommandLine& data, const CommunicatorAccess& communicator,
+                     const AccessSource& access);
+void add_data_report(CommandLine& data, const CommunicatorAccess& communicator,
+                     const AccessSource& access);
 void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator,
                       const AccessSource& access);
 void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator,

@@ -1,0 +1,33 @@
+// Writes the tokens of a dataset as files of other programs, which read them without HDF5:
+//
+//   megatron   OUT.bin, OUT.idx           u16 or i32 tokens; each document is one sequence
+//   npy        OUT.npy, OUT.offsets.npy   u16 or u32 tokens; i64 [n_docs + 1]: where documents end
+//
+// `trireme data convert` reads both back. All ranks call export_dataset() together and share the
+// shards. The files are written under temporary names, and renamed when they are complete.
+#pragma once
+
+#include <array>
+#include <filesystem>
+
+#include "io/data/dataset.h"
+#include "io/data/dataset_writing.h"
+
+namespace trireme {
+
+enum class ArrayFormat { megatron, npy };
+
+struct DatasetExport {
+  ArrayFormat format = ArrayFormat::megatron;
+  std::filesystem::path out;   // without the ends of the names
+  PackProgress progress = {};  // in bytes of tokens; may be empty
+};
+
+// The files of an export: the tokens, then the documents.
+std::array<std::filesystem::path, 2> exported_files(const DatasetExport& options);
+
+// dataset: the same on all ranks, and open if it is encrypted. Throws PolicyError if one of the
+// files exists, and DataError if the dataset is damaged or the format cannot hold it.
+void export_dataset(const Dataset& dataset, const DatasetExport& options, const RankGroup& ranks);
+
+}  // namespace trireme

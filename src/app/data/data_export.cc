@@ -1,0 +1,102 @@
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "io/data/dataset_export.h"
+#include "src/app/access/folder_access.h"
+#include "src/app/access/key_choice.h"
+#include "src/app/command/standard_output.h"
+#include "src/app/data/byte_progress.h"
+#include "src/app/data/data_keys.h"
+#include "src/app/data/data_subcommands.h"
+#include "src/base/error.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/train/start/open_dataset.h"
+
+namespace trireme {
+namespace {
+
+struct DataExportArguments {
+  std::string folder;
+  std::string out;
+  std::string format;
+  KeyChoice keys;
+  bool json = false;
+};
+
+DatasetExport export_of(const DataExportArguments& arguments, int rank) {
+  DatasetExport options;
+  if (arguments.format == "npy") {
+    options.format = ArrayFormat::npy;
+  } else if (arguments.format != "megatron") {
+    throw ConfigError(
+        fmt::format("--format {}: expected megatron or npy", printable(arguments.format)));
+  }
+  if (arguments.out.empty() || arguments.out.ends_with('/')) {
+    throw ConfigError("--out is a name, to which the ends of the files' names are added");
+  }
+  options.out = arguments.out;
+  options.progress = ByteProgress("export", rank);
+  return options;
+}
+
+void run_export(const DataExportArguments& arguments, Communicator& comm, const Access& access) {
+  const RankGroup ranks = rank_group(comm);
+  const DatasetExport options = export_of(arguments, ranks.rank);
+  // The files are not encrypted and have no label, so that exporting needs the right to do so.
+  check_dataset_access(access, Deed::export_plain, arguments.folder);
+  SharedKeys keys(comm, arguments.keys.options().uris);
+  constexpr std::int64_t kAnyVocabulary = std::int64_t{1} << 32;
+  const Dataset dataset = open_dataset(arguments.folder, kAnyVocabulary, comm,
+                                       {.keys = &keys, .accept_plain = true, .access = &access});
+  export_dataset(dataset, options, ranks);
+  if (ranks.rank != 0) {
+    return;
+  }
+  const DatasetManifest& manifest = dataset.manifest();
+  const auto files = exported_files(options);
+  if (arguments.json) {
+    print_json({{"schema", 1},
+                {"folder", arguments.folder},
+                {"files", {files[0].string(), files[1].string()}},
+                {"tokens", manifest.n_tokens()},
+                {"documents", manifest.n_docs()},
+                {"token_bytes", manifest.token_bytes},
+                {"vocab", manifest.vocab},
+                {"tokenizer", manifest.tokenizer},
+                {"digest", manifest.digest()}});
+    return;
+  }
+  fmt::print("{}, {}: {}, {}, {} bytes each; vocabulary {}\n", printable(files[0].string()),
+             printable(files[1].string()), counted(manifest.n_tokens(), "token"),
+             counted(manifest.n_docs(), "document"), manifest.token_bytes, manifest.vocab);
+}
+
+}  // namespace
+
+void add_data_export(CommandLine& data, const CommunicatorAccess& communicator,
+                     const AccessSource& access) {
+  CommandLine& command =
+      data.add_command("export", "Write the tokens of a dataset as files of other programs");
+  const auto arguments = std::make_shared<DataExportArguments>();
+  command.add_option("DIR", arguments->folder, "The dataset's folder").required();
+  command
+      .add_option("--format", arguments->format,
+                  "megatron: NAME.bin and NAME.idx of Megatron-LM; npy: arrays of NumPy, "
+                  "NAME.npy with the tokens and NAME.offsets.npy with the ends of documents")
+      .required()
+      .type_name("FORMAT");
+  command.add_option("-o,--out", arguments->out, "The files' names, without their ends")
+      .required()
+      .type_name("NAME");
+  arguments->keys.add_to(command);
+  command.add_flag("--json", arguments->json, "Print JSON");
+  command.footer(
+      "Examples:\n"
+      "  trireme data export data/text/train --format megatron --out exported/text\n"
+      "  mpirun -n 8 trireme data export /data/c4 --format npy --out /scratch/c4");
+  command.callback(
+      [arguments, communicator, access] { run_export(*arguments, communicator(), access()); });
+}
+
+}  // namespace trireme
