@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "io/checkpoint/store.h"
 #include "src/app/evidence/release_check.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"

@@ -218,10 +218,12 @@ TEST_F(ReleaseCheck, RevokedReleasersDoNotCount) {
   request();
   sign("sara");
   sign("omar");
-  site_.write("releasers.pem", text_of("eve.pem") + "# omar\nrevoked: always left\n" +
-                                   text_of("omar.pem").substr(text_of("omar.pem").find('\n') + 1) +
-                                   text_of("sara.pem"));
-  EXPECT_THAT(refusal(), HasSubstr("1 of the releasers has signed it"));
+  const std::string omar = text_of("omar.pem").substr(text_of("omar.pem").find('\n') + 1);
+  for (const char* const when : {"always left", "2999-01-01T00:00:00Z leaves"}) {
+    site_.write("releasers.pem", text_of("eve.pem") + "# omar\nrevoked: " + when + "\n" + omar +
+                                     text_of("sara.pem"));
+    EXPECT_THAT(refusal(), HasSubstr("1 of the releasers has signed it")) << when;
+  }
 }
 
 TEST_F(ReleaseCheck, ThereMustBeAsManyReleasersAsSigners) {
