@@ -28,6 +28,7 @@ constexpr double kTextCell = 36;   // smallest cell that shows its number
 constexpr double kLabelCell = 12;  // smallest cell whose row shows its label
 constexpr std::size_t kLongestLabel = 20;
 constexpr int kScaleSteps = 32;
+constexpr double kWhiteText = 0.8;  // of the ramp, from where white has more contrast than black
 
 // Colours from small to large values, in equal steps of brightness (ColorBrewer's Blues, Brewer
 // 2002).
@@ -38,6 +39,13 @@ std::string colour_at(double part) {
   const double place = std::clamp(part, 0.0, 1.0) * (kRamp.size() - 1);
   const auto low = std::min(static_cast<std::size_t>(place), kRamp.size() - 2);
   return mixed_colour(kRamp.at(low), kRamp.at(low + 1), place - static_cast<double>(low));
+}
+
+// Three digits, but thousands in full: with an exponent, the number would be wider than its cell.
+std::string cell_text(double value) {
+  const double size = std::abs(value);
+  return size >= 999.5 && size < 99999.5 ? fmt::format("{:.0f}", value)
+                                         : fmt::format("{:.3g}", value);
 }
 
 class Drawing {
@@ -99,8 +107,8 @@ class Drawing {
              fmt::format("{} to {}: {}", map_.labels[row], map_.labels[column],
                          known ? fmt::format("{:.4g} {}", value, map_.value_label) : "-"));
     if (known && cell_ >= kTextCell) {
-      svg_.text(x + cell_ / 2, y + cell_ / 2 + 4, "middle", fmt::format("{:.3g}", value),
-                part(value) > 0.55 ? "fill=\"white\"" : "fill=\"black\"");
+      svg_.text(x + cell_ / 2, y + cell_ / 2 + 4, "middle", cell_text(value),
+                part(value) > kWhiteText ? "fill=\"white\"" : "fill=\"black\"");
     }
   }
 
@@ -113,7 +121,8 @@ class Drawing {
                fmt::format("fill=\"{}\"", colour_at(kPart * step)));
     }
     const auto label = [&](double y, double value) {
-      svg_.text(x + kScaleBar + 6, y, "start", fmt::format("{:.3g} {}", value, map_.value_label));
+      svg_.text(x + kScaleBar + 6, y, "start",
+                fmt::format("{} {}", cell_text(value), map_.value_label));
     };
     label(top_ + 9, high_);
     label(top_ + side_, low_);

@@ -276,8 +276,9 @@ class Profiles(unittest.TestCase):
         self.assertEqual([v["complaints"] for v in found["nodes"]],
                          [["health has failed: exit code 1"]] * 3)
         self.assertEqual(len(found["drain_commands"]), 3)
-        self.assertEqual(harness.run("accept", profile, "--dir", folder / "b", "--drain",
-                                     env=path).returncode, 4)
+        drained = harness.run("accept", profile, "--dir", folder / "b", "--drain", env=path)
+        self.assertEqual(drained.returncode, 4)
+        self.assertIn("all nodes are bad: before draining", drained.stdout)
         self.assertEqual([line.split()[:3] for line in called.read_text().splitlines()],
                          [["update", f"NodeName=n{i}", "State=DRAIN"] for i in (1, 2, 3)])
 

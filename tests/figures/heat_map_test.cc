@@ -37,6 +37,14 @@ TEST(HeatMap, NearValuesHaveNearColours) {
   EXPECT_THAT(svg, HasSubstr(">9.17 GB/s<"));
 }
 
+TEST(HeatMap, ThousandsAreWrittenInFull) {
+  const std::string svg = to_svg(
+      {"", "us", {"0 n1", "1 n2", "2 n3"}, {0, 4005.83, 3190, 999.6, 0, 999.4, 120000, 0.0123, 0}});
+  for (const char* const text : {">4006<", ">3190<", ">1000<", ">999<", ">1.2e+05<", ">0.0123<"}) {
+    EXPECT_THAT(svg, HasSubstr(text));
+  }
+}
+
 TEST(HeatMap, HasRoomForItsTitle) {
   const std::string title = "Bandwidth from row to column, hierarchical, 1023.9 MiB";
   const std::string svg = to_svg({title, "GB/s", {"0 n", "1 n"}, {0, 1, 1, 0}});

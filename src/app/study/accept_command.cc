@@ -184,6 +184,16 @@ std::string omission_text(const Acceptance& acceptance) {
       acceptance.links.size(), all, acceptance.link_rounds);
 }
 
+// What one cause that all nodes share looks like, such as an error in the profile, or "".
+std::string shared_cause_text(const Acceptance& acceptance) {
+  const auto bad = [](const AcceptVerdict& verdict) { return !verdict.good(); };
+  if (acceptance.nodes.size() < 2 || !std::ranges::all_of(acceptance.nodes, bad)) {
+    return "";
+  }
+  return "all nodes are bad: before draining them, look for a cause that they share, such as "
+         "node.start or `seconds` in the profile, or other programs";
+}
+
 std::string short_verdict(const AcceptVerdict& verdict) {
   if (verdict.good()) {
     return "good";
@@ -205,6 +215,9 @@ void print_acceptance(const Acceptance& acceptance, bool drained) {
   fmt::print("# {}\n", machine_text(acceptance));
   if (const std::string omission = omission_text(acceptance); !omission.empty()) {
     fmt::print("# {}\n", omission);
+  }
+  if (const std::string cause = shared_cause_text(acceptance); !cause.empty()) {
+    fmt::print("# {}\n", cause);
   }
   if (acceptance.accepted()) {
     return;
