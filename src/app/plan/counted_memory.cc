@@ -1,6 +1,7 @@
 #include "src/app/plan/counted_memory.h"
 
 #include <algorithm>
+#include <set>
 
 #include "src/base/error.h"
 #include "src/plan/planned_run.h"
@@ -35,8 +36,11 @@ MemoryPlan plan_of_rank(const RunConfig& config, const Layout& layout, const Clu
 
 }  // namespace
 
-std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Cluster& cluster,
-                                            const PlanLayout& planned_layout) {
+namespace {
+
+// all: whether both ranks are counted even if the first one needs more than its device has.
+std::optional<PlannedMemory> count_ranks(const RunConfig& config, const Cluster& cluster,
+                                         const PlanLayout& planned_layout, bool all) {
   const std::int64_t passes =
       planned_layout.micro_batches * config.model.layers / planned_layout.pp;
   if (passes > kMostCountedPasses) {
@@ -47,11 +51,14 @@ std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Clust
     const Layout layout =
         make_layout(run, static_cast<int>(planned_layout.ranks()), cluster.device.per_node);
     PlannedMemory most;
-    for (const int stage : {0, layout.grid.pp() - 1}) {
+    for (const int stage : std::set{0, layout.grid.pp() - 1}) {
       const int rank = layout.grid.rank_at(0, 0, stage);
       const PlannedMemory memory = planned(plan_of_rank(run, layout, cluster, rank));
       if (memory.total() > most.total()) {
         most = memory;
+      }
+      if (!all && most.total() > static_cast<double>(cluster.device.memory)) {
+        break;
       }
     }
     return most;
@@ -60,30 +67,45 @@ std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Clust
   }
 }
 
+// Counts a candidate that may turn out not to fit.
+bool fits_by_count(const RunConfig& config, const Cluster& cluster, PlanCandidate& candidate) {
+  if (const auto memory = count_ranks(config, cluster, candidate.layout, false)) {
+    candidate.memory = *memory;
+    candidate.is_counted = true;
+  }
+  return candidate.fits(cluster);
+}
+
+}  // namespace
+
+std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Cluster& cluster,
+                                            const PlanLayout& planned_layout) {
+  return count_ranks(config, cluster, planned_layout, true);
+}
+
 void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t most,
                   PlanResult& result) {
-  const auto count = [&](PlanCandidate& candidate) {
-    if (const auto memory = counted_memory(config, cluster, candidate.layout)) {
-      candidate.memory = *memory;
-      candidate.is_counted = true;
-    }
-  };
   std::vector<PlanCandidate> fitting;
   for (PlanCandidate& candidate : result.candidates) {
-    if (fitting.size() < most) {
-      count(candidate);
-    }
-    if (candidate.fits(cluster)) {
+    if (fitting.size() < most ? fits_by_count(config, cluster, candidate)
+                              : candidate.fits(cluster)) {
       fitting.push_back(candidate);
-    } else if (!result.nearest || candidate.memory.total() < result.nearest->memory.total()) {
-      result.nearest = candidate;
+    }
+  }
+  if (!fitting.empty()) {
+    result.nearest.reset();
+  } else {
+    for (PlanCandidate& candidate : result.candidates) {
+      if (candidate.is_counted) {
+        candidate.memory = *counted_memory(config, cluster, candidate.layout);
+      }
+      if (!result.nearest || candidate.memory.total() < result.nearest->memory.total()) {
+        result.nearest = candidate;
+      }
     }
   }
   result.candidates = std::move(fitting);
   mark_front(result.candidates);  // some that were on it may be gone
-  if (!result.candidates.empty()) {
-    result.nearest.reset();
-  }
 }
 
 }  // namespace trireme

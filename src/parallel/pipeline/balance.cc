@@ -30,6 +30,10 @@ class Balance {
     for (const double cost : costs.units) {
       sums_.push_back(sums_.back() + cost);
     }
+    // A rank's extra cost is divided equally among its pieces, because only their sum matters.
+    for (int rank = 0; rank < stages_; ++rank) {
+      extras_.push_back(extra(rank) * stages_ / pieces_);
+    }
   }
 
   Cuts solve() {
@@ -40,10 +44,9 @@ class Balance {
   }
 
   std::vector<double> loads(const Cuts& cuts) const {
-    std::vector<double> loads(static_cast<std::size_t>(stages_), 0.0);
-    for (int k = 0; k < pieces_; ++k) {
-      const auto at = static_cast<std::size_t>(k);
-      loads[static_cast<std::size_t>(k % stages_)] += piece(k, cuts[at], cuts[at + 1]);
+    std::vector<double> loads;
+    for (int rank = 0; rank < stages_; ++rank) {
+      loads.push_back(load(cuts, rank));
     }
     return loads;
   }
@@ -54,10 +57,14 @@ class Balance {
     return (rank == 0 ? costs_.embedding : 0) + (rank == stages_ - 1 ? costs_.head : 0);
   }
 
-  // A rank's extra cost is divided equally among its pieces, because only their sum matters.
-  double piece(int k, std::int64_t lo, std::int64_t hi) const {
-    return sums_[static_cast<std::size_t>(hi)] - sums_[static_cast<std::size_t>(lo)] +
-           extra(k % stages_) * stages_ / pieces_;
+  double load(const Cuts& cuts, int rank) const {
+    double sum = 0;
+    for (auto k = static_cast<std::size_t>(rank); k + 1 < cuts.size();
+         k += static_cast<std::size_t>(stages_)) {
+      sum += sums_[static_cast<std::size_t>(cuts[k + 1])] -
+             sums_[static_cast<std::size_t>(cuts[k])] + extras_[static_cast<std::size_t>(rank)];
+    }
+    return sum;
   }
 
   // Minimizes the largest piece, by dynamic programming. best[n]: the cost of the largest of pieces
@@ -71,12 +78,14 @@ class Balance {
     for (int k = 0; k < pieces_; ++k) {
       std::vector<double> best(width, kNone);
       from.emplace_back(width, 0);
-      for (std::int64_t n = k + 1; n <= units_; ++n) {
-        for (std::int64_t lo = k; lo < n; ++lo) {
-          const double largest = std::max(before[static_cast<std::size_t>(lo)], piece(k, lo, n));
-          if (largest < best[static_cast<std::size_t>(n)]) {
-            best[static_cast<std::size_t>(n)] = largest;
-            from.back()[static_cast<std::size_t>(n)] = lo;
+      const double more = extras_[static_cast<std::size_t>(k % stages_)];
+      const auto first = static_cast<std::size_t>(k);
+      for (std::size_t n = first + 1; n < width; ++n) {
+        for (std::size_t lo = first; lo < n; ++lo) {
+          const double largest = std::max(before[lo], sums_[n] - sums_[lo] + more);
+          if (largest < best[n]) {
+            best[n] = largest;
+            from.back()[n] = static_cast<std::int64_t>(lo);
           }
         }
       }
@@ -97,24 +106,48 @@ class Balance {
     return sorted;
   }
 
-  bool is_valid(const Cuts& cuts) const {
-    return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
+  // Returns whether the loads from the largest to the smallest are before `best`, which is sorted
+  // so. The first few decide.
+  static bool is_better(const std::vector<double>& loads, const std::vector<double>& best) {
+    const double most = *std::max_element(loads.begin(), loads.end());
+    if (most != best.front()) {
+      return most < best.front();
+    }
+    std::vector<double> heap = loads;
+    std::make_heap(heap.begin(), heap.end());
+    auto end = heap.end();
+    for (const double other : best) {
+      if (heap.front() != other) {
+        return heap.front() < other;
+      }
+      std::pop_heap(heap.begin(), end--);
+    }
+    return false;
   }
 
   // Looks for a better cut within `moves` moves. One move shifts some neighbouring cuts by one unit
   // to the left or right, which passes one unit of load from one rank to another, however far
   // apart.
   void explore(const Cuts& from, int moves, Cuts& best, std::vector<double>& best_key) const {
-    for (int first = 1; first < pieces_; ++first) {
+    const std::vector<double> loads_before = loads(from);
+    for (std::size_t first = 1; first + 1 < from.size(); ++first) {
       for (const int by : {-1, 1}) {
         Cuts moved = from;
-        for (int last = first; last < pieces_; ++last) {
-          moved[static_cast<std::size_t>(last)] += by;
-          if (!is_valid(moved)) {
+        std::vector<double> moved_loads = loads_before;
+        for (std::size_t last = first; last + 1 < from.size(); ++last) {
+          moved[last] += by;  // changes the pieces before and after it
+          for (const std::size_t k : {last - 1, last}) {
+            const int rank = static_cast<int>(k) % stages_;
+            moved_loads[static_cast<std::size_t>(rank)] = load(moved, rank);
+          }
+          if (moved[first] <= moved[first - 1]) {
+            break;  // the cuts behind do not change that
+          }
+          if (moved[last] >= moved[last + 1]) {
             continue;
           }
-          if (std::vector<double> moved_key = key(moved); moved_key < best_key) {
-            best_key = std::move(moved_key);
+          if (is_better(moved_loads, best_key)) {
+            best_key = key(moved);
             best = moved;
           }
           if (moves > 1) {
@@ -138,7 +171,8 @@ class Balance {
   int pieces_;
   int stages_;
   std::int64_t units_;
-  std::vector<double> sums_;  // sums_[n]: cost of the first n units
+  std::vector<double> sums_;    // sums_[n]: cost of the first n units
+  std::vector<double> extras_;  // of a rank, for each of its pieces
 };
 
 // Names the nearest shapes that a model of this depth allows.
