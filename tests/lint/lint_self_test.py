@@ -56,6 +56,20 @@ class LintTest(unittest.TestCase):
                 ("src/elsewhere/x.cc", "int x;\n", "no room")):
             self.check("rooms_test.py", name, text, expected)
 
+    def test_cluster_sources(self):
+        page = "## Sources\n\n| in comments | says |\n|---|---|\n| A datasheet, Site | 1 |\n"
+        name = "configs/cluster/a.yaml"
+        for figure, expected in (
+                ("watts: 400", "watts has no comment"),
+                ("memory: 80GiB  # somebody said so", "names no source"),
+                ("watts: 400  # A datasheet: the limit", ""),
+                ("nodes: 4  # an assumption", ""),
+                ("memory: 80GiB  # the same", "")):
+            code, said = run("cluster_sources_test.py",
+                             {"docs/planner.md": page, name: f"name: 7 of 9\n{figure}\n"})
+            self.assertEqual(code, 1 if expected else 0, said)
+            self.assertIn(expected, said)
+
     def test_sizes(self):
         self.check("sizes_test.py", "src/base/x.cc", "int x;\n" * 401, "401 lines")
         self.check("sizes_test.py", "src/base/x.cc", "//" + "x" * 99 + "\n", "101 columns")
