@@ -20,6 +20,7 @@ constexpr std::int64_t kMostSequence = 1 << 24;
 constexpr std::int64_t kMostReadDegree = 1 << 20;
 constexpr std::int64_t kMostReadStages = 256;
 constexpr std::int64_t kMostChunks = 16;
+constexpr std::int64_t kMostReadVirtualStages = 1024;  // whose schedule is simulated in a second
 constexpr std::int64_t kMostReadMicroBatch = 1 << 12;  // sequences
 constexpr double kMostStepSeconds = 1e9;
 constexpr double kMostResident = 0x1p50;
@@ -98,6 +99,10 @@ PlanLayout layout_in(const nlohmann::json& json) {
   l.zero = static_cast<int>(count_field(json, "zero", 0, 3));
   l.recompute = recompute_in(text_field(json, "recompute"));
   l.sequence_parallel = flag_field(json, "sequence_parallel");
+  if (l.pp * l.virtual_stages > kMostReadVirtualStages) {
+    throw DataError(fmt::format("'layout' has {} virtual stages, and at most {} are read",
+                                l.pp * l.virtual_stages, kMostReadVirtualStages));
+  }
   try {
     l.schedule = parse_pipeline_schedule(text_field(json, "schedule"));
     check_pipeline(l.schedule, {static_cast<int>(l.pp), static_cast<int>(l.virtual_stages),

@@ -84,6 +84,17 @@ std::vector<std::string> advice_to_fit(const PlanTask& task, const Cluster& clus
   advice.push_back(fmt::format("the layout that needs least memory is {} with {:.1f} GiB of {:.1f}",
                                layout_text(nearest.layout), gib(nearest.memory.total()),
                                gib(static_cast<double>(cluster.device.memory))));
+  if (task.micro_batch || task.recompute) {
+    PlanTask free = task;
+    free.micro_batch.reset();
+    free.recompute.reset();
+    const PlanResult found = plan_ranks(free, cluster, {nearest.layout.ranks()});
+    if (!found.candidates.empty()) {
+      const PlanLayout& l = found.candidates.front().layout;
+      advice.push_back(fmt::format("it would fit with train.micro_batch={} train.recompute={}: {}",
+                                   l.micro_batch, name_of(l.recompute), layout_text(l)));
+    }
+  }
   Cluster larger = cluster;
   for (std::int64_t nodes = 2 * most_nodes; nodes <= 65536; nodes *= 2) {
     larger.nodes = static_cast<int>(nodes);

@@ -17,7 +17,17 @@ namespace {
 
 constexpr std::size_t kMostRows = 100'000;
 constexpr std::size_t kMostColumns = 200;
-constexpr double kMostInteger = 1e9;
+// Larger numbers are slips: no model, machine or batch is that large.
+constexpr std::int64_t kMostBatch = 1'000'000'000;
+constexpr std::int64_t kMostCsvWidth = 1 << 20;  // of hidden and ffn
+constexpr std::int64_t kMostCsvVocab = 1 << 24;
+constexpr std::int64_t kMostCsvLayers = 1 << 14;
+constexpr std::int64_t kMostCsvHeads = 1 << 14;
+constexpr std::int64_t kMostCsvSequence = 1 << 24;
+constexpr std::int64_t kMostCsvRanks = 1 << 20;
+constexpr std::int64_t kMostCsvStages = 512;
+constexpr std::int64_t kMostCsvVirtualStages = 1024;  // whose schedule is simulated in a second
+constexpr std::int64_t kMostCsvMicroBatch = 1 << 12;
 
 [[noreturn]] void fail(const std::string& origin, int line, const std::string& what) {
   throw DataError(fmt::format("{}:{}: {}", origin, line, what));
@@ -101,11 +111,11 @@ class Row {
     }
     return value;
   }
-  std::int64_t integer(const std::string& column, std::int64_t if_empty) const {
+  std::int64_t integer(const std::string& column, std::int64_t if_empty, std::int64_t most) const {
     const double value = number(column);
-    if (value != std::floor(value) || value > kMostInteger) {
+    if (value != std::floor(value) || value > static_cast<double>(most)) {
       fail(origin_, line_,
-           fmt::format("{}: '{}' is not an integer up to 10^9", column, shown(text(column))));
+           fmt::format("{}: '{}' is not an integer up to {}", column, shown(text(column)), most));
     }
     return text(column).empty() ? if_empty : static_cast<std::int64_t>(value);
   }
@@ -137,13 +147,13 @@ int zero_of(const std::string& text) {
 
 PlanModel model_of(const Row& row) {
   PlanModel model;
-  model.layers = row.integer("layers", 0);
-  model.hidden = row.integer("hidden", 0);
-  model.heads = row.integer("heads", 0);
-  model.kv_heads = row.integer("kv_heads", model.heads);
-  model.ffn = row.integer("ffn", 0);
-  model.vocab = row.integer("vocab", 0);
-  model.sequence = row.integer("seq_len", 0);
+  model.layers = row.integer("layers", 0, kMostCsvLayers);
+  model.hidden = row.integer("hidden", 0, kMostCsvWidth);
+  model.heads = row.integer("heads", 0, kMostCsvHeads);
+  model.kv_heads = row.integer("kv_heads", model.heads, kMostCsvHeads);
+  model.ffn = row.integer("ffn", 0, kMostCsvWidth);
+  model.vocab = row.integer("vocab", 0, kMostCsvVocab);
+  model.sequence = row.integer("seq_len", 0, kMostCsvSequence);
   model.head_dim = model.heads > 0 ? model.hidden / model.heads : 0;
   model.gated = has(row.text("model"), "llama");
   model.tied = !model.gated;
@@ -152,11 +162,11 @@ PlanModel model_of(const Row& row) {
 
 PlanLayout layout_of(const Row& row) {
   PlanLayout layout;
-  layout.dp = row.integer("dp", 1);
-  layout.tp = row.integer("tp", 1);
-  layout.pp = row.integer("pp", 1);
-  layout.virtual_stages = std::max<std::int64_t>(1, row.integer("vpp", 1));
-  layout.micro_batch = row.integer("mbs", 0);
+  layout.dp = row.integer("dp", 1, kMostCsvRanks);
+  layout.tp = row.integer("tp", 1, kMostCsvRanks);
+  layout.pp = row.integer("pp", 1, kMostCsvStages);
+  layout.virtual_stages = std::max<std::int64_t>(1, row.integer("vpp", 1, kMostCsvStages));
+  layout.micro_batch = row.integer("mbs", 0, kMostCsvMicroBatch);
   layout.zero = zero_of(row.text("zero"));
   layout.recompute = row.text("recompute").starts_with("full")        ? PlanRecompute::full
                      : row.text("recompute").starts_with("selective") ? PlanRecompute::selective
@@ -177,19 +187,34 @@ std::string fault_of(const Row& row, const PublishedRun& run) {
       m.sequence == 0 || m.head_dim == 0 || m.kv_heads == 0) {
     return "the model's shape is not published";
   }
-  if (row.integer("cp", 1) > 1 || row.integer("ep", 1) > 1) {
+  if (row.integer("cp", 1, kMostCsvRanks) > 1 || row.integer("ep", 1, kMostCsvRanks) > 1) {
     return "context or expert parallelism";
   }
   if (run.seconds <= 0) {
     return "no step time";
   }
   const PlanLayout& l = run.layout;
-  const std::int64_t batch = row.integer("gbs", 0);
+  const std::int64_t batch = row.integer("gbs", 0, kMostBatch);
+  // Of longer schedules, the first three rounds of the stages are simulated.
+  const auto is_uneven = [&] {
+    const std::int64_t micro_batches = batch / (l.dp * l.micro_batch);
+    return l.schedule == PipelineSchedule::interleaved && micro_batches < 3 * l.pp &&
+           micro_batches % l.pp != 0;
+  };
   if (l.micro_batch == 0 || batch == 0 || l.dp == 0 || l.tp == 0 || l.pp == 0) {
     return "no micro-batch or layout";
   }
   if (batch < l.dp * l.micro_batch) {
     return "the global batch is smaller than dp micro-batches";
+  }
+  if (m.heads % l.tp != 0) {
+    return "tp does not divide the heads";
+  }
+  if (l.pp * l.virtual_stages > std::min(2 * m.layers, kMostCsvVirtualStages)) {
+    return "more stages than halves of layers, or than 1024";
+  }
+  if (is_uneven()) {
+    return "an interleaved schedule of uneven rounds";
   }
   if (has(row.text("precision"), "fp4")) {
     return "precision";
@@ -203,7 +228,7 @@ PublishedRun run_of(const Row& row) {
   run.source = row.text("source_id");
   run.model_name = row.text("model");
   run.gpu_type = row.text("gpu_type");
-  run.gpus = row.integer("gpus", 0);
+  run.gpus = row.integer("gpus", 0, kMostBatch);
   run.seconds = row.number("iter_time_s");
   run.memory_gib = row.number("mem_gb");
   run.model = model_of(row);
@@ -212,7 +237,7 @@ PublishedRun run_of(const Row& row) {
   run.why_not = fault_of(row, run);
   if (run.why_not.empty()) {
     const std::int64_t unit = run.layout.dp * run.layout.micro_batch;
-    run.layout.micro_batches = row.integer("gbs", 0) / unit;
+    run.layout.micro_batches = row.integer("gbs", 0, kMostBatch) / unit;
     run.model.dropout =
         run.source == "sc21_t1" || run.source == "vtrain_multi" || run.source == "bigscience_a100";
     const bool megatron = run.source == "mbridge" || run.source == "dgxc_2025";

@@ -109,7 +109,11 @@ TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
       sum += seconds.get<double>();
     }
     EXPECT_NEAR(sum, layout["step_seconds"].get<double>(), 1e-9);
-    EXPECT_LT(layout["step_seconds_low"], layout["step_seconds_high"]);
+    for (const char* name : {"step_seconds", "days", "kilowatt_hours"}) {
+      const std::string key = name;
+      EXPECT_LT(layout[key + "_low"], layout[key]);
+      EXPECT_LT(layout[key], layout[key + "_high"]);
+    }
     EXPECT_EQ(layout["dp"].get<int>() * layout["tp"].get<int>() * layout["pp"].get<int>(), 16);
   }
 }

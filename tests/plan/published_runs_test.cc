@@ -67,6 +67,8 @@ TEST(PublishedRuns, SaysWhatAConfigurationCannotExpress) {
   EXPECT_THAT(why("1024,16", ",16"), HasSubstr("shape"));
   EXPECT_THAT(why("fp16", "NVFP4"), HasSubstr("precision"));
   EXPECT_THAT(why("512,4,", "4,4,"), HasSubstr("smaller"));
+  EXPECT_THAT(why("2048,2,1,4", "2048,3,1,4"), HasSubstr("tp does not divide"));
+  EXPECT_THAT(why("2048,2,1,4", "2048,2,1,64"), HasSubstr("more stages than halves"));
 }
 
 TEST(PublishedRuns, RefusesFilesThatAreNoTable) {
@@ -79,6 +81,11 @@ TEST(PublishedRuns, RefusesFilesThatAreNoTable) {
     EXPECT_THAT(refused_csv(kHeader + with("1024", wrong)), HasSubstr("runs.csv:2: hidden"))
         << wrong;
   }
+  // The schedule of so many stages would take all of the memory.
+  EXPECT_THAT(refused_csv(kHeader + with("2048,2,1,4", "2048,2,1,1000000000")), HasSubstr("pp: "));
+  EXPECT_THAT(refused_csv(kHeader + with("2048,2,1,4", "2048,2,1,4096")),
+              HasSubstr("'4096' is not an integer up to 512"));
+  EXPECT_THAT(refused_csv(kHeader + with("512,4,", "512,99999,")), HasSubstr("mbs: "));
   for (const char* wrong : {"-1", "nan", "1e99", "0x10"}) {
     EXPECT_THAT(refused_csv(kHeader + with("3.5", wrong)), HasSubstr("iter_time_s")) << wrong;
   }

@@ -79,6 +79,17 @@ TEST(Search, SaysWhatWouldHelpIfNothingFits) {
   EXPECT_THAT(advice, Contains(HasSubstr("devices of")));
 }
 
+TEST(Search, SaysWhichMicroBatchAndRecomputationWouldHelp) {
+  PlanTask task = task_of("llama-8b", 2048);
+  task.micro_batch = 16;
+  task.recompute = PlanRecompute::none;
+  const Cluster cluster = load_cluster("test");
+  const PlanResult result = plan_ranks(task, cluster, {16});
+  ASSERT_TRUE(result.nearest);
+  EXPECT_THAT(advice_to_fit(task, cluster, result, 4),
+              Contains(HasSubstr("it would fit with train.micro_batch=")));
+}
+
 TEST(Search, SaysIfNoLayoutDividesTheBatch) {
   PlanTask task = task_of("llama-8b", 7);
   task.model.heads = 31;

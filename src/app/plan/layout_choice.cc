@@ -28,10 +28,14 @@ std::string refusal(const RunConfig& config, const PlanLayout& layout, int ranks
 }
 
 // Returns the first candidate that the program can train with and that fits by its engine's count.
+// Without one, result.nearest is the one that needs least memory, or why_not says why the program
+// cannot train with the fastest.
 const PlanCandidate* first_that_works(const RunConfig& config, const Cluster& cluster,
-                                      int ranks_per_host, PlanResult& result) {
+                                      int ranks_per_host, PlanResult& result,
+                                      std::string& why_not) {
   for (PlanCandidate& candidate : result.candidates) {
-    if (!refusal(config, candidate.layout, ranks_per_host).empty()) {
+    if (const std::string why = refusal(config, candidate.layout, ranks_per_host); !why.empty()) {
+      why_not = why_not.empty() ? why : why_not;
       continue;
     }
     if (const auto memory = counted_memory(config, cluster, candidate.layout)) {
@@ -39,6 +43,9 @@ const PlanCandidate* first_that_works(const RunConfig& config, const Cluster& cl
     }
     if (candidate.fits(cluster)) {
       return &candidate;
+    }
+    if (!result.nearest || candidate.memory.total() < result.nearest->memory.total()) {
+      result.nearest = candidate;
     }
   }
   return nullptr;
@@ -76,10 +83,14 @@ LayoutChoice choose_layout(const RunConfig& config, int ranks, int ranks_per_hos
   task.micro_batch = config.train.micro_batch;
   task.recompute = plan_recompute(config.train.recompute);
   PlanResult result = plan_ranks(task, cluster, {ranks});
-  const PlanCandidate* chosen = first_that_works(config, cluster, ranks_per_host, result);
+  std::string why_not;
+  const PlanCandidate* chosen = first_that_works(config, cluster, ranks_per_host, result, why_not);
   if (chosen == nullptr) {
     std::string text = fmt::format("parallel: auto: no layout of {} works on '{}'",
                                    counted(ranks, "rank"), printable(cluster.name));
+    if (!result.nearest && !why_not.empty()) {
+      throw ConfigError(text + ": " + why_not);
+    }
     for (const std::string& advice : advice_to_fit(task, cluster, result, cluster.nodes)) {
       text += "\n  " + advice;
     }

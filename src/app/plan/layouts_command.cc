@@ -91,8 +91,9 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
       print_explanation(view, result.candidates.front());
     }
     if (!options.why_not.empty()) {
-      print_why_not(view, parse_layout(options.why_not, configured_layout(config, result),
-                                       task.global_batch));
+      print_why_not(
+          view, parse_layout(options.why_not, configured_layout(config, result), task.global_batch),
+          [&](const PlanLayout& layout) { return counted_memory(config, cluster, layout); });
     }
   }
   if (result.candidates.empty()) {

@@ -1,6 +1,8 @@
 #include "src/app/plan/layouts_report.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,7 +57,10 @@ void print_table(const PlanView& view) {
       row(candidate);
     }
   }
-  fmt::print("* no other layout is better in time, nodes and energy at once\n");
+  fmt::print(
+      "* no other layout is better in time, nodes and energy at once; times, and what follows from "
+      "them: +- {:g} %\n",
+      view.cluster.residual_percent);
 }
 
 void print_breakdown(const PlanView& view, const PlanCandidate& c) {
@@ -76,9 +81,9 @@ void print_memory(const PlanCandidate& c) {
   fmt::print(
       "memory of a rank {:.1f} GiB, {}: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
       "activations {:.1f}, communication {:.1f}, snapshot {:.1f}, reserved {:.1f}\n",
-      m.total() / kGib, c.is_counted ? "counted by the engine" : "by formulas", m.parameters / kGib,
-      m.gradients / kGib, m.optimizer / kGib, m.activations / kGib, m.communication / kGib,
-      m.snapshot / kGib, m.reserved / kGib);
+      m.total() / kGib, c.is_counted ? "counted by the engine" : "by formulas (+- 25 %)",
+      m.parameters / kGib, m.gradients / kGib, m.optimizer / kGib, m.activations / kGib,
+      m.communication / kGib, m.snapshot / kGib, m.reserved / kGib);
 }
 
 void print_outlook(const PlanView& view, const PlanCandidate& c) {
@@ -91,15 +96,15 @@ void print_outlook(const PlanView& view, const PlanCandidate& c) {
         format_seconds(o.save_seconds), format_seconds(o.stall_seconds),
         format_seconds(o.restart_seconds), 100 * o.goodput);
   }
-  fmt::print("whole run of {:.0f} steps: {} +- {:g} %, {:.4g} MWh", view.task.steps,
-             duration(o.days), view.cluster.residual_percent, o.kilowatt_hours / 1000);
+  fmt::print("whole run of {:.0f} steps: {}, {:.4g} MWh", view.task.steps, duration(o.days),
+             o.kilowatt_hours / 1000);
   if (o.price > 0) {
     fmt::print(", {:.4g} {}", o.price, printable(view.cluster.energy.currency));
   }
   if (o.co2_kilograms > 0) {
     fmt::print(", {:.4g} t of CO2", o.co2_kilograms / 1000);
   }
-  fmt::print("\n");
+  fmt::print(", each +- {:g} %\n", view.cluster.residual_percent);
 }
 
 Json to_json(const PlanView& view, const PlanCandidate& c) {
@@ -108,47 +113,50 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     terms[StepTime::names()[i]] = values[i];
   }
-  const double residual = view.cluster.residual_percent / 100;
   const PlannedMemory& m = c.memory;
   const Outlook& o = c.outlook;
-  return {{"layout", layout_text(c.layout)},
-          {"dp", c.layout.dp},
-          {"tp", c.layout.tp},
-          {"pp", c.layout.pp},
-          {"virtual_stages", c.layout.virtual_stages},
-          {"schedule", name_of(c.layout.schedule)},
-          {"micro_batch", c.layout.micro_batch},
-          {"micro_batches", c.layout.micro_batches},
-          {"zero", c.layout.zero},
-          {"recompute", name_of(c.layout.recompute)},
-          {"sequence_parallel", c.layout.sequence_parallel},
-          {"nodes", c.nodes},
-          {"on_front", c.on_front},
-          {"step_seconds", c.time.total()},
-          {"step_seconds_low", c.time.total() * (1 - residual)},
-          {"step_seconds_high", c.time.total() * (1 + residual)},
-          {"terms", terms},
-          {"mfu", utilization(view, c)},
-          {"memory_bytes", m.total()},
-          {"memory_from", c.is_counted ? "engine" : "formulas"},
-          {"memory",
-           {{"parameters", m.parameters},
-            {"gradients", m.gradients},
-            {"optimizer", m.optimizer},
-            {"activations", m.activations},
-            {"communication", m.communication},
-            {"snapshot", m.snapshot},
-            {"reserved", m.reserved}}},
-          {"mtbf_seconds", o.mtbf_seconds},
-          {"save_interval_seconds", o.interval_seconds},
-          {"save_seconds", o.save_seconds},
-          {"stall_seconds", o.stall_seconds},
-          {"restart_seconds", o.restart_seconds},
-          {"goodput", o.goodput},
-          {"days", o.days},
-          {"kilowatt_hours", o.kilowatt_hours},
-          {"price", o.price},
-          {"co2_kilograms", o.co2_kilograms}};
+  Json json = {{"layout", layout_text(c.layout)},
+               {"dp", c.layout.dp},
+               {"tp", c.layout.tp},
+               {"pp", c.layout.pp},
+               {"virtual_stages", c.layout.virtual_stages},
+               {"schedule", name_of(c.layout.schedule)},
+               {"micro_batch", c.layout.micro_batch},
+               {"micro_batches", c.layout.micro_batches},
+               {"zero", c.layout.zero},
+               {"recompute", name_of(c.layout.recompute)},
+               {"sequence_parallel", c.layout.sequence_parallel},
+               {"nodes", c.nodes},
+               {"on_front", c.on_front},
+               {"terms", terms},
+               {"mfu", utilization(view, c)},
+               {"memory_bytes", m.total()},
+               {"memory_from", c.is_counted ? "engine" : "formulas"},
+               {"memory",
+                {{"parameters", m.parameters},
+                 {"gradients", m.gradients},
+                 {"optimizer", m.optimizer},
+                 {"activations", m.activations},
+                 {"communication", m.communication},
+                 {"snapshot", m.snapshot},
+                 {"reserved", m.reserved}}},
+               {"mtbf_seconds", o.mtbf_seconds},
+               {"save_interval_seconds", o.interval_seconds},
+               {"save_seconds", o.save_seconds},
+               {"stall_seconds", o.stall_seconds},
+               {"restart_seconds", o.restart_seconds},
+               {"goodput", o.goodput}};
+  const double residual = view.cluster.residual_percent / 100;
+  // What is proportional to the time of a step has its interval.
+  for (const auto& [name, value] :
+       {std::pair("step_seconds", c.time.total()), std::pair("days", o.days),
+        std::pair("kilowatt_hours", o.kilowatt_hours), std::pair("price", o.price),
+        std::pair("co2_kilograms", o.co2_kilograms)}) {
+    json[name] = value;
+    json[std::string(name) + "_low"] = value * std::max(0.0, 1 - residual);
+    json[std::string(name) + "_high"] = value * (1 + residual);
+  }
+  return json;
 }
 
 }  // namespace
@@ -182,18 +190,21 @@ void print_explanation(const PlanView& view, const PlanCandidate& candidate) {
   }
 }
 
-void print_why_not(const PlanView& view, const PlanLayout& layout) {
+void print_why_not(const PlanView& view, const PlanLayout& layout, const MemoryCount& count) {
   const std::string fault = layout_fault(view.task, layout);
   fmt::print("\nwhy not {}: ", layout_text(layout));
   if (!fault.empty()) {
     fmt::print("it is impossible: {}\n", fault);
     return;
   }
-  const PlanCandidate other =
-      candidate_of(view.task, view.cluster, layout, BubbleMethod::simulated);
+  PlanCandidate other = candidate_of(view.task, view.cluster, layout, BubbleMethod::simulated);
   if (other.nodes > view.cluster.nodes) {
     fmt::print("it needs {} nodes, and the cluster has {}\n", other.nodes, view.cluster.nodes);
     return;
+  }
+  if (const auto counted = count(layout)) {
+    other.memory = *counted;
+    other.is_counted = true;
   }
   if (!other.fits(view.cluster)) {
     fmt::print("a rank needs {:.1f} GiB, and a device has {:.1f}\n", other.memory.total() / kGib,

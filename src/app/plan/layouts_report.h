@@ -1,6 +1,8 @@
 // Shows what `trireme plan CONFIG` has found, as text and as JSON.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,9 @@ void print_plan(const PlanView& view);
 // Prints the formulas of a candidate with numbers put in.
 void print_explanation(const PlanView& view, const PlanCandidate& candidate);
 // Prints why a layout is not the best: it is impossible, does not fit, or is slower, and where.
-void print_why_not(const PlanView& view, const PlanLayout& layout);
+// count: returns its memory as the engine counts it, or nothing if it cannot.
+using MemoryCount = std::function<std::optional<PlannedMemory>(const PlanLayout& layout)>;
+void print_why_not(const PlanView& view, const PlanLayout& layout, const MemoryCount& count);
 // Holds the layouts to show, those on the front, the fastest on each number of nodes, and what the
 // pictures of the best one need: the input of a report's plan_section().
 nlohmann::ordered_json plan_json(const PlanView& view);
