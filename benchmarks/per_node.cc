@@ -38,6 +38,25 @@ void add_host(Json& results, const std::string& host) {
   }
 }
 
+// Returns the reports of all ranks together, with a heading before each text. Collective.
+NodeReport gathered(MpiSession& session, const NodeReport& own, const char* what) {
+  NodeReport all;
+  all.results = Json::array();
+  const std::string packed = Json{{"results", own.results}, {"text", own.text}}.dump();
+  const std::vector<std::string> reports = all_gather_text(session.world(), packed);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const Json report = Json::parse(reports[rank]);
+    for (const Json& result : report.at("results")) {
+      all.results.push_back(result);
+    }
+    const std::string text = report.at("text");
+    all.text += text.empty() || reports.size() == 1
+                    ? text
+                    : fmt::format("# {} {}:\n{}", what, session.places()[rank].host, text);
+  }
+  return all;
+}
+
 }  // namespace
 
 bool has_several_ranks() {
@@ -48,6 +67,16 @@ bool has_several_ranks() {
     }
   }
   return false;
+}
+
+NodeReport on_each_rank(AppContext& context, const std::function<NodeReport()>& measure) {
+  MpiSession& session = context.session();
+  NodeReport own = measure();
+  add_host(own.results, session.place().host);
+  for (Json& result : own.results) {
+    result["params"]["rank"] = session.place().rank;
+  }
+  return gathered(session, own, "a rank of");
 }
 
 NodeReport on_each_node(AppContext& context, SecondRank second,
@@ -73,21 +102,7 @@ NodeReport on_each_node(AppContext& context, SecondRank second,
     add_host(own.results, session.place().host);
   }
   wait_asleep(session.world());
-  NodeReport all;
-  all.results = Json::array();
-  const std::string packed = Json{{"results", own.results}, {"text", own.text}}.dump();
-  const std::vector<std::string> reports = all_gather_text(session.world(), packed);
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    const Json report = Json::parse(reports[rank]);
-    for (const Json& result : report.at("results")) {
-      all.results.push_back(result);
-    }
-    const std::string text = report.at("text");
-    all.text += text.empty() || reports.size() == 1
-                    ? text
-                    : fmt::format("# node {}:\n{}", places[rank].host, text);
-  }
-  return all;
+  return gathered(session, own, "node");
 }
 
 }  // namespace trireme

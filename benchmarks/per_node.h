@@ -28,4 +28,7 @@ enum class SecondRank { refused, waits };
 NodeReport on_each_node(AppContext& context, SecondRank second,
                         const std::function<NodeReport()>& measure);
 
+// Does the same on every rank at once, and adds the parameter "rank", too. Collective.
+NodeReport on_each_rank(AppContext& context, const std::function<NodeReport()>& measure);
+
 }  // namespace trireme

@@ -13,12 +13,20 @@ void meet(Communicator& comm) {
   comm.barrier().wait();
 }
 
-double seconds_of(Communicator& comm, const std::function<void()>& way, int calls) {
-  meet(comm);
-  const Stopwatch watch;
+void repeat(const std::function<void()>& way, int calls, const TurnOptions& options) {
   for (int call = 0; call < calls; ++call) {
     way();
   }
+  if (options.settle) {
+    options.settle();
+  }
+}
+
+double seconds_of(Communicator& comm, const std::function<void()>& way, int calls,
+                  const TurnOptions& options) {
+  meet(comm);
+  const Stopwatch watch;
+  repeat(way, calls, options);
   return watch.seconds() / calls;
 }
 
@@ -31,12 +39,13 @@ bool another_needed(Sampling& sampling, const StopRule& rule, const std::vector<
                      [&](const auto& times) { return sampling.more(times); });
 }
 
-int choose_aggregated(Communicator& comm, const std::function<void()>& way, double sample_seconds) {
+int choose_aggregated(Communicator& comm, const std::function<void()>& way,
+                      const TurnOptions& options) {
   constexpr int kTrials = 5;
-  const double own = seconds_of(comm, way, kTrials);
+  const double own = seconds_of(comm, way, kTrials, options);
   const double seconds = all_reduce_value(comm, own, ReduceOp::max);
-  return static_cast<int>(
-      std::clamp(std::ceil(sample_seconds / seconds), 1.0, static_cast<double>(kMostAggregated)));
+  return static_cast<int>(std::clamp(std::ceil(options.sample_seconds / seconds), 1.0,
+                                     static_cast<double>(kMostAggregated)));
 }
 
 }  // namespace
@@ -56,12 +65,9 @@ std::vector<TurnSamples> take_turns(Communicator& comm,
                                     const TurnOptions& options) {
   std::vector<TurnSamples> all(ways.size());
   for (std::size_t w = 0; w < ways.size(); ++w) {
-    for (int call = 0; call < options.warmup; ++call) {
-      ways[w]();
-    }
-    all[w].aggregated = options.aggregated > 0
-                            ? options.aggregated
-                            : choose_aggregated(comm, ways[w], options.sample_seconds);
+    repeat(ways[w], options.warmup, options);
+    all[w].aggregated =
+        options.aggregated > 0 ? options.aggregated : choose_aggregated(comm, ways[w], options);
   }
   const StopRule rule = options.rule();
   std::vector<std::vector<double>> counted(ways.size());  // what this rank adds to `seconds`
@@ -69,7 +75,7 @@ std::vector<TurnSamples> take_turns(Communicator& comm,
   for (Sampling sampling(rule, &comm); another_needed(sampling, rule, all, agreed);) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
       const Stopwatch watch;
-      all[w].seconds.push_back(seconds_of(comm, ways[w], all[w].aggregated));
+      all[w].seconds.push_back(seconds_of(comm, ways[w], all[w].aggregated, options));
       const double waited = watch.seconds() - all[w].seconds.back() * all[w].aggregated;
       counted[w].push_back(all[w].seconds.back());
       if (options.until_all_end) {

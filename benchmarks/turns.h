@@ -29,6 +29,9 @@ struct TurnOptions {
   // many as take sample_seconds, at most kMostAggregated, so that the barriers cost little.
   int aggregated = 0;
   double sample_seconds = kSampleSeconds;
+  // Waits for work that the calls have queued on a device; called at the end of the warm-up and of
+  // each sample. Empty if the calls wait for their own work.
+  std::function<void()> settle = {};
 };
 
 struct TurnSamples {

@@ -11,12 +11,14 @@
 #include "benchmarks/coll/coll_entry.h"
 #include "benchmarks/coll/contestant.h"
 #include "benchmarks/coll/nccl_table.h"
+#include "benchmarks/device/measured_device.h"
 #include "benchmarks/memory_rate.h"
 #include "benchmarks/osu_table.h"
 #include "benchmarks/progress.h"
 #include "src/app/command/version.h"
 #include "src/base/units.h"
-#include "src/device/pool.h"
+#include "src/compute/device_choice.h"
+#include "src/compute/device_context.h"
 
 namespace trireme {
 namespace {
@@ -30,17 +32,19 @@ class CollBench {
   CollBench(const BenchCollOptions& options, MpiSession& session)
       : options_(options),
         session_(session),
-        comm_(session.make_world(options.backend)),
-        pool_(Device::cpu(), options.ordinary_memory ? host_memory() : comm_->memory()),
-        first_(pool_.allocate(buffer_bytes())),
-        second_(pool_.allocate(buffer_bytes())),
-        progress_("bench coll", rows(options), comm_->rank() == 0) {
+        group_(session, options.backend, options.device),
+        context_(options.device, 1,
+                 options.ordinary_memory ? memory_of(options.device) : comm().memory()),
+        first_(context_.exchange().allocate(buffer_bytes())),
+        second_(context_.exchange().allocate(buffer_bytes())),
+        progress_("bench coll", rows(options), comm().rank() == 0) {
+    comm().set_sum_order(options.sum_order);
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
-    if (options.root >= comm_->size()) {
+    if (options.root >= comm().size()) {
       throw ConfigError(
-          fmt::format("-r {}: the ranks are 0 to {}", options.root, comm_->size() - 1));
+          fmt::format("-r {}: the ranks are 0 to {}", options.root, comm().size() - 1));
     }
   }
 
@@ -53,6 +57,9 @@ class CollBench {
   }
 
  private:
+  Communicator& comm() const { return group_.data(); }
+  Communicator& control() const { return group_.control(); }
+  bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
   std::int64_t buffer_bytes() const { return std::max<std::int64_t>(options_.max_bytes, 64); }
   // A barrier has no size.
   static std::vector<std::int64_t> sizes_of(Collective op, const BenchCollOptions& options) {
@@ -72,13 +79,30 @@ class CollBench {
   std::string osu_line(const CollMeasurement& measurement) const;
   CollMeasurement measure(const CollectiveTask& task, std::int64_t bytes);
   void check(CollMeasurement& measurement, Contestant& ours);
+  std::int64_t count_wrong(const CollCheck& checker, const View& data);
   void time(CollMeasurement& measurement, Contestant& ours);
+  // Calls set(view), which sets the elements of `data`, or of a copy of it on the host.
+  template <class Set>
+  void on_host(const View& data, Set set) {
+    if (data.count == 0) {
+      return;
+    }
+    if (!on_gpu()) {
+      set(data);
+      return;
+    }
+    const Buffer copy = context_.staging().allocate(data.bytes());
+    const View host = copy.view(data.dtype).slice(0, data.count);
+    set(host);
+    context_.stream().copy(data, host);
+    context_.stream().synchronize();
+  }
   NcclCell cell(const CollMeasurement& measurement, bool in_place) const;
 
   BenchCollOptions options_;
   MpiSession& session_;
-  std::unique_ptr<Communicator> comm_;
-  Pool pool_;
+  MeasuredGroup group_;
+  DeviceContext context_;
   Buffer first_;
   Buffer second_;
   std::optional<MpiNative> mpi_;
@@ -88,12 +112,13 @@ class CollBench {
 
 std::string CollBench::header(Collective op) {
   const RankPlace& place = session_.place();
-  const std::string line = nccl_device_line(place.rank, ::getpid(), place.host, place.local_rank,
-                                            "cpus " + place.binding.cpus);
+  const std::string line =
+      nccl_device_line(place.rank, ::getpid(), place.host, place.local_rank,
+                       on_gpu() ? device_text(options_.device) : "cpus " + place.binding.cpus);
   const auto version = version_json();
   NcclHeader header{
       .program = fmt::format("trireme {} backend={} memory={} mpi={}",
-                             version.at("version").get<std::string>(), name_of(options_.backend),
+                             version.at("version").get<std::string>(), backend_text(options_),
                              options_.ordinary_memory ? "ordinary" : "transport",
                              session_.library_version()),
       .test = nccl_test_of(op),
@@ -105,13 +130,13 @@ std::string CollBench::header(Collective op) {
       .iterations = options_.turns.iterations,
       .aggregated = options_.turns.aggregated,
       .checks = options_.checks,
-      .devices = all_gather_text(*comm_, line)};
+      .devices = all_gather_text(control(), line)};
   return nccl_header(header);
 }
 
 std::string CollBench::osu_header(Collective op) const {
   return fmt::format("# Trireme {} of {}, backend {}\n", name_of(op),
-                     counted(comm_->size(), "rank"), name_of(options_.backend)) +
+                     counted(comm().size(), "rank"), backend_text(options_)) +
          osu_title(osu_test_of(op), mpi_type_name_of(options_.dtype)) +
          osu_columns("Avg Latency(us)", op != Collective::barrier,
                      options_.checks > 0 && op != Collective::barrier);
@@ -137,41 +162,56 @@ std::string CollBench::osu_line(const CollMeasurement& measurement) const {
 }
 
 void CollBench::check(CollMeasurement& measurement, Contestant& ours) {
-  const CollCheck checker(measurement.task, options_.dtype, comm_->rank(), comm_->size());
+  const CollCheck checker(measurement.task, options_.dtype, comm().rank(), comm().size());
   const std::int64_t n = measurement.size.elements;
   const View from = first_.view(options_.dtype).slice(0, n);
   const View to = second_.view(options_.dtype).slice(0, n);
+  const auto fill_bytes = [](const View& view) {
+    std::memset(view.data, 0x5A, static_cast<std::size_t>(view.bytes()));
+  };
   for (int round = 0; round < options_.checks; ++round) {
-    checker.fill(from);
-    if (n > 0) {
-      std::memset(to.data, 0x5A, static_cast<std::size_t>(to.bytes()));
-    }
+    on_host(from, [&](const View& host) { checker.fill(host); });
+    on_host(to, fill_bytes);
     ours.out_of_place(from, to);
-    measurement.wrong[0] += all_reduce_value(*comm_, checker.count_wrong(to), ReduceOp::sum);
-    checker.fill(from);
+    measurement.wrong[0] += count_wrong(checker, to);
+    on_host(from, [&](const View& host) { checker.fill(host); });
     ours.in_place(from, to);
-    measurement.wrong[1] += all_reduce_value(*comm_, checker.count_wrong(from), ReduceOp::sum);
+    measurement.wrong[1] += count_wrong(checker, from);
   }
+}
+
+std::int64_t CollBench::count_wrong(const CollCheck& checker, const View& data) {
+  Buffer copy;
+  View host = data;
+  if (on_gpu()) {
+    copy = context_.staging().allocate(data.bytes());
+    host = copy.view(data.dtype).slice(0, data.count);
+    context_.stream().copy(host, data);
+    context_.stream().synchronize();
+  }
+  return all_reduce_value(control(), checker.count_wrong(host), ReduceOp::sum);
 }
 
 void CollBench::time(CollMeasurement& measurement, Contestant& ours) {
   const std::int64_t n = measurement.size.elements;
   const View a = first_.view(options_.dtype).slice(0, n);
   const View b = second_.view(options_.dtype).slice(0, n);
-  std::memset(first_.data(), 0, static_cast<std::size_t>(first_.bytes()));
+  context_.stream().clear(first_.view(DType::u8));
   const bool with_peer =
       mpi_ && (!reduces(measurement.task.op) || MpiNative::can_reduce(options_.dtype));
   std::unique_ptr<Contestant> peer;
   std::vector<std::function<void()>> ways = {[&] { ours.out_of_place(a, b); }};
   if (with_peer) {
-    peer = make_contestant(*mpi_, measurement.task, comm_->rank(), comm_->size());
+    peer = make_contestant(*mpi_, measurement.task, comm().rank(), comm().size());
     ways.emplace_back([&] { peer->out_of_place(a, b); });
   }
   ways.emplace_back([&] { ours.in_place(a, b); });
   if (with_peer) {
     ways.emplace_back([&] { peer->in_place(a, b); });
   }
-  auto samples = take_turns(*comm_, ways, options_.turns);
+  TurnOptions settling = options_.turns;
+  settling.settle = [this] { context_.stream().synchronize(); };
+  auto samples = take_turns(control(), ways, settling);
   measurement.ours = {samples[0], samples[with_peer ? 2 : 1]};
   if (with_peer) {
     measurement.peer = {samples[1], samples[3]};
@@ -181,16 +221,17 @@ void CollBench::time(CollMeasurement& measurement, Contestant& ours) {
 CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t bytes) {
   CollMeasurement measurement;
   measurement.task = task;
-  measurement.size = cut_size(task.op, bytes, options_.dtype, comm_->size());
-  measurement.ranks = comm_->size();
-  const auto ours = make_contestant(*comm_, task);
+  measurement.size = cut_size(task.op, bytes, options_.dtype, comm().size());
+  measurement.ranks = comm().size();
+  const auto ours = make_contestant(comm(), task, on_gpu() ? &context_.stream() : nullptr);
   check(measurement, *ours);
   time(measurement, *ours);
-  if (task.op == Collective::all_reduce && measurement.size.bytes >= kMemoryBoundBytes) {
+  const bool within_memory = task.op == Collective::all_reduce && !on_gpu();
+  if (within_memory && measurement.size.bytes >= kMemoryBoundBytes) {
     if (!memory_) {
       memory_.emplace();
     }
-    measurement.memory_rate = memory_->measure(*comm_);
+    measurement.memory_rate = memory_->measure(comm());
   }
   return measurement;
 }
@@ -245,6 +286,12 @@ void CollBench::run_one(Collective op, BenchCollResult& result) {
   }
 }
 
+void check_for_device(const BenchCollOptions& options) {
+  if (options.device.kind == DeviceKind::cuda && options.peer_mpi) {
+    throw ConfigError("--peer mpi measures memory of the host: measure GPUs without it");
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
@@ -272,6 +319,7 @@ std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
 
 BenchCollResult bench_coll(const BenchCollOptions& options, MpiSession& session) {
   (void)bench_sizes(options);
+  check_for_device(options);
   CollBench bench(options, session);
   if (session.world().size() < 2) {
     throw ConfigError(

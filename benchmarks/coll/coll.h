@@ -1,6 +1,7 @@
 // `trireme bench coll` measures the speed of collective operations on a backend and verifies their
 // results. It prints the table of nccl-tests or OSU's. With --peer mpi, MPI's own operations are
-// measured in turns on the same buffers. Times are medians over the samples; a sample is the time
+// measured in turns on the same buffers. On GPUs, operations are queued one after the other. Times
+// are medians over the samples; a sample is the time
 // of the slowest rank (turns.h).
 #pragma once
 
@@ -9,10 +10,13 @@
 #include "benchmarks/coll/collective.h"
 #include "benchmarks/turns.h"
 #include "mpi/session/mpi_session.h"
+#include "src/device/device.h"
 
 namespace trireme {
 
 struct BenchCollOptions {
+  Device device = Device::cpu();  // of this rank; CUDA devices exchange tensors over NCCL
+  SumOrder sum_order = SumOrder::tree;
   std::vector<Collective> ops = {Collective::all_reduce};
   Backend backend = Backend::automatic;
   std::int64_t min_bytes = std::int64_t{32} << 20;

@@ -8,6 +8,7 @@
 #include "benchmarks/bench_options.h"
 #include "benchmarks/coll/coll.h"
 #include "benchmarks/coll/tune.h"
+#include "benchmarks/device/measured_device.h"
 #include "benchmarks/figures.h"
 #include "mpi/session/backend.h"
 #include "src/app/command/number_check.h"
@@ -26,6 +27,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
 struct CollArguments {
   std::vector<std::string> ops = {"all_reduce"};
   std::string backend = "auto";
+  std::string device = "cpu";
   std::string min_bytes, max_bytes, increment = "1M";
   int factor = 0;
   std::string dtype = "float";
@@ -80,6 +82,9 @@ void share_duration(BenchCollOptions& options, double duration) {
 Json tune(const CollArguments& arguments, AppContext& context) {
   BenchCollOptions options = resolve(arguments);
   share_duration(options, arguments.output.duration);
+  if (arguments.device != "cpu") {
+    throw ConfigError("--write-tuning compares transports between CPUs: GPUs use NCCL");
+  }
   if (std::find(options.ops.begin(), options.ops.end(), Collective::barrier) != options.ops.end()) {
     throw ConfigError("--write-tuning cannot be used with barrier, which has no size");
   }
@@ -94,6 +99,7 @@ Json tune(const CollArguments& arguments, AppContext& context) {
 Json measure(const CollArguments& arguments, AppContext& context) {
   BenchCollOptions options = resolve(arguments);
   share_duration(options, arguments.output.duration);
+  options.device = measured_device(arguments.device, context);
   const BenchCollResult result = bench_coll(options, context.session());
   if (result.wrong > 0) {
     context.exit_code = static_cast<int>(ExitCode::device);
@@ -145,6 +151,7 @@ void add_operation(CommandLine& command, CollArguments& arguments) {
   command.add_option("-r,--root", arguments.rest.root, "Root rank of broadcast")
       .check(integer_within(0, 1 << 24));
   add_backend_option(command, arguments.backend);
+  add_device_option(command, arguments.device);
   command.add_flag("--ordinary-memory", arguments.rest.ordinary_memory,
                    "Use plain buffers instead of the backend's own");
   command.add_option("--peer", arguments.peer, "Also measure MPI's own operation, in alternation")

@@ -42,7 +42,7 @@ Json params_of(const CollMeasurement& measurement, const BenchCollOptions& optio
           {"bytes", measurement.size.bytes},
           {"count", measurement.size.count},
           {"dtype", nccl_name_of(options.dtype)},
-          {"backend", name_of(options.backend)},
+          {"backend", backend_text(options)},
           {"ranks", measurement.ranks},
           {"hosts", hosts.size()},
           {"redop", reduces(op) ? Json(reduction_name(options.reduction)) : Json(nullptr)},
@@ -67,6 +67,10 @@ void add_memory(Json& metrics, const CollMeasurement& measurement) {
 }
 
 }  // namespace
+
+std::string backend_text(const BenchCollOptions& options) {
+  return options.device.kind == DeviceKind::cuda ? "nccl" : std::string(name_of(options.backend));
+}
 
 nlohmann::ordered_json coll_entry(const CollMeasurement& measurement,
                                   const BenchCollOptions& options, const MpiSession& session) {

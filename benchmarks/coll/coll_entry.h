@@ -27,6 +27,9 @@ struct CollMeasurement {
   std::size_t native_placement() const { return task.op == Collective::all_to_all ? 0 : 1; }
 };
 
+// Returns the name of what connects the ranks' memory: "shm", or "nccl" for GPUs.
+std::string backend_text(const BenchCollOptions& options);
+
 // Returns {name, params {op, bytes, dtype, backend, ranks, ...}, metrics {busbw_GBps, ...},
 // measurement, samples}.
 nlohmann::ordered_json coll_entry(const CollMeasurement& measurement,

@@ -20,15 +20,15 @@ View own_block(const View& data, int rank, int size) {
 
 class Ours : public Contestant {
  public:
-  Ours(Communicator& comm, const CollectiveTask& task)
-      : comm_(comm), task_(task), counts_(static_cast<std::size_t>(comm.size())) {}
+  Ours(Communicator& comm, const CollectiveTask& task, Stream* stream)
+      : comm_(comm), task_(task), stream_(stream), counts_(static_cast<std::size_t>(comm.size())) {}
 
   void in_place(const View& data, const View& other) override {
     if (task_.op == Collective::all_to_all) {
-      copy(data, other);
+      move(data, other);
       exchange(other, data);
     } else {
-      start(data).wait();
+      finish(start(data));
     }
   }
 
@@ -38,33 +38,49 @@ class Ours : public Contestant {
       return;
     }
     if (task_.op == Collective::all_reduce) {
-      comm_.all_reduce(from, to, task_.reduction).wait();
+      finish(comm_.all_reduce(from, to, task_.reduction, stream_));
       return;
     }
     if (task_.op == Collective::all_gather) {
-      copy(own_block(from, comm_.rank(), comm_.size()), own_block(to, comm_.rank(), comm_.size()));
+      move(own_block(from, comm_.rank(), comm_.size()), own_block(to, comm_.rank(), comm_.size()));
     } else if (!has_root(task_.op) || comm_.rank() == task_.root) {
-      copy(from, to);
+      move(from, to);
     }
-    start(to).wait();
+    finish(start(to));
   }
 
  private:
   void exchange(const View& from, const View& to) {
     counts_.assign(counts_.size(), from.count / comm_.size());
-    comm_.all_to_all(from, counts_, to, counts_).wait();
+    finish(comm_.all_to_all(from, counts_, to, counts_, stream_));
+  }
+
+  void move(const ConstView& from, const View& to) {
+    if (stream_ == nullptr) {
+      copy(from, to);
+    } else if (to.count > 0) {
+      stream_->copy(to, from);
+    }
+  }
+
+  void finish(Pending pending) {
+    if (stream_ == nullptr) {
+      pending.wait();
+    } else {
+      pending.wait(*stream_);
+    }
   }
 
   Pending start(const View& data) {
     switch (task_.op) {
       case Collective::all_reduce:
-        return comm_.all_reduce(data, task_.reduction);
+        return comm_.all_reduce(data, task_.reduction, stream_);
       case Collective::reduce_scatter:
-        return comm_.reduce_scatter(data, task_.reduction);
+        return comm_.reduce_scatter(data, task_.reduction, stream_);
       case Collective::all_gather:
-        return comm_.all_gather(data);
+        return comm_.all_gather(data, stream_);
       case Collective::broadcast:
-        return comm_.broadcast(data, task_.root);
+        return comm_.broadcast(data, task_.root, stream_);
       case Collective::barrier:
         return comm_.barrier();
       case Collective::all_to_all:
@@ -75,6 +91,7 @@ class Ours : public Contestant {
 
   Communicator& comm_;
   CollectiveTask task_;
+  Stream* stream_;  // null if operations are waited for
   std::vector<std::int64_t> counts_;
 };
 
@@ -127,8 +144,9 @@ class Mpis : public Contestant {
 
 }  // namespace
 
-std::unique_ptr<Contestant> make_contestant(Communicator& comm, const CollectiveTask& task) {
-  return std::make_unique<Ours>(comm, task);
+std::unique_ptr<Contestant> make_contestant(Communicator& comm, const CollectiveTask& task,
+                                            Stream* stream) {
+  return std::make_unique<Ours>(comm, task, stream);
 }
 
 std::unique_ptr<Contestant> make_contestant(MpiNative& mpi, const CollectiveTask& task, int rank,

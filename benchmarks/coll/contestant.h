@@ -28,8 +28,11 @@ class Contestant {
   virtual void out_of_place(const View& from, const View& to) = 0;
 };
 
-// The communicator must outlive the contestant.
-std::unique_ptr<Contestant> make_contestant(Communicator& comm, const CollectiveTask& task);
+// Our operations return when they have finished, or are queued on `stream`, on which the buffers'
+// device works, and which is null for the CPU. The communicator and the stream must outlive the
+// contestant.
+std::unique_ptr<Contestant> make_contestant(Communicator& comm, const CollectiveTask& task,
+                                            Stream* stream = nullptr);
 std::unique_ptr<Contestant> make_contestant(MpiNative& mpi, const CollectiveTask& task, int rank,
                                             int size);
 

@@ -15,6 +15,7 @@
 #include "src/base/units.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
+#include "src/device/cuda_device.h"
 #include "src/train/memory/available_memory.h"
 #include "src/train/run/model_presets.h"
 
@@ -74,25 +75,15 @@ class GemmBench {
     return static_cast<std::int64_t>(shapes_.size() * options_.precisions.size());
   }
   static DType dtype_of_precision(const std::string& precision) {
-    return precision == "bf16" ? DType::bf16 : DType::f32;
+    return precision == "fp32" ? DType::f32 : precision == "fp16" ? DType::f16 : DType::bf16;
   }
+  static Fp8Format format_of_precision(const std::string& precision) {
+    return precision == "fp8" ? Fp8Format::e4m3 : Fp8Format::none;
+  }
+  bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
+  std::string_view kernels_name() const { return kernels_for(options_.device).name; }
 
-  void check_memory() const {
-    std::int64_t most = 0;
-    for (const ProductShape& shape : shapes_) {
-      for (const std::string& precision : options_.precisions) {
-        most = std::max(most, shape.bytes(dtype_of_precision(precision)));
-      }
-    }
-    const AvailableMemory memory = available_memory();
-    const std::int64_t wanted = most * session_.place().local_size;
-    if (static_cast<double>(wanted) > kMostOfMemory * static_cast<double>(memory.bytes)) {
-      throw ConfigError(fmt::format(
-          "the largest product takes {} on this host, and {} are free: take smaller sizes, fewer "
-          "--tokens or fewer ranks",
-          format_bytes(wanted), format_bytes(memory.bytes)));
-    }
-  }
+  void check_memory() const;
 
   TurnOptions turns() const {
     TurnOptions turns;
@@ -108,7 +99,7 @@ class GemmBench {
   void print_head() {
     progress_->print(fmt::format("# Trireme gemm: {} of {} at once, kernels {}\n",
                                  counted(world().size(), "rank"), counted(threads_, "thread"),
-                                 kernels_for(Device::cpu()).name));
+                                 kernels_name()));
     progress_->print("# Rates count 2 M N K operations per product; time until all ranks end\n");
     progress_->print(fmt::format("# {:<4} {:<13} {:<15} {:>6} {:>6} {:>6} {:>8} {:>7} {:>5}\n",
                                  "type", "layer", "pass", "M", "N", "K", "GFLOP/s", "base",
@@ -129,12 +120,40 @@ class GemmBench {
   std::optional<TableProgress> progress_;
 };
 
+// Products of one rank follow each other, and all ranks of a host use its memory; each has a GPU
+// of its own.
+void GemmBench::check_memory() const {
+  std::int64_t most = 0;
+  for (const ProductShape& shape : shapes_) {
+    for (const std::string& precision : options_.precisions) {
+      most = std::max(most, shape.bytes(dtype_of_precision(precision)));
+    }
+  }
+  const std::int64_t wanted = most * (on_gpu() ? 1 : session_.place().local_size);
+  const std::int64_t free =
+      on_gpu() ? cuda::device_facts(options_.device.index).free_bytes : available_memory().bytes;
+  if (static_cast<double>(wanted) > kMostOfMemory * static_cast<double>(free)) {
+    throw ConfigError(fmt::format(
+        "the largest product takes {} on this {}, and {} are free: take smaller sizes{}",
+        format_bytes(wanted), on_gpu() ? "GPU" : "host", format_bytes(free),
+        on_gpu() ? " or fewer --tokens" : ", fewer --tokens or fewer ranks"));
+  }
+}
+
 double GemmBench::baseline(const std::string& precision) const {
   if (!options_.baseline) {
     return kNone;
   }
-  const auto rate = options_.baseline->rates.find("products " + precision);
-  return rate == options_.baseline->rates.end() ? kNone : 1e9 * rate->second.median;
+  double sum = 0;
+  const int ranks = session_.places().front().local_size;
+  for (const std::string& name : baseline_rates(precision, options_.device, ranks)) {
+    const auto rate = options_.baseline->rates.find(name);
+    if (rate == options_.baseline->rates.end()) {
+      return kNone;
+    }
+    sum += 1e9 * rate->second.median;
+  }
+  return sum;
 }
 
 double GemmBench::rate_of_first_host(const ProductShape& shape, const TurnSamples& samples) const {
@@ -157,21 +176,22 @@ Json GemmBench::entry(const Measured& m) const {
   const auto fastest_rank = std::min_element(medians.begin(), medians.end());
   const MedianInterval time = median_interval(m.samples.seconds);
   const bool square = m.shape.pass.empty();
-  const Json params = {
-      {"layer", m.shape.name},
-      {"pass", square ? Json(nullptr) : Json(m.shape.pass)},
-      {"model", square ? Json(nullptr) : Json(options_.model)},
-      {"m", m.shape.m},
-      {"n", m.shape.n},
-      {"k", m.shape.k},
-      {"transpose_a", m.shape.transpose_a},
-      {"transpose_b", m.shape.transpose_b},
-      {"precision", m.precision},
-      {"result_precision", m.shape.pass == "weight_gradient" ? "fp32" : m.precision},
-      {"ranks", world().size()},
-      {"threads", threads_},
-      {"kernels", kernels_for(Device::cpu()).name},
-      {"aggregated", m.samples.aggregated}};
+  const Json params = {{"layer", m.shape.name},
+                       {"pass", square ? Json(nullptr) : Json(m.shape.pass)},
+                       {"model", square ? Json(nullptr) : Json(options_.model)},
+                       {"m", m.shape.m},
+                       {"n", m.shape.n},
+                       {"k", m.shape.k},
+                       {"transpose_a", m.shape.transpose_a},
+                       {"transpose_b", m.shape.transpose_b},
+                       {"precision", m.precision},
+                       {"result_precision", m.shape.pass == "weight_gradient" ? "fp32"
+                                            : m.precision == "fp8"            ? "bf16"
+                                                                              : m.precision},
+                       {"ranks", world().size()},
+                       {"threads", threads_},
+                       {"kernels", kernels_name()},
+                       {"aggregated", m.samples.aggregated}};
   const Json metrics = {{"time_us", 1e6 * time.median},
                         {"time_us_low", 1e6 * time.low},
                         {"time_us_high", 1e6 * time.high},
@@ -195,12 +215,14 @@ Json GemmBench::entry(const Measured& m) const {
 void GemmBench::measure(const ProductShape& shape, const std::string& precision,
                         BenchGemmResult& result) {
   progress_->measuring(fmt::format("{}, {} {}", precision, shape.name, shape.pass));
-  DeviceContext context(Device::cpu(), threads_);
-  Product product(context, shape, dtype_of_precision(precision));
+  DeviceContext context(options_.device, threads_);
+  Product product(context, shape, dtype_of_precision(precision), format_of_precision(precision));
   product.run();
   Measured m{.shape = shape, .precision = precision};
   m.wrong = all_reduce_value(world(), product.wrong(), ReduceOp::sum);
-  m.samples = take_turns(world(), {[&] { product.run(); }}, turns()).front();
+  TurnOptions settling = turns();
+  settling.settle = [&] { context.stream().synchronize(); };
+  m.samples = take_turns(world(), {[&] { product.run(); }}, settling).front();
   m.baseline = baseline(precision);
   m.fraction = rate_of_first_host(shape, m.samples) / m.baseline;
   const bool compared = !std::isnan(m.fraction);
@@ -218,6 +240,17 @@ void GemmBench::measure(const ProductShape& shape, const std::string& precision,
 }
 
 }  // namespace
+
+std::vector<std::string> baseline_rates(const std::string& precision, Device device, int ranks) {
+  if (device.kind != DeviceKind::cuda) {
+    return {"products " + precision};
+  }
+  std::vector<std::string> names;
+  for (int index = 0; index < ranks; ++index) {
+    names.push_back(fmt::format("GPU {} products {}", index, precision));
+  }
+  return names;
+}
 
 BenchGemmResult bench_gemm(const BenchGemmOptions& options, MpiSession& session) {
   return GemmBench(options, session).run();

@@ -1,5 +1,6 @@
-// `trireme bench gemm` measures the rate of matrix products on all ranks at once, with the kernels
-// of training, and verifies the results. Rates count 2 M N K operations per product.
+// `trireme bench gemm` measures the rate of matrix products on all ranks at once, on the CPU or on
+// the ranks' GPUs, with the kernels of training, and verifies the results. Rates count 2 M N K
+// operations per product. On a GPU, products are queued one after the other, as in a step.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,12 @@
 #include "benchmarks/gemm/product_shapes.h"
 #include "slurm/health/measures.h"
 #include "src/app/command/app_context.h"
+#include "src/device/device.h"
 
 namespace trireme {
 
 struct BenchGemmOptions {
+  Device device = Device::cpu();          // of this rank
   std::vector<std::int64_t> sizes;        // of squares
   std::string model;                      // a preset, whose shapes are measured, too; "" for none
   std::int64_t tokens = 1024;             // of a micro-batch of the model
@@ -32,6 +35,10 @@ struct BenchGemmResult {
   // The lowest rate as a fraction of the baseline's; nothing without a rate to compare with.
   std::optional<double> least_fraction;
 };
+
+// Returns the names of the baseline's rates whose sum the `ranks` ranks of a host are compared
+// with: that of all cores, or those of its first GPUs.
+std::vector<std::string> baseline_rates(const std::string& precision, Device device, int ranks);
 
 // Prints a table on rank 0. Collective.
 BenchGemmResult bench_gemm(const BenchGemmOptions& options, MpiSession& session);

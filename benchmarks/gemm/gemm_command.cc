@@ -9,11 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/bench_options.h"
+#include "benchmarks/device/measured_device.h"
 #include "benchmarks/gemm/gemm.h"
 #include "src/app/command/number_check.h"
 #include "src/base/config_binder.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
+#include "src/train/run/run_config.h"
+#include "src/train/run/run_config_checks.h"
 
 namespace trireme {
 namespace {
@@ -24,6 +27,7 @@ struct GemmArguments {
   std::vector<int> sizes;
   std::string baseline;
   double at_least = 0;  // percent; 0 for no demand
+  std::string device = "cpu";
   BenchOutput output;
   BenchGemmOptions rest;
 };
@@ -38,18 +42,24 @@ std::optional<Measures> load_node_baseline(const std::string& named) {
   return load_baseline(path);
 }
 
-// The kernels of processors multiply in bf16 and fp32 (src/kernels/kernels.h). The names of the
-// other precisions that GPUs train in get an answer of their own.
-Check precision_of_processors() {
-  Check check = one_of({"bf16", "fp32"});
-  return {check.words, [known = std::move(check.complaint)](const std::string& text) {
-            return text == "fp16" || text == "fp8"
-                       ? fmt::format(
-                             "no kernel for processors multiplies in {}, only those for "
-                             "GPUs do: measure bf16 or fp32",
-                             text)
-                       : known(text);
-          }};
+// The kernels of processors multiply in bf16 and fp32, those of GPUs also in fp16 and, if the GPU
+// can, in fp8 (src/kernels/kernels.h).
+void check_precisions(const BenchGemmOptions& options) {
+  for (const std::string& precision : options.precisions) {
+    if (precision != "fp16" && precision != "fp8") {
+      continue;
+    }
+    if (options.device.kind != DeviceKind::cuda) {
+      throw ConfigError(fmt::format(
+          "--precision {}: no kernel for processors multiplies in {}, only those for GPUs do: "
+          "measure bf16 or fp32, or give --device cuda",
+          precision, precision));
+    }
+    RunConfig config;
+    config.train.precision = precision == "fp16" ? "fp16" : "bf16";
+    config.train.products = precision == "fp8" ? "fp8" : config.train.products;
+    check_precision(config, options.device);
+  }
 }
 
 // Without a baseline, --at-least would always be met.
@@ -60,7 +70,8 @@ void check_demand(double at_least, const BenchGemmOptions& options) {
         "--save-baseline FILE and name it with --baseline FILE");
   }
   for (const std::string& precision : options.precisions) {
-    if (at_least > 0 && !options.baseline->rates.contains("products " + precision)) {
+    const std::vector<std::string> names = baseline_rates(precision, options.device, 1);
+    if (at_least > 0 && !options.baseline->rates.contains(names.front())) {
       throw ConfigError(fmt::format("--at-least: the baseline has no rate for {}", precision));
     }
   }
@@ -94,9 +105,11 @@ void run_gemm(const GemmArguments& arguments, AppContext& context) {
   if (options.sizes.empty() && options.model.empty()) {
     options.sizes = {1024, 2048, 4096};
   }
-  check_demand(arguments.at_least, options);
   BenchGemmResult result;
   const auto measure = [&] {
+    options.device = measured_device(arguments.device, context);
+    check_precisions(options);
+    check_demand(arguments.at_least, options);
     result = bench_gemm(options, context.session());
     return result.results;
   };
@@ -135,9 +148,10 @@ void add_gemm_bench(CommandLine& bench, AppContext& context) {
   command.add_option("--tokens", options.tokens, "Tokens per micro-batch of the model")
       .check(integer_within(1, 1 << 24));
   command.add_option("--precision", options.precisions, "Precisions (default: bf16,fp32)")
-      .type_name("bf16|fp32,...")
+      .type_name("bf16|fp32|fp16|fp8,...")
       .delimiter(',')
-      .check(precision_of_processors());
+      .check(one_of({"bf16", "fp32", "fp16", "fp8"}));
+  add_device_option(command, arguments->device);
   command
       .add_option("--threads", options.threads,
                   "Compute threads per rank (default: its share of the cores)")

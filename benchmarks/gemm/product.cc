@@ -1,7 +1,7 @@
 #include "benchmarks/gemm/product.h"
 
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "src/base/philox.h"
 
@@ -12,15 +12,38 @@ float operand(std::int64_t index, std::uint64_t which) {
   return static_cast<float>(mix64(2 * static_cast<std::uint64_t>(index) + which) % 5) - 2;
 }
 
-double value_at(const View& view, std::int64_t at) {
-  return view.dtype == DType::bf16 ? to_float(as<bf16>(view)[at]) : as<float>(view)[at];
+// Sets element i to value(i), rounded to the view's type.
+template <class Value>
+void set_all(DeviceContext& context, const View& view, Value value) {
+  const auto set = [&](auto round) {
+    using Element = decltype(round(0.0F));
+    context.write<Element>(view, [&](Element* to) {
+      for (std::int64_t i = 0; i < view.count; ++i) {
+        to[i] = round(value(i));
+      }
+    });
+  };
+  switch (view.dtype) {
+    case DType::bf16:
+      return set([](float x) { return to_bf16(x); });
+    case DType::f16:
+      return set([](float x) { return to_f16(x); });
+    default:
+      return set([](float x) { return x; });
+  }
+}
+
+// Returns how far a result may be from the sum, by its magnitude: by one place of its type.
+double tolerance_of(DType dtype) {
+  return dtype == DType::bf16 ? 1.0 / 256 : dtype == DType::f16 ? 1.0 / 2048 : 0;
 }
 
 }  // namespace
 
-Product::Product(DeviceContext& context, const ProductShape& shape, DType dtype)
+Product::Product(DeviceContext& context, const ProductShape& shape, DType dtype, Fp8Format format)
     : context_(context),
       shape_(shape),
+      format_(format),
       a_(context.activations(), {shape.m, shape.k}, dtype),
       b_(context.activations(), {shape.k, shape.n}, dtype),
       c_(context.activations(), {shape.m, shape.n}, shape.result(dtype)) {
@@ -30,19 +53,12 @@ Product::Product(DeviceContext& context, const ProductShape& shape, DType dtype)
 }
 
 void Product::fill(const Tensor& tensor, std::uint64_t which) const {
-  const View view = tensor.view();
-  for (std::int64_t i = 0; i < view.count; ++i) {
-    if (view.dtype == DType::bf16) {
-      as<bf16>(view)[i] = to_bf16(operand(i, which));
-    } else {
-      as<float>(view)[i] = operand(i, which);
-    }
-  }
+  set_all(context_, tensor.view(), [which](std::int64_t i) { return operand(i, which); });
 }
 
 void Product::corrupt() {
-  // In both types, all bits set are a NaN.
-  std::memset(c_.view().data, 0xFF, static_cast<std::size_t>(c_.view().bytes()));
+  set_all(context_, c_.view(),
+          [](std::int64_t) { return std::numeric_limits<float>::quiet_NaN(); });
 }
 
 void Product::run() {
@@ -55,8 +71,21 @@ void Product::run() {
   product.c = c_.view();
   product.transpose_a = shape_.transpose_a;
   product.transpose_b = shape_.transpose_b;
+  product.fp8_a.format = format_;
+  product.fp8_b.format = format_;
   context_.kernels().matmul(context_.stream(), product);
-  context_.stream().synchronize();
+}
+
+double Product::computed(std::int64_t at) const {
+  const View one = c_.view().slice(at, 1);
+  switch (c_.dtype()) {
+    case DType::bf16:
+      return to_float(context_.read<bf16>(one)[0]);
+    case DType::f16:
+      return to_float(context_.read<f16>(one)[0]);
+    default:
+      return context_.read<float>(one)[0];
+  }
 }
 
 double Product::element(std::int64_t row, std::int64_t column) const {
@@ -75,8 +104,8 @@ std::int64_t Product::wrong() const {
   for (std::uint64_t i = 0; i < kVerified; ++i) {
     const auto at = static_cast<std::int64_t>(mix64(i) % elements);
     const double expected = element(at / shape_.n, at % shape_.n);
-    const double tolerance = c_.dtype() == DType::bf16 ? std::abs(expected) / 256 : 0;
-    count += std::abs(value_at(c_.view(), at) - expected) <= tolerance ? 0 : 1;
+    const double tolerance = std::abs(expected) * tolerance_of(c_.dtype());
+    count += std::abs(computed(at) - expected) <= tolerance ? 0 : 1;
   }
   return count;
 }

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include "benchmarks/bench_options.h"
+#include "benchmarks/device/measured_device.h"
+#include "benchmarks/mem/device_memory.h"
 #include "benchmarks/mem/mem.h"
 #include "benchmarks/per_node.h"
 #include "src/base/error.h"
@@ -16,26 +18,55 @@ namespace {
 
 struct MemArguments {
   std::string bytes;
+  std::string device = "cpu";
   std::string test = "both";
   BenchOutput output;
 };
 
-void run_mem(const MemArguments& arguments, AppContext& context) {
-  BenchMemOptions options;
-  options.bytes = arguments.bytes.empty() ? 0 : parse_bytes(arguments.bytes);
-  if (!arguments.bytes.empty() && options.bytes < 1) {
+std::int64_t wanted_bytes(const MemArguments& arguments) {
+  const std::int64_t bytes = arguments.bytes.empty() ? 0 : parse_bytes(arguments.bytes);
+  if (!arguments.bytes.empty() && bytes < 1) {
     throw ConfigError(
         fmt::format("--bytes {}: there must be something to measure", arguments.bytes));
   }
+  return bytes;
+}
+
+NodeReport measure_node(const MemArguments& arguments, AppContext& context) {
+  BenchMemOptions options;
+  options.bytes = wanted_bytes(arguments);
   options.bandwidth = arguments.test != "latency";
   options.latency = arguments.test != "bandwidth";
   options.duration = arguments.output.duration;
+  return on_each_node(context, SecondRank::refused, [&] {
+    const BenchMemResult own = bench_mem(options);
+    return NodeReport{own.results, own.text};
+  });
+}
+
+// Each rank measures the GPU on which it computes, all at once.
+NodeReport measure_gpus(const MemArguments& arguments, AppContext& context) {
+  if (arguments.test == "latency") {
+    throw ConfigError("--test latency measures the memory of the host: leave out --device");
+  }
+  const DeviceMemoryOptions options{.bytes = wanted_bytes(arguments),
+                                    .duration = arguments.output.duration};
+  const Device device = measured_device(arguments.device, context);
+  if (device.kind != DeviceKind::cuda) {  // auto, on a node without GPUs
+    return measure_node(arguments, context);
+  }
+  return on_each_rank(context, [&] {
+    DeviceContext computing(device, 1);
+    const BenchMemResult own = bench_device_memory(computing, options);
+    return NodeReport{own.results, own.text};
+  });
+}
+
+void run_mem(const MemArguments& arguments, AppContext& context) {
   NodeReport report;
   const auto measure = [&] {
-    report = on_each_node(context, SecondRank::refused, [&] {
-      const BenchMemResult own = bench_mem(options);
-      return NodeReport{own.results, own.text};
-    });
+    report = arguments.device == "cpu" ? measure_node(arguments, context)
+                                       : measure_gpus(arguments, context);
     return report.results;
   };
   const auto finish = [&] {
@@ -61,15 +92,17 @@ void add_mem_bench(CommandLine& bench, AppContext& context) {
   const auto arguments = std::make_shared<MemArguments>();
   command
       .add_option("--bytes", arguments->bytes,
-                  "Size of each of the three arrays (default: four times the last-level caches)")
+                  "Size of each array (default: four times the last-level caches; on a GPU: 1 GiB)")
       .type_name("BYTES");
   command.add_option("--test", arguments->test, "What to measure")
       .check(one_of({"bandwidth", "latency", "both"}));
+  add_device_option(command, arguments->device);
   add_output_options(command, arguments->output);
   command.footer(
       "Examples:\n"
       "  trireme bench mem -J mem.json\n"
-      "  srun --ntasks-per-node=1 trireme bench mem -J mem.json");
+      "  srun --ntasks-per-node=1 trireme bench mem -J mem.json\n"
+      "  srun --ntasks-per-node=8 --gpus-per-task=1 trireme bench mem --device cuda");
   command.callback([arguments, &context] { run_mem(*arguments, context); });
 }
 

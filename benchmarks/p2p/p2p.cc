@@ -1,11 +1,11 @@
 #include "benchmarks/p2p/p2p.h"
 
-#include <cstring>
 #include <numeric>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/device/measured_device.h"
 #include "benchmarks/osu_table.h"
 #include "benchmarks/p2p/point_to_point.h"
 #include "benchmarks/progress.h"
@@ -13,7 +13,7 @@
 #include "benchmarks/statistics.h"
 #include "mpi/session/mpi_native.h"
 #include "src/base/units.h"
-#include "src/device/pool.h"
+#include "src/compute/device_context.h"
 
 namespace trireme {
 namespace {
@@ -30,23 +30,25 @@ class P2pBench {
   P2pBench(const BenchP2pOptions& options, MpiSession& session)
       : options_(options),
         session_(session),
-        comm_(session.make_world(options.backend)),
-        pool_(Device::cpu(), comm_->memory()),
-        buffer_(pool_.allocate(std::max<std::int64_t>(options.max_bytes, 64))),
-        out_(pool_.allocate(buffer_.bytes())),
-        progress_("bench p2p", rows(), comm_->rank() == 0) {
+        group_(session, options.backend, options.device),
+        context_(options.device, 1, comm().memory()),
+        buffer_(context_.exchange().allocate(std::max<std::int64_t>(options.max_bytes, 64))),
+        out_(context_.exchange().allocate(buffer_.bytes())),
+        answer_(context_.exchange().allocate(size_of(DType::u32))),
+        progress_("bench p2p", rows(), comm().rank() == 0) {
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
-    std::memset(buffer_.data(), 0, static_cast<std::size_t>(buffer_.bytes()));
-    std::memset(out_.data(), 0, static_cast<std::size_t>(out_.bytes()));
+    context_.stream().clear(buffer_.view(DType::u8));
+    context_.stream().clear(out_.view(DType::u8));
+    context_.stream().synchronize();
   }
 
   BenchP2pResult run() {
     BenchP2pResult result{Json::array(), 0};
     if (options_.latency) {
       say(fmt::format("# Trireme latency test between ranks {} and {}, backend {}\n",
-                      options_.first, options_.second, name_of(options_.backend)));
+                      options_.first, options_.second, backend()));
       say(osu_title("Latency", "MPI_CHAR") +
           osu_columns("Avg Latency(us)", true, options_.show_check));
       over_sizes([&](std::int64_t bytes) { latency(bytes, result); });
@@ -54,7 +56,7 @@ class P2pBench {
     }
     if (options_.bandwidth) {
       say(fmt::format("# Trireme bandwidth test between ranks {} and {}, backend {}, window {}\n",
-                      options_.first, options_.second, name_of(options_.backend), options_.window));
+                      options_.first, options_.second, backend(), options_.window));
       say(osu_title("Bandwidth", "MPI_CHAR") +
           osu_columns("Bandwidth (MB/s)", true, options_.show_check));
       over_sizes([&](std::int64_t bytes) { bandwidth(bytes, result); });
@@ -64,10 +66,14 @@ class P2pBench {
   }
 
  private:
+  Communicator& comm() const { return group_.data(); }
+  Communicator& control() const { return group_.control(); }
+  bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
+  std::string_view backend() const { return on_gpu() ? "nccl" : name_of(options_.backend); }
   bool takes_part() const {
-    return comm_->rank() == options_.first || comm_->rank() == options_.second;
+    return comm().rank() == options_.first || comm().rank() == options_.second;
   }
-  bool sends() const { return comm_->rank() == options_.first; }
+  bool sends() const { return comm().rank() == options_.first; }
   void say(const std::string& text) { progress_.print(text); }
   std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
     return osu_row(bytes, value, options_.show_check ? std::optional(wrong) : std::nullopt);
@@ -103,7 +109,8 @@ class P2pBench {
         .peer = sends() ? options_.second : options_.first,
         .sends = sends(),
         .warmup = options_.warmup >= 0 ? options_.warmup : (is_large ? large_warmup : small_warmup),
-        .iterations = options_.iterations > 0 ? options_.iterations : (is_large ? large : small)};
+        .iterations = options_.iterations > 0 ? options_.iterations : (is_large ? large : small),
+        .answer = on_gpu() ? answer_.view(DType::u32) : View()};
   }
 
   // Runs measure(how) on the two ranks while the others wait: once, or with --duration in batches
@@ -113,13 +120,13 @@ class P2pBench {
     std::vector<double> all;
     how.iterations = batch(how);
     std::size_t batches = 0;
-    for (Sampling sampling(rule(), comm_.get()); sampling.more(batches); ++batches) {
-      comm_->barrier().wait();
+    for (Sampling sampling(rule(), &control()); sampling.more(batches); ++batches) {
+      control().barrier().wait();
       std::vector<double> seconds(static_cast<std::size_t>(how.iterations), 0);
       if (takes_part()) {
         seconds = measure(how);
       }
-      comm_->all_reduce({seconds.data(), how.iterations, DType::f64}, ReduceOp::max).wait();
+      control().all_reduce({seconds.data(), how.iterations, DType::f64}, ReduceOp::max).wait();
       all.insert(all.end(), seconds.begin(), seconds.end());
       how.warmup = 0;
     }
@@ -158,10 +165,11 @@ class P2pBench {
 
   BenchP2pOptions options_;
   MpiSession& session_;
-  std::unique_ptr<Communicator> comm_;
-  Pool pool_;
+  MeasuredGroup group_;
+  DeviceContext context_;
   Buffer buffer_;
   Buffer out_;
+  Buffer answer_;
   TableProgress progress_;
   std::optional<MpiNative> mpi_;
   std::string peer_lines_;
@@ -171,25 +179,28 @@ class P2pBench {
 std::int64_t P2pBench::wrong_bytes(const View& data) {
   std::int64_t wrong = 0;
   if (options_.check && takes_part()) {
-    auto* bytes = static_cast<unsigned char*>(data.data);
-    for (std::int64_t i = 0; i < data.count; ++i) {
-      bytes[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
-    }
-    (void)latency_seconds(*comm_, data, data,
-                          {sends() ? options_.second : options_.first, sends(), 0, 1});
-    for (std::int64_t i = 0; i < data.count; ++i) {
+    context_.write<unsigned char>(data, [&](unsigned char* bytes) {
+      for (std::int64_t i = 0; i < data.count; ++i) {
+        bytes[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
+      }
+    });
+    (void)latency_seconds(
+        comm(), data, data,
+        {.peer = sends() ? options_.second : options_.first, .sends = sends(), .iterations = 1});
+    const std::vector<unsigned char> bytes = context_.read<unsigned char>(data);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
       wrong += bytes[i] == i % 251 ? 0 : 1;
     }
   }
-  return all_reduce_value(*comm_, wrong, ReduceOp::sum);
+  return all_reduce_value(control(), wrong, ReduceOp::sum);
 }
 
 Json P2pBench::params(std::int64_t bytes, const PointToPoint& how, std::size_t iterations) const {
   return {{"bytes", bytes},
-          {"backend", name_of(options_.backend)},
-          {"ranks", comm_->size()},
+          {"backend", backend()},
+          {"ranks", comm().size()},
           {"pair", {options_.first, options_.second}},
-          {"hosts", {comm_->host(options_.first), comm_->host(options_.second)}},
+          {"hosts", {comm().host(options_.first), comm().host(options_.second)}},
           {"iterations", iterations},
           {"warmup", how.warmup}};
 }
@@ -200,7 +211,7 @@ void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
   const auto seconds = among_two(how, [&](const PointToPoint& some) {
-    return latency_seconds(*comm_, out(bytes), data, some);
+    return latency_seconds(comm(), out(bytes), data, some);
   });
   const auto count = static_cast<double>(seconds.size());
   const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / count;
@@ -239,7 +250,7 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 100, 20, 10, 2);
   const auto seconds = among_two(how, [&](const PointToPoint& some) {
-    return window_seconds(*comm_, data, options_.window, some);
+    return window_seconds(comm(), data, options_.window, some);
   });
   const double window_bytes = static_cast<double>(bytes) * options_.window;
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
@@ -287,6 +298,9 @@ BenchP2pResult bench_p2p(const BenchP2pOptions& options, MpiSession& session) {
   if (options.first == options.second || options.first >= size || options.second >= size) {
     throw ConfigError(fmt::format("--pair {},{}: name two different ranks of 0 to {}",
                                   options.first, options.second, size - 1));
+  }
+  if (options.device.kind == DeviceKind::cuda && options.peer_mpi) {
+    throw ConfigError("--peer mpi measures memory of the host: measure GPUs without it");
   }
   return P2pBench(options, session).run();
 }

@@ -1,15 +1,18 @@
 // `trireme bench p2p` measures latency and bandwidth between two ranks, with the output of OSU's
 // osu_latency and osu_bw. The data is verified once per size. With --peer mpi, the same messages
-// are also sent with MPI's own calls, which is what OSU's programs measure.
+// are also sent with MPI's own calls, which is what OSU's programs measure. Between GPUs, the host
+// waits for each message, or for each window of them.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include "src/app/command/app_context.h"
+#include "src/device/device.h"
 
 namespace trireme {
 
 struct BenchP2pOptions {
+  Device device = Device::cpu();  // of this rank; CUDA devices send over NCCL
   Backend backend = Backend::automatic;
   int first = 0;  // the two ranks that are measured
   int second = 1;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/bench_options.h"
+#include "benchmarks/device/measured_device.h"
 #include "benchmarks/figures.h"
 #include "benchmarks/p2p/p2p.h"
 #include "benchmarks/p2p/pairs.h"
@@ -20,6 +21,7 @@ namespace {
 struct P2pArguments {
   std::string sizes = "1:4M";
   std::string backend = "auto";
+  std::string device = "cpu";
   std::string test = "both";
   std::string peer;
   std::vector<int> pair = {0, 1};
@@ -74,6 +76,7 @@ void run_p2p(const P2pArguments& arguments, AppContext& context) {
   run_bench({.command = "p2p",
              .measure =
                  [&] {
+                   options.device = measured_device(arguments.device, context);
                    result = bench_p2p(options, context.session());
                    return result.results;
                  },
@@ -141,6 +144,7 @@ void add_p2p_bench(CommandLine& bench, AppContext& context) {
       .expected(2)
       .check(integer_within(0, 1 << 24));
   add_backend_option(command, arguments->backend);
+  add_device_option(command, arguments->device);
   command
       .add_option("--peer", arguments->peer,
                   "Also measure MPI's own calls, after each size, as OSU's benchmarks do")

@@ -16,6 +16,9 @@ struct PointToPoint {
   bool sends = false;
   int warmup = 0;
   int iterations = 1;
+  // u32 [1], in memory of the kind that is measured, for the answers to windows of messages; empty
+  // for memory of the host.
+  View answer = {};
 };
 
 // Returns for each iteration the seconds of a message one way, half of a round trip. out and in: u8

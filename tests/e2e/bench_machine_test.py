@@ -114,6 +114,8 @@ class Gemm(Machine):
                 (2, "--precision", ["--precision", "fp64"]),
                 (2, "no kernel for processors multiplies in fp16", ["--precision", "bf16,fp16"]),
                 (2, "no kernel for processors multiplies in fp8", ["--precision", "fp8"]),
+                (2, "built without CUDA", ["--device", "cuda"]),
+                (2, "one of auto, cpu, cuda", ["--device", "tpu"]),
                 (2, "are free", ["--size", 131072]),
                 (2, "unknown preset", ["--model", "gpt5"])]:
             with self.subTest(arguments):

@@ -337,9 +337,13 @@ class GpuOperations(unittest.TestCase):
                       result.stderr)
 
     def test_benchmarks_refuse_a_simulated_device(self):
-        result = harness.run("bench", "loader", "--data", self.datasets[0])
-        self.assertEqual(result.returncode, 2, result.stdout)
-        self.assertIn("has no speed", result.stderr)
+        for words in (["bench", "loader", "--data", self.datasets[0]],
+                      ["bench", "gemm", "--device", "cuda"],
+                      ["plan", "calibrate", self.config("calibrated"), "--out",
+                       self.folder / "calibrated-cluster.yaml"]):
+            result = harness.run(*words)
+            self.assertEqual(result.returncode, 2, result.stdout)
+            self.assertIn("has no speed", result.stderr)
 
     def test_doctor_examines_the_gpus(self):
         config = self.config("doctor")

@@ -10,6 +10,7 @@
 #include "benchmarks/calibrate/short_trains.h"
 #include "benchmarks/muted_output.h"
 #include "benchmarks/provenance.h"
+#include "benchmarks/report.h"
 #include "src/app/command/number_check.h"
 #include "src/app/plan/plan_subcommands.h"
 #include "src/app/plan/prediction_file.h"
@@ -87,6 +88,15 @@ MachineRatesOptions rates_of(const CalibrateOptions& options, const ShortTrainsO
         load_run_config({.file = file, .arguments = trains.arguments, .environment = environ})
             .config;
     rates.threads = static_cast<int>(config.train.threads.integer);
+    if (!rates.shapes.empty() && config.train.device != rates.device) {
+      throw ConfigError(
+          fmt::format("{}: train.device is {}, but {} before: a cluster file "
+                      "describes one kind of device",
+                      file.string(), config.train.device, rates.device));
+    }
+    rates.device = config.train.device;
+    rates.fp8 = rates.fp8 || config.train.uses_fp8();
+    rates.sum_order = config.reproducibility == "elastic" ? SumOrder::tree : SumOrder::any;
     for (const ProductShape& shape :
          model_shapes(config.model, config.train.micro_batch * config.data.sequence)) {
       const bool known = std::any_of(shapes.begin(), shapes.end(), [&](const ProductShape& s) {
@@ -112,6 +122,7 @@ Cluster first_guess() {
 
 void measure_all(const CalibrateOptions& options, const ShortTrainsOptions& trains,
                  AppContext& context, CalibrationData& found) {
+  check_can_measure();
   const MachineRatesOptions rates_options = rates_of(options, trains);
   MpiSession& session = context.session();
   const Cluster base = options.cluster.empty() ? first_guess() : load_cluster(options.cluster);
