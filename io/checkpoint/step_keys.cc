@@ -59,9 +59,13 @@ void StepKeys::prepare_to_save() {
 }
 
 std::shared_ptr<const FolderKey> StepKeys::next() {
-  check(run_key_.has_value(), "prepare_to_save() was called");
   ++saves_;
-  DataKey key = run_key_->next(saves_);
+  return derived(saves_);
+}
+
+std::shared_ptr<const FolderKey> StepKeys::derived(std::int64_t number) {
+  check(run_key_.has_value(), "prepare_to_save() was called");
+  DataKey key = run_key_->next(number);
   const std::string text = run_on_root(comm_, [&] {
     try {
       return to_text(shared_.ring().wrap(key, std::string(kRunContents)));
@@ -69,7 +73,7 @@ std::shared_ptr<const FolderKey> StepKeys::next() {
       throw PolicyError(error.what());
     }
   });
-  std::vector<Recipient> recipients = parse_wrapped_keys(text, "the key of a save").recipients;
+  std::vector<Recipient> recipients = parse_wrapped_keys(text, "a key of this run").recipients;
   return std::make_shared<const FolderKey>(FolderKey{std::move(key), std::move(recipients)});
 }
 

@@ -4,6 +4,7 @@
 //   run key          random at each start; rank 0 wraps it and sends it to the hosts' first ranks
 //   key of a save    derived from the run key with the number of the save; rank 0 wraps it for
 //                    keys.json
+//   key of the logs  derived from the run key with the number 0 (src/keys/log_keys.h)
 //
 // The run key is not stored, so that the keys of two saves have nothing in common for whoever has
 // one of them. The thread that owns the communicator makes all calls.
@@ -55,8 +56,13 @@ class StepKeys {
   // Collective. Returns the key of the next save. All ranks throw PolicyError alike if a wrapping
   // key refuses.
   std::shared_ptr<const FolderKey> next();
+  // Collective. Returns the key with which this start encrypts its logs, metrics and traces. All
+  // ranks throw PolicyError alike if a wrapping key refuses.
+  std::shared_ptr<const FolderKey> log_key() { return derived(0); }
 
  private:
+  std::shared_ptr<const FolderKey> derived(std::int64_t number);
+
   Communicator& comm_;
   KeyOptions options_;
   SharedKeys shared_;

@@ -16,7 +16,20 @@ namespace {
 // Size of the part at the end of a file that is read: thousands of lines.
 constexpr std::int64_t kBytes = 1 << 20;
 
-std::string end_of(const std::filesystem::path& path) {
+// Returns the end of an encrypted file; "" if no key opens it.
+std::string end_of_sealed(const std::filesystem::path& path, const TextReader& reader) {
+  try {
+    const std::string text = reader.read(path);
+    return text.substr(text.size() - std::min(text.size(), static_cast<std::size_t>(kBytes)));
+  } catch (const PolicyError&) {
+    return "";
+  }
+}
+
+std::string end_of(const std::filesystem::path& path, const TextReader& reader) {
+  if (is_sealed_file(path)) {
+    return end_of_sealed(path, reader);
+  }
   try {
     const File file = File::open_to_read(path);
     const std::int64_t bytes = std::min(file.size(), kBytes);
@@ -30,8 +43,9 @@ std::string end_of(const std::filesystem::path& path) {
 
 using Value = std::function<std::optional<double>(const nlohmann::json&)>;
 
-std::optional<double> longest(const std::filesystem::path& path, const Value& value) {
-  const std::string text = end_of(path);
+std::optional<double> longest(const std::filesystem::path& path, const TextReader& reader,
+                              const Value& value) {
+  const std::string text = end_of(path, reader);
   std::optional<double> most;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -57,15 +71,15 @@ std::optional<double> number_of(const nlohmann::json& object, const char* name) 
 
 }  // namespace
 
-MeasuredTimes measured_times(const std::filesystem::path& run_dir) {
+MeasuredTimes measured_times(const std::filesystem::path& run_dir, const TextReader& reader) {
   MeasuredTimes times;
-  if (const auto ms = longest(run_dir / "metrics.jsonl", [](const nlohmann::json& line) {
+  if (const auto ms = longest(run_dir / "metrics.jsonl", reader, [](const nlohmann::json& line) {
         return number_of(line, "step_ms");
       })) {
     times.step_seconds = *ms / 1e3;
   }
   times.save_seconds =
-      longest(run_dir / "logs" / "rank-00000.jsonl", [](const nlohmann::json& line) {
+      longest(run_dir / "logs" / "rank-00000.jsonl", reader, [](const nlohmann::json& line) {
         const auto event = line.find("event");
         const bool saved = event != line.end() && *event == "checkpoint";
         return saved ? number_of(line, "seconds") : std::nullopt;

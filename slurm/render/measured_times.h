@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "src/base/run_text.h"
+
 namespace trireme {
 
 struct MeasuredTimes {
@@ -13,7 +15,9 @@ struct MeasuredTimes {
 };
 
 // Reads <run>/metrics.jsonl and <run>/logs/rank-00000.jsonl. Lines that are not JSON or lack the
-// value are ignored, since the last line is often torn.
-MeasuredTimes measured_times(const std::filesystem::path& run_dir);
+// value are ignored, since the last line is often torn, and so are files that are encrypted for
+// other keys.
+MeasuredTimes measured_times(const std::filesystem::path& run_dir,
+                             const TextReader& reader = plain_reader());
 
 }  // namespace trireme

@@ -37,6 +37,7 @@
 #include "src/app/plan/plan_command.h"
 #include "src/app/run/config_command.h"
 #include "src/app/run/fault_sites.h"
+#include "src/app/run/log_command.h"
 #include "src/app/run/plot_command.h"
 #include "src/app/run/report_page_command.h"
 #include "src/app/run/trace_command.h"
@@ -93,6 +94,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_plan_command(cli, context);
   add_plot_command(cli);
   add_report_page_command(cli);
+  add_log_command(cli, access);
   add_import_command(cli, context);
   add_export_command(cli, context);
   add_trace_command(cli);

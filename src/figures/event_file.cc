@@ -73,12 +73,14 @@ double unix_time() {
   return now.count();
 }
 
-AppendFile create_in(const std::filesystem::path& folder) {
+AppendFile create_in(const std::filesystem::path& folder, const RunSealer* sealer) {
   static std::atomic<int> files{0};  // distinguishes files that a process makes in the same second
   make_directories(folder);
-  return AppendFile::create_new(folder / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
-                                                     static_cast<std::int64_t>(unix_time()),
-                                                     host_name(), ::getpid(), files.fetch_add(1)));
+  const std::filesystem::path path =
+      folder / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
+                           static_cast<std::int64_t>(unix_time()), host_name(), ::getpid(),
+                           files.fetch_add(1));
+  return AppendFile::create_new(path, sealer == nullptr ? nullptr : sealer->sealer(path));
 }
 
 }  // namespace
@@ -115,8 +117,9 @@ std::string scalar_event(double wall_time, std::int64_t step, const std::vector<
   return event_head(wall_time, step) + bytes_field(5, summary);
 }
 
-EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step)
-    : file_(create_in(folder)) {
+EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step,
+                     const RunSealer* sealer)
+    : file_(create_in(folder, sealer)) {
   const double now = unix_time();
   file_.append(event_record(version_event(now)));
   file_.append(event_record(start_event(now, first_step)));

@@ -30,7 +30,9 @@ class EventFile {
  public:
   // Creates the folder and a new file in it. TensorBoard then discards the steps from first_step on
   // in earlier files of the folder, because a resumed run computes them again.
-  EventFile(const std::filesystem::path& folder, std::int64_t first_step);
+  // sealer: encrypts the file; null: it is plain, as TensorBoard needs it.
+  EventFile(const std::filesystem::path& folder, std::int64_t first_step,
+            const RunSealer* sealer = nullptr);
 
   void scalars(std::int64_t step, const std::vector<Scalar>& values);
   const std::filesystem::path& path() const { return file_.path(); }

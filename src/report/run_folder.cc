@@ -40,11 +40,19 @@ double number_in(const nlohmann::json& object, const char* name) {
 // Reads the run's files one by one into a RunFolder.
 class FolderReader {
  public:
-  explicit FolderReader(RunFolder& run) : run_(run) {}
+  FolderReader(RunFolder& run, const TextReader& reader) : run_(run), reader_(reader) {}
 
   // Calls `use` with the file's text. A file that is missing or unusable becomes a remark.
   template <class Use>
   void read(const char* name, const char* if_missing, std::int64_t most_bytes, Use use) {
+    read_by([](const fs::path& path, std::int64_t most) { return read_file(path, most); }, name,
+            if_missing, most_bytes, use);
+  }
+
+  // Does the same with a text that read_text() returns.
+  template <class ReadText, class Use>
+  void read_by(ReadText read_text, const char* name, const char* if_missing,
+               std::int64_t most_bytes, Use use) {
     const fs::path path = run_.path / name;
     if (!is_there(path)) {
       if (if_missing[0] != '\0') {
@@ -53,28 +61,33 @@ class FolderReader {
       return;
     }
     try {
-      use(read_file(path, most_bytes));
+      use(read_text(path, most_bytes));
     } catch (const Error& error) {
       run_.remarks.push_back(fmt::format("{} cannot be used: {}.", name, error.what()));
     }
   }
 
   void read_metrics() {
-    read("metrics.jsonl", "the run has not logged a step yet, or the folder is not complete",
-         kMostFileBytes, [&](const std::string& text) {
-           run_.metrics = parse_columns(text);
-           if (run_.metrics.bad_lines > 0) {
-             run_.remarks.push_back(
-                 fmt::format("metrics.jsonl: {} left out because they are incomplete or no steps, "
-                             "such as a line that was being written.",
-                             counted(run_.metrics.bad_lines, "line")));
-           }
-           if (run_.metrics.out_of_order > 0) {
-             run_.remarks.push_back(fmt::format(
-                 "metrics.jsonl: {} left out because their steps are not after those before them.",
-                 counted(run_.metrics.out_of_order, "line")));
-           }
-         });
+    const auto decrypted = [&](const fs::path& path, std::int64_t most) {
+      return reader_.read(path, most);
+    };
+    read_by(
+        decrypted, "metrics.jsonl",
+        "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
+        [&](const std::string& text) {
+          run_.metrics = parse_columns(text);
+          if (run_.metrics.bad_lines > 0) {
+            run_.remarks.push_back(
+                fmt::format("metrics.jsonl: {} left out because they are incomplete or no steps, "
+                            "such as a line that was being written.",
+                            counted(run_.metrics.bad_lines, "line")));
+          }
+          if (run_.metrics.out_of_order > 0) {
+            run_.remarks.push_back(fmt::format(
+                "metrics.jsonl: {} left out because their steps are not after those before them.",
+                counted(run_.metrics.out_of_order, "line")));
+          }
+        });
   }
 
   void read_journal(bool is_running) {
@@ -137,7 +150,7 @@ class FolderReader {
       return;
     }
     try {
-      run_.trace = summarize(trireme::read_traces(run_.path));
+      run_.trace = summarize(trireme::read_traces(run_.path, reader_));
     } catch (const Error& error) {
       run_.remarks.push_back(fmt::format("The trace cannot be used: {}.", error.what()));
     }
@@ -150,7 +163,7 @@ class FolderReader {
         continue;
       }
       try {
-        read_log(read_file(path, kMostFileBytes));
+        read_log(reader_.read(path, kMostFileBytes));
       } catch (const Error& error) {
         run_.remarks.push_back(fmt::format("A log cannot be used: {}.", error.what()));
       }
@@ -269,6 +282,7 @@ class FolderReader {
   }
 
   RunFolder& run_;
+  const TextReader& reader_;
   std::set<double> restarts_;
 };
 
@@ -293,17 +307,17 @@ bool is_run_folder(const fs::path& path) {
          is_there(path / "journal.jsonl");
 }
 
-RunFolder read_run_folder(const fs::path& path, bool is_running) {
+RunFolder read_run_folder(const fs::path& path, bool is_running, const TextReader& reader) {
   RunFolder run;
   run.path = path;
-  FolderReader reader(run);
-  reader.read_config();
-  reader.read_metrics();
-  reader.read_journal(is_running);
-  reader.read_ends();
-  reader.read_forecast();
-  reader.read_traces();
-  reader.read_logs();
+  FolderReader files(run, reader);
+  files.read_config();
+  files.read_metrics();
+  files.read_journal(is_running);
+  files.read_ends();
+  files.read_forecast();
+  files.read_traces();
+  files.read_logs();
   run.name = name_in(run.config);
   if (run.name.empty()) {
     const fs::path full = fs::absolute(path).lexically_normal();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "slurm/journal/account.h"
+#include "src/base/run_text.h"
 #include "src/report/columns.h"
 #include "src/trace/trace_summary.h"
 
@@ -66,6 +67,7 @@ struct RunFolder {
 bool is_run_folder(const std::filesystem::path& path);
 // Throws NotFound if there is no such folder, PolicyError or IoError if files cannot be read.
 // is_running: whether the run is known to be at work.
-RunFolder read_run_folder(const std::filesystem::path& path, bool is_running);
+RunFolder read_run_folder(const std::filesystem::path& path, bool is_running,
+                          const TextReader& reader = plain_reader());
 
 }  // namespace trireme

@@ -199,9 +199,9 @@ MeasuredResult parse_bench_result(std::string_view text, const std::string& orig
   }
 }
 
-MeasuredResult read_measured_result(const std::filesystem::path& path) {
+MeasuredResult read_measured_result(const std::filesystem::path& path, const TextReader& reader) {
   if (std::filesystem::is_directory(path)) {
-    return read_run_result(path);
+    return read_run_result(path, reader);
   }
   return parse_bench_result(read_file(path, kMostResultBytes), path.string());
 }

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/run_text.h"
+
 namespace trireme {
 
 // More is better for a rate, less for a time. The unit at the end of a name decides.
@@ -65,6 +67,7 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
 
 // Reads a document of `trireme bench`, or a run if the path is a folder. Throws NotFound and
 // IoError, too.
-MeasuredResult read_measured_result(const std::filesystem::path& path);
+MeasuredResult read_measured_result(const std::filesystem::path& path,
+                                    const TextReader& reader = plain_reader());
 
 }  // namespace trireme

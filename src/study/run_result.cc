@@ -86,10 +86,6 @@ void add_log(std::string_view text, MeasuredResult& result) {
   result.circumstances["host of rank 0"] = fmt::format("{}", fmt::join(hosts, ", "));
 }
 
-std::string text_if_there(const std::filesystem::path& path) {
-  return std::filesystem::exists(path) ? read_file(path, kMostResultBytes) : "";
-}
-
 }  // namespace
 
 MeasuredResult parse_run_result(std::string_view metrics, std::string_view config,
@@ -130,7 +126,7 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
   return result;
 }
 
-MeasuredResult read_run_result(const std::filesystem::path& folder) {
+MeasuredResult read_run_result(const std::filesystem::path& folder, const TextReader& reader) {
   const std::filesystem::path metrics = folder / "metrics.jsonl";
   if (!std::filesystem::exists(metrics)) {
     throw NotFound(fmt::format(
@@ -138,9 +134,12 @@ MeasuredResult read_run_result(const std::filesystem::path& folder) {
         "-J FILE wrote",
         folder.string()));
   }
-  return parse_run_result(read_file(metrics, kMostResultBytes),
-                          text_if_there(folder / "config.yaml"),
-                          text_if_there(folder / "logs/rank-00000.jsonl"), folder.string());
+  const std::filesystem::path config = folder / "config.yaml";
+  const std::filesystem::path log = folder / "logs/rank-00000.jsonl";
+  return parse_run_result(
+      reader.read(metrics, kMostResultBytes),
+      std::filesystem::exists(config) ? read_file(config, kMostResultBytes) : "",
+      std::filesystem::exists(log) ? reader.read(log, kMostResultBytes) : "", folder.string());
 }
 
 }  // namespace trireme

@@ -28,9 +28,9 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-RankTrace read_trace(const fs::path& file) {
+RankTrace read_trace(const fs::path& file, const TextReader& reader) {
   try {
-    return parse_trace(read_file(file, kMostBytes));
+    return parse_trace(reader.read(file, kMostBytes));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", file.string(), error.what()));
   }
@@ -51,12 +51,12 @@ fs::path trace_file(const fs::path& folder, int rank) {
   return folder / fmt::format("rank-{:05}.json", rank);
 }
 
-std::vector<RankTrace> read_traces(const fs::path& folder) {
+std::vector<RankTrace> read_traces(const fs::path& folder, const TextReader& reader) {
   const fs::path inner = folder / "trace";
   const fs::path& from = fs::is_directory(inner) ? inner : folder;
   std::vector<RankTrace> traces;
   for (const fs::path& file : files_in(from)) {
-    traces.push_back(read_trace(file));
+    traces.push_back(read_trace(file, reader));
     check_same_trace(traces.front().header, traces.back().header, file);
   }
   if (traces.empty()) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/run_text.h"
 #include "src/trace/stragglers.h"
 #include "src/trace/trace_file.h"
 
@@ -55,7 +56,8 @@ TraceSummary summarize(const std::vector<RankTrace>& traces);
 
 // Reads the traces of all ranks from a folder of rank-*.json or from a run's folder. Throws
 // NotFound if there is no trace, and DataError if a file is damaged, missing or of another trace.
-std::vector<RankTrace> read_traces(const std::filesystem::path& folder);
+std::vector<RankTrace> read_traces(const std::filesystem::path& folder,
+                                   const TextReader& reader = plain_reader());
 
 // Returns <folder>/rank-00042.json.
 std::filesystem::path trace_file(const std::filesystem::path& folder, int rank);

@@ -56,5 +56,11 @@ TEST(SecurityConfig, CopiesOfCheckpointsDoNotGoPastATunnelInPlain) {
   EXPECT_FALSE(secured(with("checkpoint.memory_every=0")).checkpoint.uses_memory());
 }
 
+TEST(EncryptionConfig, LogsNeedKeys) {
+  EXPECT_FALSE(secured({"encryption.keys=[file:k]"}).encryption.logs);
+  EXPECT_TRUE(secured({"encryption.keys=[file:k]", "encryption.logs=true"}).encryption.logs);
+  EXPECT_THAT(refusal_of({"encryption.logs=true"}), HasSubstr("encryption.keys names no key"));
+}
+
 }  // namespace
 }  // namespace trireme

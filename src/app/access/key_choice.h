@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/step_keys.h"
 #include "src/app/command/command_line.h"
+#include "src/keys/keyed_text_reader.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -19,6 +20,10 @@ struct KeyChoice {
   void add_to(CommandLine& command);
   // Returns the keys of the command line, or else those of the site's files and the environment.
   KeyOptions options() const;
+  // Returns a reader that opens encrypted logs with these keys.
+  KeyedTextReader reader() const {
+    return KeyedTextReader([choice = *this] { return choice.options().uris; });
+  }
 };
 
 // Collective. Returns null if nothing is encrypted.

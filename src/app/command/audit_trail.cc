@@ -22,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 18> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 19> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"import", ""},
                                                                        {"export", ""},
@@ -39,7 +39,8 @@ constexpr std::array<std::array<std::string_view, 2>, 18> kAudited = {{{"eval", 
                                                                        {"keys", "remove"},
                                                                        {"keys", "rotate"},
                                                                        {"keys", "destroy"},
-                                                                       {"erase", ""}}};
+                                                                       {"erase", ""},
+                                                                       {"log", ""}}};
 
 // Returns "data pack", or "" for a command that is not recorded, such as one that prints its help.
 std::string audited_command(const std::vector<std::string>& arguments) {

@@ -22,6 +22,7 @@
 #include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/keys/key_ring.h"
+#include "src/keys/log_keys.h"
 #include "src/keys/revoked_keys.h"
 
 namespace trireme {
@@ -40,10 +41,22 @@ bool is_transient(const fs::path& path, TransientName::Kind kind) {
   return name && name->kind == kind;
 }
 
-// Returns the folder itself if it is a checkpoint or a dataset, else its folders, hidden ones
-// included.
+// Returns whether it is log-keys/KEY in the folder of a run.
+bool is_log_key_folder(const fs::path& folder) {
+  return fs::absolute(folder).parent_path().filename() == kLogKeysFolder &&
+         !fs::exists(folder / kManifestName);
+}
+
+EncryptedKind kind_of(const fs::path& folder) {
+  return is_log_key_folder(folder)   ? EncryptedKind::logs
+         : is_dataset_folder(folder) ? EncryptedKind::dataset
+                                     : EncryptedKind::checkpoint;
+}
+
+// Returns the folder itself if it is a checkpoint or a dataset, or has the key of logs, else its
+// folders, hidden ones included.
 std::vector<fs::path> folders_with_keys(const fs::path& folder) {
-  if (is_dataset_folder(folder) || is_step_folder(folder)) {
+  if (is_dataset_folder(folder) || is_step_folder(folder) || is_log_key_folder(folder)) {
     return {folder};
   }
   std::vector<fs::path> folders;
@@ -73,7 +86,7 @@ std::vector<fs::path> keys_files(const fs::path& folder) {
   return files;
 }
 
-// What a manifest says about encryption.
+// What a manifest says about encryption, or what stands for it.
 struct SealedManifest {
   std::string data_key;  // empty if nothing is encrypted
   std::string seal;
@@ -81,6 +94,9 @@ struct SealedManifest {
 
 SealedManifest read_sealed_manifest(const fs::path& folder) {
   const fs::path file = folder / kManifestName;
+  if (is_log_key_folder(folder)) {
+    return {folder.filename().string(), std::string(kLogContents)};
+  }
   if (is_dataset_folder(folder)) {
     const DatasetManifest manifest =
         parse_dataset_manifest(read_manifest_text(folder), file.string());
@@ -98,7 +114,7 @@ std::optional<EncryptedFolder> read_encrypted(const fs::path& folder) {
     return std::nullopt;
   }
   const fs::path keys = folder / kKeysFileName;
-  EncryptedFolder read{folder, is_dataset_folder(folder), manifest.seal,
+  EncryptedFolder read{folder, kind_of(folder), manifest.seal,
                        parse_wrapped_keys(read_file(keys, kMostKeysBytes), keys.string())};
   if (read.wrapped.contents != read.seal || read.wrapped.data_key != manifest.data_key) {
     throw DataError(fmt::format("{}: belongs to another manifest", keys.string()));
@@ -161,7 +177,7 @@ void mark_destroyed(const fs::path& folder) {
 
 // Returns whether `place`, in a folder of checkpoints or datasets, is one of them that is in use.
 bool is_in_use(const fs::path& place) {
-  return is_transient(place, TransientName::Kind::replaced) ||
+  return is_log_key_folder(place) || is_transient(place, TransientName::Kind::replaced) ||
          parse_step_folder_name(place.filename().string()) ||
          (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
 }
@@ -178,6 +194,14 @@ fs::path named_folder(const std::string& given) {
     return fs::weakly_canonical(path);
   }
   return path.has_filename() ? path : path.parent_path();
+}
+
+fs::path access_folder(const fs::path& folder) {
+  const fs::path full = fs::absolute(folder).lexically_normal();
+  if (full.filename() == kLogKeysFolder) {
+    return full.parent_path();
+  }
+  return is_log_key_folder(full) ? full.parent_path().parent_path() : folder;
 }
 
 std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {

@@ -1,4 +1,5 @@
-// Changes for whom checkpoints and datasets are encrypted. Private to `trireme keys`.
+// Changes for whom checkpoints, datasets and the logs of runs are encrypted. Private to `trireme
+// keys`.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +14,14 @@
 
 namespace trireme {
 
-// The wrapped key of one encrypted checkpoint or dataset.
+// The key of the logs of a run belongs to one of its starts (src/keys/log_keys.h).
+enum class EncryptedKind { checkpoint, dataset, logs };
+
+// The wrapped key of one encrypted checkpoint or dataset, or of the logs of a run.
 struct EncryptedFolder {
   std::filesystem::path folder;
-  bool is_dataset;
-  std::string seal;  // of its manifest
+  EncryptedKind kind;
+  std::string seal;  // of its manifest; for logs, what stands for it
   WrappedKeys wrapped;
   std::filesystem::path file() const { return folder / kKeysFileName; }
   bool is_destroyed() const { return wrapped.recipients.empty(); }
@@ -26,9 +30,13 @@ struct EncryptedFolder {
 // Returns the path without a slash at its end, and "." as the folder that it is.
 std::filesystem::path named_folder(const std::string& given);
 // Returns the checkpoint or dataset that a folder is, or all that are encrypted in it, checkpoints
-// that a later run would move back included. Throws NotFound if there are neither, and ConfigError
-// if none is encrypted.
+// that a later run would move back included; or the keys of logs in a folder log-keys. Throws
+// NotFound if there are none of them, and ConfigError if none is encrypted.
 std::vector<EncryptedFolder> encrypted_folders(const std::filesystem::path& folder);
+
+// Returns the folder whose access the policy decides for changes in `folder`: the run of a folder
+// log-keys, otherwise the folder itself.
+std::filesystem::path access_folder(const std::filesystem::path& folder);
 
 // Keeps other `trireme keys` and `trireme data` commands away from a folder, as far as its file
 // system has locks. Throws PolicyError if one is at work there, or if a run may be writing

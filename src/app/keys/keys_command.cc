@@ -90,13 +90,17 @@ void list(const KeysOptions& options) {
   const std::vector<RevokedKey> revoked = site_revoked_keys();
   ordered_json checkpoints = ordered_json::array();
   ordered_json datasets = ordered_json::array();
+  ordered_json logs = ordered_json::array();
   for (const EncryptedFolder& found : encrypted_folders(named_folder(options.folder))) {
     if (!ring.empty() && !found.is_destroyed()) {
       const std::string origin = found.file().string();
       check_wrapped_keys(found.wrapped, unwrap_to_change(ring, found.wrapped, origin), found.seal,
                          origin);
     }
-    (found.is_dataset ? datasets : checkpoints).push_back(to_json(found, revoked));
+    (found.kind == EncryptedKind::dataset ? datasets
+     : found.kind == EncryptedKind::logs  ? logs
+                                          : checkpoints)
+        .push_back(to_json(found, revoked));
     if (!options.json) {
       print_folder(found, revoked);
     }
@@ -105,7 +109,8 @@ void list(const KeysOptions& options) {
     print_json({{"schema", 1},
                 {"checked", !ring.empty()},
                 {"checkpoints", std::move(checkpoints)},
-                {"datasets", std::move(datasets)}});
+                {"datasets", std::move(datasets)},
+                {"logs", std::move(logs)}});
   } else if (ring.empty()) {
     fmt::print("This is what the files say. With --key, it is also checked.\n");
   }
@@ -173,8 +178,7 @@ void destroy(const KeysOptions& options) {
     throw no_checkpoint_in(folder);
   }
   const std::string word = folder.filename().string();
-  fmt::print(stderr,
-             "The checkpoints and datasets in {} will be unreadable for everyone, for ever.\n",
+  fmt::print(stderr, "What the keys in {} encrypt will be unreadable for everyone, for ever.\n",
              printable(folder.string()));
   confirm_twice(
       word, options.confirmed,
@@ -187,7 +191,8 @@ CommandLine& add_subcommand(CommandLine& keys, const char* name, const char* wha
   CommandLine& command = keys.add_command(name, what);
   command
       .add_option("DIR", options->folder,
-                  "An encrypted checkpoint or dataset, or a folder of some: then all in it")
+                  "An encrypted checkpoint or dataset, or a folder of some: then all in it; or "
+                  "log-keys in the folder of a run: then its logs")
       .required();
   return command;
 }
@@ -235,7 +240,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "Example:\n"
       "  trireme keys add runs/first/checkpoints --key file:a.key --to file:b.key");
   add_one.callback([adding, access] {
-    check_folder_access(access(), Deed::keys, adding->folder);
+    check_folder_access(access(), Deed::keys, access_folder(named_folder(adding->folder)));
     add(*adding);
   });
 
@@ -255,7 +260,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "    --recipient 9b23c1a602ba17944091e8a0c0536d77\n"
       "Whoever has an older copy of keys.json and the removed key can still read this data.");
   remove_one.callback([removing, access] {
-    check_folder_access(access(), Deed::keys, removing->folder);
+    check_folder_access(access(), Deed::keys, access_folder(named_folder(removing->folder)));
     remove(*removing);
   });
 
@@ -269,7 +274,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "    --to file:new.key\n"
       "Only keys.json is rewritten, not the data.");
   rotate_all.callback([rotating, access] {
-    check_folder_access(access(), Deed::keys, rotating->folder);
+    check_folder_access(access(), Deed::keys, access_folder(named_folder(rotating->folder)));
     rotate(*rotating);
   });
 }
@@ -289,7 +294,7 @@ void add_destroy(CommandLine& keys, const AccessSource& access) {
       "Copies of keys.json elsewhere, in backups and snapshots, are not found: to be sure, "
       "destroy the keys of all recipients as well.");
   command.callback([options, access] {
-    check_folder_access(access(), Deed::keys, options->folder);
+    check_folder_access(access(), Deed::keys, access_folder(named_folder(options->folder)));
     destroy(*options);
   });
 }

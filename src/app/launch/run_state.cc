@@ -130,6 +130,20 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
   }
 }
 
+// Returns the last lines of metrics.jsonl. If no key opens it, the state says so.
+std::vector<json> metrics_of(const fs::path& run, const TextReader& reader, RunState& state) {
+  const fs::path path = run / "metrics.jsonl";
+  try {
+    return last_json_lines(path, reader);
+  } catch (const PolicyError&) {
+    if (!is_sealed_file(path)) {
+      throw;
+    }
+    state.metrics_are_encrypted = true;
+    return {};
+  }
+}
+
 void add_journal(const std::vector<json>& events, RunState& state) {
   for (const json& event : events) {
     const std::string name = text_of(event, "event");
@@ -202,9 +216,10 @@ void check_run_folder(const fs::path& run) {
   }
 }
 
-RunState state_of_run(const fs::path& run) {
+RunState state_of_run(const fs::path& run, const TextReader& reader) {
   check_run_folder(run);
-  const std::vector<json> metrics = last_json_lines(run / "metrics.jsonl");
+  RunState state;
+  const std::vector<json> metrics = metrics_of(run, reader, state);
   const std::vector<json> journal = last_json_lines(run / "journal.jsonl");
   std::error_code gone;
   if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
@@ -213,7 +228,6 @@ RunState state_of_run(const fs::path& run) {
         "{} is not the folder of a run: give the run.dir of a run that has been started",
         run.string()));
   }
-  RunState state;
   add_metrics(metrics, state);
   add_journal(journal, state);
   const fs::path checkpoints = add_config(run, state);
@@ -245,6 +259,9 @@ std::string to_text(const RunState& state, const fs::path& run) {
   }
   if (const auto loss = state.loss_mean ? state.loss_mean : state.loss) {
     text += fmt::format("loss        {:.5g} (step {})\n", *loss, state.loss_step);
+  }
+  if (state.metrics_are_encrypted) {
+    text += "metrics     encrypted, and no key was given that opens them (--key)\n";
   }
   if (!state.device.empty()) {
     text += fmt::format("device      {}\n", printable(state.device));
@@ -294,6 +311,7 @@ nlohmann::ordered_json to_json(const RunState& state, const fs::path& run) {
           {"device",
            state.device.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.device)},
           {"updated", known(state.updated)},
+          {"metrics_are_encrypted", state.metrics_are_encrypted},
           {"slurm_job", state.job},
           {"last_fault", fault}};
 }

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/base/run_text.h"
+
 namespace trireme {
 
 struct RunState {
@@ -26,7 +28,8 @@ struct RunState {
   std::optional<double> loss_mean;  // the loss that the log prints
   std::int64_t loss_step = 0;
   std::optional<double> step_ms;
-  std::string device = {};  // what the ranks compute on, such as "cpu"; empty if unknown
+  std::string device = {};             // what the ranks compute on, such as "cpu"; empty if unknown
+  bool metrics_are_encrypted = false;  // and no key opens them, so that these fields are unknown
   // This is the time of the latest line of metrics or journal, in seconds since the epoch.
   std::optional<double> updated;
   std::string job;     // id of the Slurm job, or empty
@@ -44,7 +47,7 @@ struct RunState {
 // Throws NotFound if there is no such folder, and PolicyError if its files may not be read.
 void check_run_folder(const std::filesystem::path& run);
 // Throws NotFound if the folder contains no run, or the errors of check_run_folder.
-RunState state_of_run(const std::filesystem::path& run);
+RunState state_of_run(const std::filesystem::path& run, const TextReader& reader = plain_reader());
 
 std::string to_text(const RunState& state, const std::filesystem::path& run);
 nlohmann::ordered_json to_json(const RunState& state, const std::filesystem::path& run);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/launch/run_state.h"
 
@@ -14,12 +15,14 @@ void add_status_command(CommandLine& app) {
   struct Options {
     std::string run;
     bool json = false;
+    KeyChoice keys;
   };
   CommandLine& command =
       app.add_command("status", "Show how a run stands: state, step, time left, job, last fault");
   const auto options = std::make_shared<Options>();
   command.add_option("RUNDIR", options->run, "The run's folder (run.dir)").required();
   command.add_flag("--json", options->json, "Print JSON");
+  options->keys.add_to(command);
   command.footer(
       "Example:\n"
       "  trireme status runs/first\n"
@@ -28,7 +31,7 @@ void add_status_command(CommandLine& app) {
       "failed, interrupted (ended without a save, by a second signal or for no stated reason).\n"
       "The exit code is 0 in every state.");
   command.callback([options] {
-    const RunState state = state_of_run(options->run);
+    const RunState state = state_of_run(options->run, options->keys.reader());
     if (options->json) {
       print_json(to_json(state, options->run));
     } else {

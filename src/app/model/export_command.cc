@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/launch/run_state.h"
 #include "src/app/model/export_model.h"
 #include "src/base/error.h"
@@ -30,10 +31,11 @@ std::string user_name() {
 void export_run(const MlflowOptions& options) {
   check_run_folder(options.run);
   MlflowExport store = options.store;
-  store.state = state_of_run(options.run).state;
+  const KeyedTextReader reader = KeyChoice().reader();
+  store.state = state_of_run(options.run, reader).state;
   store.user = user_name();
   const bool is_running = store.state == "running" || store.state == "starting";
-  const auto folder = export_to_mlflow(read_run_folder(options.run, is_running), store);
+  const auto folder = export_to_mlflow(read_run_folder(options.run, is_running, reader), store);
   fmt::print("{}\n", printable(folder.string()));
 }
 

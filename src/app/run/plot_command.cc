@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -28,6 +29,7 @@ struct PlotOptions {
   std::vector<std::string> events;
   std::vector<std::string> levels;
   bool json = false;
+  KeyChoice keys;
 };
 
 // Parses a mark such as "120:killed" into {120, "killed"}.
@@ -51,9 +53,10 @@ void add_point(PlotSeries& series, const nlohmann::json& line, const char* key) 
 }
 
 // Ignores lines that are torn or not JSON.
-void add_run(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
+void add_run(const std::filesystem::path& folder, const std::string& name, const TextReader& reader,
+             LinePlot& plot) {
   const std::filesystem::path file = RunDirectory(folder).metrics();
-  std::istringstream lines(read_file(file));
+  std::istringstream lines(reader.read(file));
   PlotSeries loss{name + "training", {}, {}};
   PlotSeries validation{name + "validation", {}, {}};
   for (std::string text; std::getline(lines, text);) {
@@ -74,11 +77,12 @@ void add_run(const std::filesystem::path& folder, const std::string& name, LineP
 }
 
 // Adds the steps at which later starts resumed, according to a rank's log.
-void add_resumed_steps(const std::filesystem::path& log, std::set<double>& steps) {
+void add_resumed_steps(const std::filesystem::path& log, const TextReader& reader,
+                       std::set<double>& steps) {
   if (!std::filesystem::exists(log)) {
     return;
   }
-  std::istringstream lines(read_file(log));
+  std::istringstream lines(reader.read(log));
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
     if (line.is_object() && line.value("event", nlohmann::json()) == "resumed" &&
@@ -89,10 +93,11 @@ void add_resumed_steps(const std::filesystem::path& log, std::set<double>& steps
 }
 
 // Adds a vertical line for each resume.
-void add_restarts(const std::filesystem::path& folder, const std::string& name, LinePlot& plot) {
+void add_restarts(const std::filesystem::path& folder, const std::string& name,
+                  const TextReader& reader, LinePlot& plot) {
   std::set<double> steps;
-  add_resumed_steps(older_log_file(folder / "logs", 0), steps);
-  add_resumed_steps(log_file(folder / "logs", 0), steps);
+  add_resumed_steps(older_log_file(folder / "logs", 0), reader, steps);
+  add_resumed_steps(log_file(folder / "logs", 0), reader, steps);
   for (const double step : steps) {
     plot.events.push_back(
         {step, steps.size() <= kMostLabels ? fmt::format("{}restart at {:.0f}", name, step) : ""});
@@ -117,10 +122,11 @@ void plot_runs(const PlotOptions& options) {
     throw ConfigError(fmt::format("--out {}: the name of a figure must end in .svg", options.out));
   }
   LinePlot plot{options.title, "step", "nats per token", {}};
+  const KeyedTextReader reader = options.keys.reader();
   for (const std::string& run : options.runs) {
     const std::string name = options.runs.size() == 1 ? "" : run + " ";
-    add_run(run, name, plot);
-    add_restarts(run, name, plot);
+    add_run(run, name, reader, plot);
+    add_restarts(run, name, reader, plot);
   }
   for (const std::string& event : options.events) {
     plot.events.push_back(parse_mark(event));
@@ -152,6 +158,7 @@ void add_plot_command(CommandLine& app) {
       .one_value_per_use()
       .type_name("LOSS:LABEL");
   command.add_flag("--json", options->json, "Print the plotted points as JSON");
+  options->keys.add_to(command);
   command.footer(
       "Example:\n"
       "  trireme plot runs/demo/run --level 3.27:'unigram entropy' -o loss.svg");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/version.h"
 #include "src/app/launch/run_state.h"
 #include "src/base/error.h"
@@ -33,9 +34,11 @@ struct PageOptions {
   std::string out;
   std::string title;
   bool markdown = false;
+  KeyChoice keys;
 };
 
 struct Inputs {
+  const TextReader& reader;  // opens the files of runs
   std::vector<RunFolder> runs;
   std::vector<std::string> states;  // of the runs
   std::vector<DocSection> benches;
@@ -56,12 +59,13 @@ void add_run(const fs::path& path, Inputs& inputs) {
   }
   std::string state;
   try {
-    state = state_of_run(path).state;
+    state = state_of_run(path, inputs.reader).state;
   } catch (const Error& error) {
     inputs.remarks.push_back(
         fmt::format("The state of {} is not known: {}", path.string(), error.what()));
   }
-  inputs.runs.push_back(read_run_folder(path, state == "running" || state == "starting"));
+  inputs.runs.push_back(
+      read_run_folder(path, state == "running" || state == "starting", inputs.reader));
   inputs.states.push_back(state);
 }
 
@@ -163,7 +167,8 @@ Document document_of(const PageOptions& options, Inputs inputs) {
 }
 
 void write_page(const PageOptions& options) {
-  Inputs inputs;
+  const KeyedTextReader reader = options.keys.reader();
+  Inputs inputs{reader, {}, {}, {}, {}};
   for (const std::string& path : options.inputs) {
     add_input(path, inputs);
   }
@@ -200,6 +205,7 @@ void add_report_page_command(CommandLine& app) {
       .type_name("FILE");
   command.add_flag("--markdown", options->markdown, "Make Markdown, with tables but no pictures");
   command.add_option("--title", options->title, "Title of the page");
+  options->keys.add_to(command);
   command.footer(
       "Examples:\n"
       "  trireme report runs/first -o first.html\n"

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
@@ -18,6 +19,7 @@ namespace {
 struct TraceOptions {
   std::string folder;
   bool json = false;
+  KeyChoice keys;
 };
 
 constexpr double kMilliseconds = 1e3;
@@ -157,7 +159,7 @@ void print_stragglers(const TraceSummary& summary) {
 }
 
 void summarize_folder(const TraceOptions& options) {
-  const TraceSummary summary = summarize(read_traces(options.folder));
+  const TraceSummary summary = summarize(read_traces(options.folder, options.keys.reader()));
   if (options.json) {
     print_json(to_json(summary));
     return;
@@ -177,11 +179,13 @@ void add_trace_command(CommandLine& app) {
   const auto options = std::make_shared<TraceOptions>();
   summary.add_option("DIR", options->folder, "The run's folder, or its folder trace/").required();
   summary.add_flag("--json", options->json, "Print JSON");
+  options->keys.add_to(summary);
   summary.footer(
       "Example:\n"
       "  trireme train run.yaml run.trace=5\n"
       "  trireme trace summary runs/first\n"
-      "Perfetto (ui.perfetto.dev) also opens the files in trace/.");
+      "Perfetto (ui.perfetto.dev) also opens the files in trace/; of an encrypted run, those that "
+      "`trireme log` has printed.");
   summary.callback([options] { summarize_folder(*options); });
 }
 

@@ -13,6 +13,7 @@
 #include "mpi/session/start_alarm.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/access/run_origin.h"
+#include "src/app/access/run_text_keys.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
 #include "src/app/plan/layout_choice.h"
@@ -25,6 +26,7 @@
 #include "src/base/stack_dump.h"
 #include "src/base/syscall_filter.h"
 #include "src/base/units.h"
+#include "src/keys/log_keys.h"
 #include "src/plan/cluster_file.h"
 #include "src/train/ending/job_end.h"
 #include "src/train/recovery/logged_replay.h"
@@ -124,6 +126,7 @@ class TrainStart {
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
   void note_progress(ProgressPhase phase, std::int64_t step, double limit);
+  void forbid_programs(Log& log);
   void check_system_calls() const;  // throws PolicyError if this rank tried to start a program
   bool replays() const { return options_.replay != 0; }
   Communicator& world() { return context_.session().world(); }
@@ -213,6 +216,9 @@ void TrainStart::run() {
   run_on_root(world(), [&] {
     check_folders(loaded.config);
     check_place_of_run(loaded.config);
+    if (!loaded.config.encryption.logs) {
+      check_files_are_plain(loaded.config.run_dir);
+    }
     if (!loaded.config.plan_cluster.empty()) {
       (void)load_cluster(loaded.config.plan_cluster);
     }
@@ -264,7 +270,8 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
            .host = session.place().host,
            .folder = config.run_dir / "logs",
            .json = config.log_format == "json",
-           .rotate_bytes = config.log_bytes});
+           .rotate_bytes = config.log_bytes,
+           .waits_for_keys = config.encryption.logs});
   // The supervisor requests stacks before it ends a rank that makes no progress.
   const StackDump stacks(config.run_dir / "logs" / fmt::format("rank-{:05}.stack", world().rank()));
   log_start(config, log);
@@ -301,11 +308,12 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.access = &context_.access();
   const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
   host.keys = keys.get();
+  const RunTextKeys text(config, keys.get(), *ranks.control, log);
+  host.text = text.how();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
-  if (config.security.seccomp) {  // MPI, the drivers of devices and tokens have started theirs
-    filter_.emplace();
-    log.info("security.seccomp: this rank can start no programs from now on");
+  if (config.security.seccomp) {
+    forbid_programs(log);
   }
   if (replays()) {
     opening_.reset();
@@ -313,6 +321,12 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   } else {
     train(loaded, run, host);
   }
+}
+
+// MPI, the drivers of devices and tokens have started theirs.
+void TrainStart::forbid_programs(Log& log) {
+  filter_.emplace();
+  log.info("security.seccomp: this rank can start no programs from now on");
 }
 
 void TrainStart::check_system_calls() const {

@@ -11,6 +11,7 @@
 #include "slurm/render/job_script.h"
 #include "slurm/render/measured_times.h"
 #include "slurm/render/shell_words.h"
+#include "src/app/access/key_choice.h"
 #include "src/app/command/number_check.h"
 #include "src/app/site/sbatch.h"
 #include "src/app/site/sweep.h"
@@ -98,7 +99,7 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   request.supervised = options.supervised;
   request.tasks_at_once = options.at_once;
   request.time = options.time;
-  const MeasuredTimes measured = measured_times(config.run_dir);
+  const MeasuredTimes measured = measured_times(config.run_dir, KeyChoice().reader());
   request.step_seconds = first_of(options.step_seconds, profile.slurm.step_seconds,
                                   measured.step_seconds, kGuessedStepSeconds);
   request.save_seconds = first_of(options.save_seconds, profile.slurm.save_seconds,

@@ -19,6 +19,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/run_text.h"
 #include "src/base/units.h"
 #include "src/study/anonymity.h"
 #include "src/study/redaction.h"
@@ -112,6 +113,10 @@ void Bundle::add(const fs::path& path, const std::string& name) {
     leave_out(name, "not a text, so that it cannot be searched for secrets");
     return;
   }
+  if (is_sealed_text(text)) {
+    leave_out(name, "encrypted; what `trireme log` prints can be added with --with");
+    return;
+  }
   bytes_ += static_cast<std::int64_t>(text.size());
   files_.push_back({path, name, std::move(text), facts.st_mtim.tv_sec, 0});
 }
@@ -126,9 +131,10 @@ void Bundle::add_folder(const fs::path& folder, const std::string& name, int dep
     const std::string own = name + (name.empty() ? "" : "/") + path.filename().string();
     const fs::file_status status = fs::symlink_status(path);
     if (fs::is_directory(status)) {
-      const bool data = path.filename() == "checkpoints" || path.filename() == "tensorboard";
+      const bool data = path.filename() == "checkpoints" || path.filename() == "tensorboard" ||
+                        path.filename() == kLogKeysFolder;
       if (data || depth == kMostDepth) {
-        leave_out(own + "/", data ? "weights and figures stay here" : "too deep");
+        leave_out(own + "/", data ? "weights, figures and keys stay here" : "too deep");
       } else {
         add_folder(path, own, depth + 1);
       }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -209,8 +210,9 @@ void warn_if_busy(const MeasuredResult& result) {
 }
 
 void compare(const CompareOptions& options, int& exit_code) {
-  const MeasuredResult a = read_measured_result(options.a);
-  const MeasuredResult b = read_measured_result(options.b);
+  const KeyedTextReader reader = KeyChoice().reader();
+  const MeasuredResult a = read_measured_result(options.a, reader);
+  const MeasuredResult b = read_measured_result(options.b, reader);
   const std::vector<std::string> unlike = differences(a, b);
   if (!unlike.empty() && (!options.allow_unlike || a.command != b.command)) {
     throw ConfigError(fmt::format(

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -88,8 +89,9 @@ Json to_json(const HistorySeries& series, const std::vector<Level>& levels) {
 }
 
 void add_results(const HistoryOptions& options) {
+  const KeyedTextReader reader = KeyChoice().reader();
   for (const std::string& path : options.results) {
-    const Added added = add_to_history(options.file, read_measured_result(path));
+    const Added added = add_to_history(options.file, read_measured_result(path, reader));
     if (added.lines + added.present == 0) {
       throw DataError(
           fmt::format("{}: nothing in it belongs into a history: all samples are zero, negative, "

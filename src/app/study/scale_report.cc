@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/sampling.h"
+#include "src/app/access/key_choice.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
@@ -67,8 +68,8 @@ std::vector<double> steps_of(const MeasuredResult& run) {
   return steps;
 }
 
-StepLosses losses_of(const std::filesystem::path& folder) {
-  const TraceSummary summary = summarize(read_traces(folder));
+StepLosses losses_of(const std::filesystem::path& folder, const TextReader& reader) {
+  const TraceSummary summary = summarize(read_traces(folder, reader));
   const StepTimes& mean = summary.mean;
   double slowest = 0;
   for (const RankSummary& rank : summary.ranks) {
@@ -223,6 +224,7 @@ Json point_json(const ScaleReport& report, std::size_t at, const ScaleStudy& stu
 ScaleReport make_scale_report(const ScaleStudy& study) {
   ScaleReport report;
   std::optional<MeasuredResult> first;
+  const KeyedTextReader reader = KeyChoice().reader();
   for (const int nodes : study.options().nodes) {
     ScalePoint point{nodes, {}};
     std::vector<StepLosses> losses;
@@ -230,11 +232,11 @@ ScaleReport make_scale_report(const ScaleStudy& study) {
       if (run.nodes != nodes || !run.done()) {
         continue;
       }
-      const MeasuredResult result = read_run_result(run.folder);
+      const MeasuredResult result = read_run_result(run.folder, reader);
       check_alike(first ? *first : result, result);
       first = first ? first : result;
       point.step_ms.push_back(steps_of(result));
-      losses.push_back(losses_of(run.folder));
+      losses.push_back(losses_of(run.folder, reader));
     }
     if (!point.step_ms.empty()) {
       report.points.push_back(std::move(point));

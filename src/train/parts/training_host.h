@@ -15,6 +15,7 @@
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/log.h"
 #include "src/base/progress_page.h"
+#include "src/base/run_text.h"
 #include "src/train/ending/stop_flag.h"
 #include "src/train/ending/time_limit.h"
 #include "src/train/run/rank_device.h"
@@ -52,6 +53,8 @@ struct TrainingHost {
   const RunOrigin* origin = nullptr;
   // Encrypts and opens checkpoints; null on all ranks if no keys are configured.
   StepKeys* keys = nullptr;
+  // Encrypts and opens logs, metrics and traces; in plain unless encryption.logs is set.
+  RunText text = {};
   // Says what the run may do by the policies of the hosts; null on all ranks if that is not asked.
   const Access* access = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.

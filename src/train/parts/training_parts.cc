@@ -102,7 +102,7 @@ Engine TrainingParts::make_engine() {
 }
 
 void TrainingParts::build(const std::optional<StartPoint>& start) {
-  host.recorder.set_dump_folder(config.run_dir / "logs");
+  host.recorder.set_dump_folder(config.run_dir / "logs", host.text.sealer);
   enter("start", config.deadline.start);
   if (const std::string why = why_no_graphs(config, engine.layout(), host.device);
       config.train.graphs == "on" && !why.empty()) {
@@ -164,7 +164,7 @@ std::unique_ptr<StepTrace> TrainingParts::make_trace() {
   return std::make_unique<StepTrace>(StepTrace::Parts{
       config.trace, layout.grid, RunDirectory(config.run_dir).trace(), host.recorder, world,
       host.log, context.device().kind == DeviceKind::cuda ? &context.stream() : nullptr,
-      device_text(context.device())});
+      device_text(context.device()), host.text.sealer});
 }
 
 void TrainingParts::say_what_starts() {

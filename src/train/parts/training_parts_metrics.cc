@@ -13,7 +13,8 @@ std::optional<double> TrainingParts::logged_validation_loss() const {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   double loss = kNone;
   run_on_root(world, [&] {
-    loss = trireme::logged_validation_loss(RunDirectory(config.run_dir).metrics(), counters.step)
+    loss = trireme::logged_validation_loss(RunDirectory(config.run_dir).metrics(), counters.step,
+                                           *host.text.reader)
                .value_or(kNone);
     return std::string();
   });
@@ -96,12 +97,14 @@ StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pend
 void TrainingParts::make_metrics() {
   const RunDirectory run(config.run_dir);
   // A line that lacks the pending evaluation is written again once that is done.
-  const bool rewrites = counters.validation.pending && !config.data.validation.empty() &&
-                        !trireme::logged_validation_loss(run.metrics(), counters.step);
+  const bool rewrites =
+      counters.validation.pending && !config.data.validation.empty() &&
+      !trireme::logged_validation_loss(run.metrics(), counters.step, *host.text.reader);
   metrics = std::make_unique<MetricsLog>(
       run, host.log,
       MetricsPlan{counters.step - (rewrites ? 1 : 0), config.train.steps, config.batches(),
-                  counters.batches() - counters.step, config.log_format, config.energy});
+                  counters.batches() - counters.step, config.log_format, config.energy},
+      host.text);
   metrics->keep_openmetrics(config, world.size());
   host.log.info(fmt::format(
       "{} parameters, {}{} per step in {} over dp {}; step {} of {}; matrix products at {}",

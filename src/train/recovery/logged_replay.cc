@@ -35,9 +35,9 @@ double number_of(const nlohmann::json& line, const char* key) {
 
 // Returns the logged steps in (from, last], by step. Skips lines that a crash cut short.
 std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, std::int64_t from,
-                                           std::int64_t last) {
+                                           std::int64_t last, const TextReader& reader) {
   std::map<std::int64_t, Logged> logged;
-  std::istringstream lines(read_file(path));
+  std::istringstream lines(reader.read(path));
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
     const auto at = line.is_object() ? line.find("step") : line.end();
@@ -120,7 +120,7 @@ Replay::Replay(const RunConfig& config, const TrainingHost& host, std::int64_t l
     : config_(config), host_(host), last_(last), start_(required_start(config, host, last)) {
   const std::int64_t from = start_.step;
   run_on_root(host.world, [&] {
-    logged_ = read_logged(RunDirectory(config.run_dir).metrics(), from, last);
+    logged_ = read_logged(RunDirectory(config.run_dir).metrics(), from, last, *host.text.reader);
     if (logged_.empty()) {
       throw NotFound(fmt::format("{} has no line for steps {} to {}: there is nothing to compare",
                                  RunDirectory(config.run_dir).metrics().string(), from + 1, last));

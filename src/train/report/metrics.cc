@@ -147,12 +147,12 @@ std::optional<std::int64_t> step_of(const nlohmann::json& line) {
 }
 
 // Removes the lines after `step`, since this start computes those steps again.
-void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
+void forget_steps_after(const std::filesystem::path& path, std::int64_t step, const RunText& text) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) {
     return;
   }
-  std::istringstream lines(read_file(path));
+  std::istringstream lines(text.reader->read(path));
   std::string kept;
   bool forgot = false;
   for (std::string line; std::getline(lines, line);) {
@@ -164,7 +164,7 @@ void forget_steps_after(const std::filesystem::path& path, std::int64_t step) {
     }
   }
   if (forgot) {
-    write_file_durably(path, kept);
+    write_run_file(path, kept, text.sealer.get());
   }
 }
 
@@ -179,13 +179,13 @@ std::optional<double> energy_per_step(const StepMetrics& m) {
 }
 
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
-                                             std::int64_t step) {
+                                             std::int64_t step, const TextReader& reader) {
   std::error_code code;
   if (!std::filesystem::exists(metrics, code)) {
     return std::nullopt;
   }
   std::optional<double> loss;
-  std::istringstream lines(read_file(metrics));
+  std::istringstream lines(reader.read(metrics));
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
     if (step_of(line) == step && line.contains("val_loss")) {
@@ -232,10 +232,11 @@ std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
 }
 
 struct MetricsLog::State {
-  State(const RunDirectory& directory, Log& to, const MetricsPlan& what)
+  State(const RunDirectory& directory, Log& to, const MetricsPlan& what, RunText how)
       : run(directory),
         log(to),
         plan(what),
+        text(std::move(how)),
         lines_of_progress(what.first_step, what.last_step, 0,
                           [what](std::int64_t step) { return what.samples_before(step); }) {
     if (terminal_columns() > 0 && plan.format == "plain") {
@@ -299,6 +300,7 @@ struct MetricsLog::State {
   RunDirectory run;
   Log& log;
   MetricsPlan plan;
+  RunText text;
   Stopwatch watch;
   ProgressLines lines_of_progress;  // used if there is no bar
   std::optional<AppendFile> lines;
@@ -310,15 +312,17 @@ struct MetricsLog::State {
   std::string detail;
 };
 
-MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan)
-    : state_(std::make_unique<State>(run, log, plan)) {
+MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan, RunText text)
+    : state_(std::make_unique<State>(run, log, plan, std::move(text))) {
   State& s = *state_;
+  const RunSealer* const sealer = s.text.sealer.get();
   s.attempt("metrics.jsonl", [&] {
-    forget_steps_after(run.metrics(), plan.first_step);
-    s.lines.emplace(AppendFile::open_lines(run.metrics()));
+    forget_steps_after(run.metrics(), plan.first_step, s.text);
+    s.lines.emplace(AppendFile::open_lines(
+        run.metrics(), sealer == nullptr ? nullptr : sealer->sealer(run.metrics())));
   });
   s.attempt("events for TensorBoard",
-            [&] { s.events.emplace(run.tensorboard(), plan.first_step + 1); });
+            [&] { s.events.emplace(run.tensorboard(), plan.first_step + 1, sealer); });
   s.watch = Stopwatch();
   if (s.bar) {
     s.bar->update(plan.first_step);
@@ -327,7 +331,7 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
 
 void MetricsLog::keep_openmetrics(const RunConfig& config, std::int64_t ranks) {
   if (!config.metrics.openmetrics.empty()) {
-    state_->openmetrics.emplace(config, ranks);
+    state_->openmetrics.emplace(config, ranks, *state_->text.reader);
     state_->report_openmetrics(state_->openmetrics->tick(state_->plan.first_step));
   }
 }

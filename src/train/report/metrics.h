@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/data/batch_schedule.h"
+#include "src/base/run_text.h"
 #include "src/train/run/run_config.h"
 #include "src/train/run/run_directory.h"
 
@@ -98,7 +99,8 @@ struct MetricsPlan {
 // Returns the validation loss of a step in metrics.jsonl, NaN if it is null, or nothing if there is
 // none.
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
-                                             std::int64_t step);
+                                             std::int64_t step,
+                                             const TextReader& reader = plain_reader());
 
 // Returns "step 40/2000  loss 4.1234  12.3k tokens/s  3m12s left  lr 6.0e-04  grad norm 0.93".
 std::string plain_step_line(const StepMetrics& metrics, const MetricsPlan& plan);
@@ -108,7 +110,7 @@ std::string megatron_step_line(const StepMetrics& metrics, const MetricsPlan& pl
 class MetricsLog {
  public:
   // Removes lines of metrics.jsonl after first_step, since those steps are computed again.
-  MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan);
+  MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& plan, RunText text = {});
   // Also keeps the file of metrics.openmetrics.
   void keep_openmetrics(const RunConfig& config, std::int64_t ranks);
   ~MetricsLog();

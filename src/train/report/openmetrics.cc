@@ -26,15 +26,15 @@ double number_of(const nlohmann::json& line, const char* name) {
   return found != line.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
 
-// Calls `use` with each object in a file of JSON lines, if there is such a file.
-template <class Use>
-void for_each_line(const std::filesystem::path& path, Use use) {
+// Calls `use` with each object in a file of JSON lines, which read() returns, if there is one.
+template <class Read, class Use>
+void for_each_line(const std::filesystem::path& path, Read read, Use use) {
   std::error_code code;
   if (!std::filesystem::is_regular_file(path, code)) {
     return;
   }
   try {
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(read(path));
     for (std::string text; std::getline(lines, text);) {
       const auto line = nlohmann::json::parse(text, nullptr, false);
       if (line.is_object()) {
@@ -181,9 +181,11 @@ void add_energy(Writer& w, const StepMetrics& m, const EnergyConfig& factors) {
 
 }  // namespace
 
-PastTime past_time_of(const std::filesystem::path& run) {
+PastTime past_time_of(const std::filesystem::path& run, const TextReader& reader) {
   PastTime past;
-  for_each_line(RunDirectory(run).metrics(), [&](const nlohmann::json& line) {
+  const auto read = [&](const std::filesystem::path& path) { return reader.read(path); };
+  const auto read_plain = [](const std::filesystem::path& path) { return read_file(path); };
+  for_each_line(RunDirectory(run).metrics(), read, [&](const nlohmann::json& line) {
     const double step = number_of(line, "step");
     if (step >= 0 && step <= static_cast<double>(kMostSteps)) {
       add_step(past, static_cast<std::int64_t>(step), number_of(line, "step_ms"),
@@ -192,7 +194,7 @@ PastTime past_time_of(const std::filesystem::path& run) {
   });
   std::int64_t launches = 0;
   double first_event = 0;
-  for_each_line(run / "journal.jsonl", [&](const nlohmann::json& line) {
+  for_each_line(run / "journal.jsonl", read_plain, [&](const nlohmann::json& line) {
     const double time = number_of(line, "time");
     first_event = first_event == 0 && std::isfinite(time) ? time : first_event;
     launches += line.value("event", nlohmann::json()) == "launch" ? 1 : 0;
@@ -240,7 +242,8 @@ std::filesystem::path openmetrics_path(const RunConfig& config) {
                                  run.c_str(), static_cast<std::int64_t>(run.native().size()))));
 }
 
-OpenMetricsFile::OpenMetricsFile(const RunConfig& config, std::int64_t ranks)
+OpenMetricsFile::OpenMetricsFile(const RunConfig& config, std::int64_t ranks,
+                                 const TextReader& reader)
     : path_(openmetrics_path(config)), every_(config.metrics.openmetrics_every) {
   const auto environment = process_environment();
   gauges_.run = config.run_name.empty() ? config.run_dir.string() : config.run_name;
@@ -248,7 +251,7 @@ OpenMetricsFile::OpenMetricsFile(const RunConfig& config, std::int64_t ranks)
   gauges_.steps = config.train.steps;
   gauges_.ranks = ranks;
   gauges_.factors = config.energy;
-  gauges_.past = past_time_of(config.run_dir);
+  gauges_.past = past_time_of(config.run_dir, reader);
   gauges_.step = gauges_.past.step;
   if (gauges_.past.began == 0) {
     gauges_.past.began = wall_clock_seconds();

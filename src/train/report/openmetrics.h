@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/run_text.h"
 #include "src/base/stopwatch.h"
 #include "src/train/report/metrics.h"
 #include "src/train/run/run_config.h"
@@ -29,7 +30,7 @@ struct PastTime {
   std::optional<std::int64_t> restarts = {};
 };
 // Lines that are torn or no steps are ignored. Never throws because of what the files hold.
-PastTime past_time_of(const std::filesystem::path& run);
+PastTime past_time_of(const std::filesystem::path& run, const TextReader& reader = plain_reader());
 
 // RunGauges holds the values of one file.
 struct RunGauges {
@@ -56,7 +57,8 @@ std::filesystem::path openmetrics_path(const RunConfig& config);
 class OpenMetricsFile {
  public:
   // Precondition: metrics.openmetrics is set. Reads the files of the run's earlier starts.
-  OpenMetricsFile(const RunConfig& config, std::int64_t ranks);
+  OpenMetricsFile(const RunConfig& config, std::int64_t ranks,
+                  const TextReader& reader = plain_reader());
 
   // Takes over the metrics of a logged step.
   void note(const StepMetrics& metrics);

@@ -168,13 +168,14 @@ struct AuditConfig {
       "audit.copies needs audit.log, whose lines are copied: set audit.log, or remove audit.copies";
 };
 
-// EncryptionConfig says with which keys checkpoints and datasets are encrypted
+// EncryptionConfig says with which keys checkpoints, datasets and logs are encrypted
 // (docs/encryption.md).
 struct EncryptionConfig {
   std::vector<std::string> keys;  // URIs of wrapping keys; if empty, nothing is encrypted
   // Also read checkpoints, or datasets, that are not encrypted, although there are keys.
   bool accept_plain = false;
   bool accept_plain_data = false;
+  bool logs = false;  // whether a run also encrypts its logs, metrics, events and traces
 };
 
 // SecurityConfig says over what the ranks may exchange data, and what they may ask of the kernel

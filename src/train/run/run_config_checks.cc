@@ -291,6 +291,9 @@ void check_keys(ConfigBinder& b, const EncryptionConfig& c) {
       b.refuse("encryption.keys", error.what());
     }
   }
+  if (c.logs && c.keys.empty()) {
+    b.refuse("encryption.logs", "encryption.keys names no key for which to encrypt");
+  }
 }
 
 void check_audit_copies(ConfigBinder& b, const AuditConfig& c) {

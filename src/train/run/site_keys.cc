@@ -14,6 +14,9 @@ void bind_encryption_keys(ConfigBinder& b, EncryptionConfig& c) {
             "also read checkpoints that are not encrypted, although encryption.keys names keys");
   b.boolean("encryption.accept_plain_data", c.accept_plain_data,
             "also read datasets that are not encrypted, although encryption.keys names keys");
+  b.boolean("encryption.logs", c.logs,
+            "also encrypt the logs, metrics, events for TensorBoard and traces in run.dir, for the "
+            "same keys; trireme log prints them (docs/encryption.md)");
 }
 
 void bind_audit_copies(ConfigBinder& b, AuditConfig& c) {

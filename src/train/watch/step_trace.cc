@@ -120,8 +120,9 @@ void StepTrace::write(const SharedClock& clock) {
     operation.end_ns = shared(operation.end_ns);
   }
   make_directories(parts_.folder);
-  write_file_durably(trace_file(parts_.folder, parts_.world.rank()),
-                     trace_text(header(clock), std::move(spans), std::move(operations)));
+  write_run_file(trace_file(parts_.folder, parts_.world.rank()),
+                 trace_text(header(clock), std::move(spans), std::move(operations)),
+                 parts_.sealer.get());
 }
 
 TraceHeader StepTrace::header(const SharedClock& clock) const {

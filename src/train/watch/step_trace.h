@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "src/base/log.h"
+#include "src/base/run_text.h"
 #include "src/parallel/process_grid.h"
 #include "src/train/watch/operation_log.h"
 #include "src/train/watch/shared_clock.h"
@@ -24,6 +25,7 @@ class StepTrace {
     Log& log;
     Stream* stream = nullptr;  // what spans follow, on a device; null: the host
     std::string device = {};   // what this rank computes on
+    std::shared_ptr<const RunSealer> sealer = nullptr;  // encrypts the file; null: it is plain
   };
   explicit StepTrace(Parts parts);
   StepTrace(const StepTrace&) = delete;
