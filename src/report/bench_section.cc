@@ -35,6 +35,9 @@ std::string text_of(const Json& value) {
   if (value.is_number_float()) {
     return number_text(value.get<double>());
   }
+  if (value.is_array() && !value.empty() && value.front().is_object()) {
+    return std::to_string(value.size());  // too much for a cell: only how many there are
+  }
   if (value.is_array()) {
     std::string text;
     for (const Json& each : value) {

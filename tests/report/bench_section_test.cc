@@ -11,6 +11,7 @@ namespace trireme {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 Json document(const Json& results) {
@@ -87,17 +88,19 @@ TEST(BenchSection, DrawsAScalingStudy) {
 }
 
 TEST(BenchSection, DrawsPairsAsAHeatMap) {
-  const Json pairs = {{"name", "pairs"},
-                      {"params", {{"by", "rank"}}},
-                      {"metrics", {{"median_GBps", 5}}},
-                      {"matrices",
-                       {{"members", {0, 1}},
-                        {"hosts", {"a", "<b>"}},
-                        {"bandwidth_GBps", {{nullptr, 5.5}, {4.5, nullptr}}},
-                        {"latency_us", {{nullptr, 1}, {2, nullptr}}}}}};
+  const Json pairs = {
+      {"name", "pairs"},
+      {"params", {{"by", "rank"}}},
+      {"metrics", {{"median_GBps", 5}, {"outliers", {{{"from", 7000}, {"to", 1}}}}}},
+      {"matrices",
+       {{"members", {0, 1}},
+        {"hosts", {"a", "<b>"}},
+        {"bandwidth_GBps", {{nullptr, 5.5}, {4.5, nullptr}}},
+        {"latency_us", {{nullptr, 1}, {2, nullptr}}}}}};
   const std::string text = page(Json::array({pairs}));
   EXPECT_THAT(text, HasSubstr("Bandwidth between pairs"));
   EXPECT_THAT(text, HasSubstr("1 &lt;b&gt;"));
+  EXPECT_THAT(text, Not(HasSubstr("7000")));  // a list of objects is no text for a cell
   Json torn = pairs;
   torn["matrices"]["bandwidth_GBps"] = {{1}};
   EXPECT_THROW(page(Json::array({torn})), DataError);

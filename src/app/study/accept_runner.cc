@@ -81,7 +81,7 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
     if (!is_answer(result, is_health)) {
       const std::string why = cause_in(result.errors);
       throw DataError(
-          result.late ? result.complaint("no result")
+          result.late ? result.complaint("no result") + ", the `seconds` of the profile"
                       : fmt::format("exit code {}{}{}", result.code, why.empty() ? "" : ": ", why));
     }
     if (is_health) {
