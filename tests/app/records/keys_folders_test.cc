@@ -230,7 +230,7 @@ TEST_F(KeysFolders, OnlyFoldersInUseAreListed) {
   fs::create_directories(path("sets/other"));
   std::vector<std::string> names;
   for (const EncryptedFolder& found : encrypted_folders(path("sets"))) {
-    EXPECT_TRUE(found.is_dataset);
+    EXPECT_EQ(found.kind, EncryptedKind::dataset);
     EXPECT_FALSE(found.is_destroyed());
     names.push_back(found.folder.filename());
   }
