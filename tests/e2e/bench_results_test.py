@@ -136,9 +136,10 @@ class Results(unittest.TestCase):
                     if name not in OWN_CSV:
                         self.check_csv(files[1], document["results"])
                     self.check_openmetrics(files[2], document)
-        # The schema describes no result that nothing writes. studies_test.py runs `trireme scale`.
+        # The schema describes no result that nothing writes. studies_test.py runs `trireme scale`,
+        # and only a GPU gives mem_device.
         described = schema["$defs"]["result"]["properties"]["name"]["enum"]
-        self.assertEqual(met | {"scale", "scale_fit"}, set(described))
+        self.assertEqual(met | {"scale", "scale_fit", "mem_device"}, set(described))
 
     def test_duration_takes_the_place_of_a_count(self):
         for name, (ranks, arguments) in {

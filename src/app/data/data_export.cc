@@ -81,9 +81,10 @@ void add_data_export(CommandLine& data, const CommunicatorAccess& communicator,
   const auto arguments = std::make_shared<DataExportArguments>();
   command.add_option("DIR", arguments->folder, "The dataset's folder").required();
   command
-      .add_option("--format", arguments->format,
-                  "megatron: NAME.bin and NAME.idx of Megatron-LM; npy: arrays of NumPy, "
-                  "NAME.npy with the tokens and NAME.offsets.npy with the ends of documents")
+      .add_option(
+          "--format", arguments->format,
+          "Which files: megatron (NAME.bin and NAME.idx of Megatron-LM) or npy (arrays of "
+          "NumPy, NAME.npy with the tokens and NAME.offsets.npy with the ends of documents)")
       .required()
       .type_name("FORMAT");
   command.add_option("-o,--out", arguments->out, "The files' names, without their ends")

@@ -90,8 +90,8 @@ TEST_F(ArchiveCommand, TakesTextsByTheirNamesAndSaysWhatItLeaves) {
                                   "run/logs/rank-00000.jsonl", "run/metrics.jsonl"));
   EXPECT_EQ(files_["run/config.yaml"], "steps: 5\n");
   const std::map<std::string, std::string> expected = {
-      {"checkpoints/", "weights and figures stay here"},
-      {"tensorboard/", "weights and figures stay here"},
+      {"checkpoints/", "weights, figures and keys stay here"},
+      {"tensorboard/", "weights, figures and keys stay here"},
       {"model.safetensors", "no log, configuration or result by its name"}};
   EXPECT_EQ(left_out(), expected);
 }

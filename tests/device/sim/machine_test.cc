@@ -50,12 +50,16 @@ float add_then_double(std::uint64_t seed, bool waits) {
 }
 
 TEST(SimStreams, AMissingWaitGivesAWrongResultUnderSomeSeed) {
-  int wrong = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     EXPECT_EQ(add_then_double(seed, true), 2) << seed;
-    wrong += add_then_double(seed, false) != 2 ? 1 : 0;
   }
-  EXPECT_GT(wrong, 0);
+  // The device works while the host queues: where other programs interrupt the host in between,
+  // few seeds are left in which the second stream can overtake the first one.
+  bool is_wrong = false;
+  for (std::uint64_t seed = 0; seed < 100 * kSeeds && !is_wrong; ++seed) {
+    is_wrong = add_then_double(seed, false) != 2;
+  }
+  EXPECT_TRUE(is_wrong);
 }
 
 TEST(SimStreams, AWaitCoversTheRecordsBeforeItOnly) {
