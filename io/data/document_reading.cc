@@ -7,6 +7,7 @@
 #include "io/data/line_blocks.h"
 #include "io/data/text_field.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kBinaryHead = 8192;
 constexpr std::int64_t kMostObjects = std::int64_t{1} << 30;
 
 std::string member_place(const InputFile& input, const std::string& member) {
-  return fmt::format("{}: member {}", input.path, member);
+  return fmt::format("{}: member {}", printable(input.path), printable(member));
 }
 
 // Returns the part of a member's name up to the first dot behind the last slash.
@@ -175,7 +176,7 @@ void DocumentReading::end_group(Group& group) {
 }
 
 void DocumentReading::archive(ByteStream& from) {
-  TarReader archive(from, input_.path);
+  TarReader archive(from, printable(input_.path));
   Group group;
   bool is_first = true;
   while (const auto found = archive.next()) {

@@ -5,7 +5,9 @@
 
 #include "src/base/check.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/philox.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -128,6 +130,11 @@ std::vector<TextShard> plan_shards(const std::vector<InputFile>& files, const Se
     const double expansion = file.compression() == Compression::none ? 1 : kExpansion;
     const double share = std::max(selection.share(), kLeastShare);
     if (file.bytes == 0) {
+      if (file.is_archive() || file.compression() != Compression::none) {
+        throw DataError(fmt::format(
+            "{}: the file is empty, as no compressed file or archive is: copy or download it again",
+            printable(file.path)));
+      }
       continue;
     }
     if (file.is_archive() || (file.is_jsonl() && file.compression() != Compression::none)) {

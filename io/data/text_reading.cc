@@ -6,6 +6,7 @@
 #include "io/data/line_blocks.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::int64_t line_number(const File& file, std::int64_t start) {
   std::int64_t number = 1;
   FileRange range(file, 0, start);
-  LineBlocks before(range, file.path().string(), false);
+  LineBlocks before(range, printable(file.path().string()), false);
   while (const auto block = before.next()) {
     number += std::ranges::count(block->text, '\n');
   }
@@ -28,7 +29,7 @@ File open_unchanged(const InputFile& input) {
     throw DataError(
         fmt::format("{}: the file has {} bytes, but had {} when it was listed: it changes while it "
                     "is packed; run the command again when the file is complete",
-                    input.path, file.size(), input.bytes));
+                    printable(input.path), file.size(), input.bytes));
   }
   return file;
 }
@@ -64,7 +65,8 @@ class PieceReading {
     if (input_.compression() == Compression::none) {
       found = contents(range, begin, is_start);
     } else {
-      found = contents(*decompress(range, input_.compression(), input_.path), 0, is_start);
+      found =
+          contents(*decompress(range, input_.compression(), printable(input_.path)), 0, is_start);
     }
     if (found == TextFound::text) {
       // Only the file's last piece ends with an end-of-document token: the file may continue in the
@@ -93,13 +95,13 @@ class PieceReading {
       return TextFound::nothing;
     }
     if (input_.is_jsonl()) {
-      documents_.lines(from, {.place = input_.path,
+      documents_.lines(from, {.place = printable(input_.path),
                               .start = begin,
                               .first_byte = begin,
                               .first_line = [this, begin] { return line_number_of(begin); }});
       return TextFound::nothing;
     }
-    const TextFound found = documents_.text(from, input_.path, 0, is_start);
+    const TextFound found = documents_.text(from, printable(input_.path), 0, is_start);
     if (found == TextFound::nothing && is_start) {
       ++documents_.counts.empty_documents;
     }
@@ -133,10 +135,11 @@ bool looks_binary(const InputFile& input) {
   const File file = File::open_to_read(input.path);
   FileRange range(file, 0, std::min(input.bytes, file.size()));
   std::string head(static_cast<std::size_t>(kHeadBytes), '\0');
-  const std::int64_t got = input.compression() == Compression::none
-                               ? read_fully(range, head.data(), kHeadBytes)
-                               : read_fully(*decompress(range, input.compression(), input.path),
-                                            head.data(), kHeadBytes);
+  const std::int64_t got =
+      input.compression() == Compression::none
+          ? read_fully(range, head.data(), kHeadBytes)
+          : read_fully(*decompress(range, input.compression(), printable(input.path)), head.data(),
+                       kHeadBytes);
   return std::string_view(head).substr(0, static_cast<std::size_t>(got)).find('\0') !=
          std::string::npos;
 }

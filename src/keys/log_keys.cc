@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -54,6 +55,14 @@ void encrypt_file(const fs::path& path, const RunSealer& sealer) {
   write_file_durably(path, text);
 }
 
+std::string names_of(const fs::path& run, const std::vector<fs::path>& files) {
+  std::string names;
+  for (const fs::path& file : files) {
+    names += (names.empty() ? "" : ", ") + printable(name_in_run(run, file));
+  }
+  return names;
+}
+
 }  // namespace
 
 fs::path log_key_file(const fs::path& run, const std::string& id) {
@@ -73,13 +82,25 @@ std::unique_ptr<TextSealer> LogSealer::sealer(const fs::path& path) const {
   return std::make_unique<SectionSealer>(key_, name_in_run(run_, path));
 }
 
-void begin_encrypted_files(const fs::path& run, const FolderKey& key, const RunSealer& sealer) {
+std::string begin_encrypted_files(const fs::path& run, const FolderKey& key,
+                                  const RunSealer& sealer) {
+  std::error_code none;
+  const bool is_first = !fs::exists(run / kLogKeysFolder, none);
   const fs::path file = log_key_file(run, key.key.id());
   make_directories(file.parent_path());
   write_file_durably(file, keys_text(key, kLogContents));
-  for (const fs::path& plain : plain_files(run)) {
-    encrypt_file(plain, sealer);
+  const std::vector<fs::path> plain = plain_files(run);
+  for (const fs::path& each : plain) {
+    encrypt_file(each, sealer);
   }
+  if (plain.empty()) {
+    return "";
+  }
+  return fmt::format(
+      "these files of the run were plain and are encrypted now: {}; {}", names_of(run, plain),
+      is_first ? "until now, whoever may write to the run could change them unnoticed"
+               : "earlier starts had encrypted the run's files, so somebody may have replaced "
+                 "them, unless a start was killed while it encrypted them");
 }
 
 void check_files_are_plain(const fs::path& run) {

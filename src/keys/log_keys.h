@@ -37,11 +37,12 @@ class LogSealer : public RunSealer {
   std::shared_ptr<const DataKey> key_;
 };
 
-// Stores the wrapped key of this start, and encrypts the run's files that earlier starts have
-// written in plain. One process calls it, which holds the lock of the run, before any writes an
-// encrypted file.
-void begin_encrypted_files(const std::filesystem::path& run, const FolderKey& key,
-                           const RunSealer& sealer);
+// Stores the wrapped key of this start, and encrypts the run's files that are plain. One process
+// calls it, which holds the lock of the run, before any writes an encrypted file. Returns "", or a
+// warning that names the files that were plain: earlier starts wrote them, or somebody has put them
+// in the place of encrypted ones.
+std::string begin_encrypted_files(const std::filesystem::path& run, const FolderKey& key,
+                                  const RunSealer& sealer);
 // Throws PolicyError if earlier starts have encrypted the files of the run. A start that does not
 // must call it before it writes any.
 void check_files_are_plain(const std::filesystem::path& run);

@@ -22,6 +22,7 @@ constexpr std::int64_t kMostReadStages = 256;
 constexpr std::int64_t kMostChunks = 16;
 constexpr std::int64_t kMostReadVirtualStages = 1024;  // whose schedule is simulated in a second
 constexpr std::int64_t kMostReadMicroBatch = 1 << 12;  // sequences
+constexpr double kLeastStepSeconds = 1e-6;
 constexpr double kMostStepSeconds = 1e9;
 constexpr double kMostResident = 0x1p50;
 
@@ -200,8 +201,9 @@ MeasuredStep measured_step(const nlohmann::json& json) {
   step.steps = count_field(json, "steps", 1);
   step.measured = step_split(object_field(json, "measured"));
   step.memory_bytes = number_of(json, "memory_bytes", kMostResident);
-  if (!(step.measured.predictable() > 0)) {
-    throw DataError("'measured': a step took no time");
+  if (!(step.measured.predictable() >= kLeastStepSeconds)) {
+    throw DataError(
+        fmt::format("'measured': a step took less than {:g} s, as none does", kLeastStepSeconds));
   }
   check_divides(step);
   return step;

@@ -270,6 +270,10 @@ TEST_F(DataCommandTest, ReportsOnTextsAndOnDatasets) {
   EXPECT_EQ(dataset["duplicates"], texts["duplicates"]);
   run("report " + in("in"));
   EXPECT_THAT(printed_, testing::AllOf(HasSubstr("latin"), HasSubstr("payment_card")));
+  // A folder of datasets holds no text: the report must not say that it found no personal data.
+  fs::create_directories(folder_ / "split");
+  fs::rename(folder_ / "set", folder_ / "split/train");
+  EXPECT_THROW(run("report " + in("split")), DataError);
 }
 
 TEST_F(DataCommandTest, LeavesOutDuplicates) {

@@ -47,10 +47,14 @@ class EncryptedLogs : public testing::Test {
     std::vector<Recipient> recipients = KeyRing({uri()}).wrap(key, "").recipients;
     const auto whole =
         std::make_shared<const FolderKey>(FolderKey{std::move(key), std::move(recipients)});
-    const auto sealer =
+    auto sealer =
         std::make_shared<const LogSealer>(run, std::shared_ptr<const DataKey>(whole, &whole->key));
-    begin_encrypted_files(run, *whole, *sealer);
+    warning_ = begin_encrypted_files(run, *whole, *sealer);
     return sealer;
+  }
+  std::string warning_of_start() const {
+    (void)start();
+    return warning_;
   }
   std::shared_ptr<const RunSealer> start() const { return start(run_); }
   std::string read(const fs::path& file, const char* key = "site.key") const {
@@ -68,6 +72,7 @@ class EncryptedLogs : public testing::Test {
     return all;
   }
 
+  mutable std::string warning_;  // of the latest start
   const TempFolder folder_;
   const fs::path run_ = folder_.path() / "run";
   const fs::path metrics_ = run_ / "metrics.jsonl";
@@ -232,6 +237,16 @@ TEST_F(EncryptedLogs, WhatWasPlainIsEncryptedAtTheNextStart) {
   append(log, *sealer, "more\n");
   EXPECT_THAT(read(log), HasSubstr("jsonl\nmore\n"));
   EXPECT_EQ(read_file(run_ / "journal.jsonl"), "{}\n");
+}
+
+TEST_F(EncryptedLogs, FilesThatWerePlainAreNamed) {
+  write_file_durably(metrics_, "{}\n");
+  EXPECT_THAT(warning_of_start(), HasSubstr("encrypted now: metrics.jsonl; until now"));
+  EXPECT_EQ(warning_of_start(), "");
+  write_file_durably(run_ / "logs/rank-00000.jsonl", "{}\n");
+  EXPECT_THAT(warning_of_start(),
+              HasSubstr("logs/rank-00000.jsonl; earlier starts had encrypted the run's files, so "
+                        "somebody may have replaced them"));
 }
 
 TEST_F(EncryptedLogs, PlainFilesTakeNoEncryptedOnesPlace) {

@@ -16,11 +16,12 @@ RunTextKeys::RunTextKeys(const RunConfig& config, StepKeys* keys, Communicator& 
                                                   std::shared_ptr<const DataKey>(key, &key->key));
   reader_ = std::make_unique<const KeyedTextReader>(keys->shared().ring());
   how_.reader = reader_.get();
-  run_on_root(world, [&] {
-    begin_encrypted_files(config.run_dir, *key, *how_.sealer);
-    return std::string();
-  });
+  const std::string were_plain =
+      run_on_root(world, [&] { return begin_encrypted_files(config.run_dir, *key, *how_.sealer); });
   log.write_encrypted(how_.sealer);
+  if (!were_plain.empty() && world.rank() == 0) {
+    log.warning(were_plain);
+  }
 }
 
 }  // namespace trireme

@@ -192,6 +192,12 @@ void run_report(const ReportArguments& arguments, Communicator& comm, const Acce
   if (ranks.rank != 0) {
     return;
   }
+  if (report.documents == 0) {
+    throw DataError(fmt::format(
+        "{}: there is nothing to report on, because the inputs contain no text (files read: {}, "
+        "skipped as binary: {}); of a folder with several datasets, name one: DIR/train",
+        printable(arguments.inputs.front()), report.inputs.files, report.inputs.binary_files));
+  }
   if (arguments.json) {
     print_json(quality_json(arguments, report));
   } else {

@@ -196,6 +196,17 @@ Json fit_json(const CalibrationFit& fit, const std::vector<MeasuredStep>& steps)
           {"steps", rows}};
 }
 
+// Throws DataError if no factors make the predictions resemble the measured steps.
+void check_plausible(const CalibrationFit& fit) {
+  constexpr double kMostResidual = 1000;  // percent, which a cluster file may state
+  if (!(fit.cluster.residual_percent <= kMostResidual)) {
+    throw DataError(fmt::format(
+        "no cluster file was written: whatever the factors, predictions are wrong by {:.3g} % in "
+        "the mean, so the cluster file that was given or a measured step is of another machine",
+        fit.cluster.residual_percent));
+  }
+}
+
 // Figures with a few digits, as people write them.
 void round_factors(Cluster& cluster) {
   Cluster::Calibration& c = cluster.calibration;
@@ -228,6 +239,7 @@ void calibrate(const CalibrateOptions& options, AppContext& context) {
     throw ConfigError("nothing was measured: raise --steps");
   }
   CalibrationFit fit = fit_calibration(found.cluster, found.steps);
+  check_plausible(fit);
   round_factors(fit.cluster);
   add_remarks(options, fit, found.remarks);
   write_named_file(options.out.string(), cluster_text(fit.cluster, found.remarks));

@@ -180,12 +180,13 @@ std::optional<double> energy_per_step(const StepMetrics& m) {
 
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
                                              std::int64_t step, const TextReader& reader) {
-  std::error_code code;
-  if (!std::filesystem::exists(metrics, code)) {
-    return std::nullopt;
-  }
   std::optional<double> loss;
-  std::istringstream lines(reader.read(metrics));
+  std::istringstream lines;
+  try {
+    lines.str(reader.read(metrics));
+  } catch (const Error&) {
+    return std::nullopt;  // there is none, or MetricsLog says why it goes on without it
+  }
   for (std::string text; std::getline(lines, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
     if (step_of(line) == step && line.contains("val_loss")) {
