@@ -38,7 +38,8 @@ void add_host(Json& results, const std::string& host) {
   }
 }
 
-// Returns the reports of all ranks together, with a heading before each text. Collective.
+// Joins the reports of all ranks into one, in which a heading with the rank's host stands before
+// each text. All ranks call it.
 NodeReport gathered(MpiSession& session, const NodeReport& own, const char* what) {
   NodeReport all;
   all.results = Json::array();

@@ -35,7 +35,7 @@ class DuplicateSearch {
   void take(std::string_view part);
   void end();
 
-  // Collective. Each gives its result once.
+  // These two are collective, and end the search for what they return: call each once.
   std::vector<DocumentPlace> find_equal(const RankGroup& ranks);
   // Documents that share a key of MinHash with an earlier one.
   std::vector<DocumentPlace> find_near(const RankGroup& ranks);

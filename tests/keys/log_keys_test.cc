@@ -41,7 +41,7 @@ class EncryptedLogs : public testing::Test {
   std::string uri(const char* name = "site.key") const {
     return "file:" + (folder_.path() / name).string();
   }
-  // Begins a start of the run.
+  // Does what a run does when it starts with encrypted logs, and returns what seals its files.
   std::shared_ptr<const RunSealer> start(const fs::path& run) const {
     DataKey key = DataKey::generate();
     std::vector<Recipient> recipients = KeyRing({uri()}).wrap(key, "").recipients;

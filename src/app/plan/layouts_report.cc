@@ -147,7 +147,7 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
                {"restart_seconds", o.restart_seconds},
                {"goodput", o.goodput}};
   const double residual = view.cluster.residual_percent / 100;
-  // What is proportional to the time of a step has its interval.
+  // These grow with the time of a step, so the interval of its prediction is theirs, too.
   for (const auto& [name, value] :
        {std::pair("step_seconds", c.time.total()), std::pair("days", o.days),
         std::pair("kilowatt_hours", o.kilowatt_hours), std::pair("price", o.price),

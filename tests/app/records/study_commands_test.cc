@@ -4,12 +4,9 @@
 
 #include <gmock/gmock.h>
 
-#include "src/app/study/compare_command.h"
-#include "src/app/study/history_command.h"
 #include "src/base/file.h"
-#include "tests/app/command_run.h"
+#include "tests/app/records/study_folder.h"
 #include "tests/study/result_text.h"
-#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -32,29 +29,14 @@ std::vector<double> around(double middle) {
   return times;
 }
 
-class StudyCommands : public testing::Test {
+class StudyCommands : public StudyFolder {
  protected:
-  static CommandRun run(const Words& words) {
-    return run_command_line(
-        [](CommandLine& app, int& exit_code) {
-          add_compare_command(app, exit_code);
-          add_history_command(app, exit_code);
-        },
-        words);
-  }
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  std::string save(const std::string& name, const json& document) const {
-    std::ofstream(path(name)) << document.dump();
-    return path(name);
-  }
   // Adds the document to the history.
   CommandRun add(json document, double time, const std::string& commit) const {
     document["time"] = time;
     document["program"]["commit"] = commit;
     return run({"history", path("history"), "--add", save("added", document)});
   }
-
-  TempFolder folder_;
 };
 
 TEST_F(StudyCommands, CompareFindsARegressionAndAnImprovement) {

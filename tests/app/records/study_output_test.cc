@@ -3,12 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "src/app/study/compare_command.h"
-#include "src/app/study/history_command.h"
 #include "src/base/file.h"
-#include "tests/app/command_run.h"
+#include "tests/app/records/study_folder.h"
 #include "tests/study/result_text.h"
-#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -19,21 +16,8 @@ using testing::HasSubstr;
 using testing::Not;
 using Words = std::vector<std::string>;
 
-class StudyOutput : public testing::Test {
+class StudyOutput : public StudyFolder {
  protected:
-  static CommandRun run(const Words& words) {
-    return run_command_line(
-        [](CommandLine& app, int& exit_code) {
-          add_compare_command(app, exit_code);
-          add_history_command(app, exit_code);
-        },
-        words);
-  }
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  std::string save(const std::string& name, const json& document) const {
-    std::ofstream(path(name)) << document.dump();
-    return path(name);
-  }
   CommandRun compare(const json& a, const json& b, const Words& more = {}) const {
     Words words = {"compare", save("a", a), save("b", b)};
     words.insert(words.end(), more.begin(), more.end());
@@ -54,8 +38,6 @@ class StudyOutput : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-
-  TempFolder folder_;
 };
 
 const std::vector<double> kFast = {99, 101, 100, 100.5, 99.5};
