@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/figures/legend.h"
 #include "src/figures/line_plot.h"
 #include "src/figures/svg.h"
 
@@ -20,13 +21,13 @@ constexpr double kBarsLeft = 132;
 constexpr double kBarsRight = kBarsWidth - 24;
 constexpr double kRowHeight = 22;
 constexpr double kBarHeight = 16;
-constexpr double kLegendHeight = 20;
+constexpr double kLegendTop = 4;
 constexpr double kAxisHeight = 44;
 constexpr std::size_t kLongestRowLabel = 18;
-// The first six are those of lines; the others are darker, so that neighbours differ.
+// The first eight are those of lines.
 constexpr std::array<std::string_view, 12> kBarColours = {
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
-    "#004b76", "#8c3d00", "#00664a", "#8a4f70", "#9a6a00", "#7f7f7f"};
+    "#0072b2", "#c24b00", "#00805c", "#a8487f", "#946200", "#3a3a3a",
+    "#6a51c9", "#b0122f", "#7fb8e6", "#e7a977", "#7cc7a5", "#7f7f7f"};
 
 std::string shortened(const std::string& text) {
   return text.size() <= kLongestRowLabel ? text : text.substr(0, kLongestRowLabel - 1) + "…";
@@ -45,7 +46,12 @@ class BarFigure {
       }
     }
     high_ = high_ > low_ ? high_ : low_ + 1;
-    top_ = 8 + kLegendHeight * std::ceil(static_cast<double>(used_.size()) / 4);
+    std::vector<std::string> names;
+    for (const std::size_t category : used_) {
+      names.push_back(category < plot.categories.size() ? plot.categories[category] : "");
+    }
+    legend_ = legend_rows(names, kBarsLeft, kBarsRight, kLegendTop);
+    top_ = legend_bottom(legend_, kLegendTop) + kLegendTop;
     bottom_ = top_ + kRowHeight * static_cast<double>(plot.rows.size());
   }
 
@@ -74,15 +80,14 @@ class BarFigure {
   }
 
   void draw_legend() {
-    std::size_t place = 0;
+    svg_->begin_group("class=\"legend\"");
+    auto entry = legend_.begin();
     for (const std::size_t category : used_) {
-      const double x = kBarsLeft + 160 * static_cast<double>(place % 4);
-      const double y = 6 + kLegendHeight * static_cast<double>(place / 4);
-      svg_->box(x, y, 12, 12, look(category));
-      svg_->text(x + 18, y + 10, "start",
-                 category < plot_.categories.size() ? plot_.categories[category] : "");
-      ++place;
+      svg_->box(entry->x, entry->y + 3, kLegendSample, 12, look(category));
+      svg_->text(entry->text_left(), entry->baseline(), "start", entry->text);
+      ++entry;
     }
+    svg_->end_group();
   }
 
   void draw_row(const BarRow& row, double y) {
@@ -97,6 +102,7 @@ class BarFigure {
 
   const BarPlot& plot_;
   std::set<std::size_t> used_;
+  std::vector<LegendEntry> legend_;  // of the used categories, in their order
   double low_ = 0;
   double high_ = 0;
   double top_ = 0;

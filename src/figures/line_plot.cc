@@ -11,23 +11,29 @@
 
 #include <fmt/core.h>
 
+#include "src/figures/legend.h"
 #include "src/figures/svg.h"
 
 namespace trireme {
 namespace {
 
-// The layout of a figure of fixed size, in pixels.
+// The layout of a figure, in pixels. Its height grows with the legend.
 constexpr double kWidth = 800;
-constexpr double kHeight = 480;
+constexpr double kHeight = 480;  // without a legend
 constexpr double kLeft = 72;
 constexpr double kRight = kWidth - 24;
 constexpr double kTitleTop = 48;
-constexpr double kPlainTop = 20;  // without a title
-constexpr double kBottom = kHeight - 56;
-constexpr double kLegendRow = 18;
+constexpr double kPlainTop = 20;    // without a title
+constexpr double kLegendRise = 10;  // of the legend above where the plot would begin
+constexpr double kBelow = 56;       // from the axis to the lower edge
 constexpr double kLabelHeight = 14;
-constexpr std::array<std::string_view, 6> kColours = {"#0072b2", "#d55e00", "#009e73",
-                                                      "#cc79a7", "#e69f00", "#56b4e9"};
+constexpr std::string_view kIdealDash = "5 4";
+constexpr std::array<std::string_view, kSeriesStyles> kColours = {
+    "#0072b2", "#c24b00", "#00805c", "#a8487f", "#946200", "#3a3a3a", "#6a51c9", "#b0122f"};
+// Of the first eight lines, each differs from the others in its dashes, too, for readers who see
+// no colours, and for prints. All differ from those of an ideal line.
+constexpr std::array<std::string_view, kSeriesStyles> kDashes = {
+    "", "9 3", "2 3", "10 3 2 3", "16 4", "10 3 2 3 2 3", "4 2", "16 4 4 4"};
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -72,14 +78,23 @@ class Figure {
     }
     x_ = x.padded(plot.log_x ? 0.03 : 0);
     y_ = y.padded(0.05);
-    top_ = plot.title.empty() ? kPlainTop : kTitleTop;
+    const double start = plot.title.empty() ? kPlainTop : kTitleTop;
+    if (plot.series.size() > 1) {
+      std::vector<std::string> names;
+      for (const PlotSeries& series : plot.series) {
+        names.push_back(series.name);
+      }
+      legend_ = legend_rows(names, kLeft, kRight, start - kLegendRise);
+    }
+    top_ = legend_.empty() ? start : legend_bottom(legend_, start) + kLegendRise;
+    bottom_ = kHeight - kBelow + top_ - start;
   }
 
   std::string draw() {
-    svg_.emplace(kWidth, kHeight,
+    svg_.emplace(kWidth, bottom_ + kBelow,
                  fmt::format("font-size=\"12\" fill=\"#333\" data-frame=\"{} {} {} {}\" "
                              "data-x=\"{} {}\" data-y=\"{} {}\"",
-                             kLeft, kRight, top_, kBottom, x_.low, x_.high, y_.low, y_.high));
+                             kLeft, kRight, top_, bottom_, x_.low, x_.high, y_.low, y_.high));
     if (!plot_.title.empty()) {
       svg_->text((kLeft + kRight) / 2, 26, "middle", plot_.title, "font-size=\"16\"");
     }
@@ -102,7 +117,7 @@ class Figure {
     return kLeft + (x_of(x) - x_.low) / (x_.high - x_.low) * (kRight - kLeft);
   }
   double down(double y) const {
-    return kBottom - (y_of(y) - y_.low) / (y_.high - y_.low) * (kBottom - top_);
+    return bottom_ - (y_of(y) - y_.low) / (y_.high - y_.low) * (bottom_ - top_);
   }
 
   static std::vector<double> ticks(const Range& range, bool is_log, int count) {
@@ -162,15 +177,15 @@ class Figure {
     svg_->end_group();
     svg_->begin_group("class=\"x-ticks\"");
     for (const double tick : x_ticks()) {
-      svg_->line(across(tick), kBottom, across(tick), kBottom + 5,
+      svg_->line(across(tick), bottom_, across(tick), bottom_ + 5,
                  "class=\"axis\" stroke=\"#888\"");
-      svg_->text(across(tick), kBottom + 19, "middle", tick_text(tick));
+      svg_->text(across(tick), bottom_ + 19, "middle", tick_text(tick));
     }
     svg_->end_group();
-    svg_->line(kLeft, kBottom, kRight, kBottom, "class=\"axis\" stroke=\"#888\"");
-    svg_->text((kLeft + kRight) / 2, kHeight - 14, "middle", plot_.x_label);
-    svg_->text(20, (top_ + kBottom) / 2, "middle", plot_.y_label,
-               fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (top_ + kBottom) / 2));
+    svg_->line(kLeft, bottom_, kRight, bottom_, "class=\"axis\" stroke=\"#888\"");
+    svg_->text((kLeft + kRight) / 2, bottom_ + kBelow - 14, "middle", plot_.x_label);
+    svg_->text(20, (top_ + bottom_) / 2, "middle", plot_.y_label,
+               fmt::format("transform=\"rotate(-90 20 {:.1f})\"", (top_ + bottom_) / 2));
   }
 
   void draw_marks() {
@@ -185,7 +200,7 @@ class Figure {
     double free_from = 0;  // labels are left of their lines and must not overlap
     for (const PlotMark& event : events) {
       const double x = std::clamp(across(event.at), kLeft, kRight);
-      svg_->line(x, top_, x, kBottom,
+      svg_->line(x, top_, x, bottom_,
                  fmt::format("class=\"event\" data-at=\"{}\" stroke=\"#b00\" "
                              "stroke-dasharray=\"2 3\"",
                              event.at));
@@ -234,18 +249,23 @@ class Figure {
     if (!path.empty()) {
       path.pop_back();
     }
-    svg_->path(path, fmt::format("class=\"series s{}\" fill=\"none\" stroke=\"{}\" "
-                                 "stroke-width=\"1.6\" stroke-linejoin=\"round\" "
-                                 "stroke-linecap=\"round\"{}",
-                                 index % kColours.size(), series_colour(index),
-                                 series.is_ideal ? " stroke-dasharray=\"5 4\"" : ""));
+    svg_->path(path,
+               fmt::format("class=\"series s{}\" fill=\"none\" stroke=\"{}\" "
+                           "stroke-width=\"1.6\" stroke-linejoin=\"round\" "
+                           "stroke-linecap=\"round\"{}",
+                           index % kSeriesStyles, series_colour(index), dash_attribute(index)));
+  }
+
+  std::string dash_attribute(std::size_t index) const {
+    const std::string_view dash = plot_.series[index].is_ideal ? kIdealDash : series_dash(index);
+    return dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash);
   }
 
   void draw_intervals(std::size_t index) {
     const PlotSeries& series = plot_.series[index];
     const std::size_t count = std::min({series.x.size(), series.low.size(), series.high.size()});
     const std::string look = fmt::format("class=\"series s{}\" stroke=\"{}\"",
-                                         index % kColours.size(), series_colour(index));
+                                         index % kSeriesStyles, series_colour(index));
     for (std::size_t i = 0; i < count; ++i) {
       const double x = across(series.x[i]);
       const double low = down(series.low[i]);
@@ -258,37 +278,23 @@ class Figure {
     }
   }
 
-  // Returns whether the lines are higher on the right, where the legend usually is.
-  bool rises() const {
-    double rise = 0;
-    for (const PlotSeries& series : plot_.series) {
-      const std::size_t count = std::min(series.x.size(), series.y.size());
-      if (count > 1) {
-        const double slope = down(series.y.front()) - down(series.y[count - 1]);
-        rise += std::isfinite(slope) ? slope : 0;
-      }
-    }
-    return rise > 0;
-  }
-
   void draw_legend() {
-    std::size_t longest = 0;
-    for (const PlotSeries& series : plot_.series) {
-      longest = std::max(longest, series.name.size());
-    }
-    const double x = rises() ? kLeft + 16 : kRight - 40 - 7.0 * static_cast<double>(longest);
-    for (std::size_t i = 0; i < plot_.series.size() && plot_.series.size() > 1; ++i) {
-      const double y = top_ + 14 + kLegendRow * static_cast<double>(i);
-      svg_->line(x, y - 4, x + 24, y - 4,
+    svg_->begin_group("class=\"legend\"");
+    for (std::size_t i = 0; i < legend_.size(); ++i) {
+      const LegendEntry& entry = legend_[i];
+      const double middle = entry.baseline() - 4;
+      svg_->line(entry.x, middle, entry.sample_right(), middle,
                  fmt::format("class=\"series s{}\" stroke=\"{}\" stroke-width=\"2.5\"{}",
-                             i % kColours.size(), series_colour(i),
-                             plot_.series[i].is_ideal ? " stroke-dasharray=\"5 4\"" : ""));
-      svg_->text(x + 32, y, "start", plot_.series[i].name);
+                             i % kSeriesStyles, series_colour(i), dash_attribute(i)));
+      svg_->text(entry.text_left(), entry.baseline(), "start", entry.text);
     }
+    svg_->end_group();
   }
 
   const LinePlot& plot_;
+  std::vector<LegendEntry> legend_;  // empty for a single line
   double top_ = kTitleTop;
+  double bottom_ = kHeight - kBelow;
   Range x_;
   Range y_;
   std::optional<Svg> svg_;  // made once the ranges are known
@@ -325,7 +331,11 @@ std::string tick_text(double value) {
                        : fmt::format("{:.4g}", value);
 }
 
-std::string_view series_colour(std::size_t index) { return kColours[index % kColours.size()]; }
+std::string_view series_colour(std::size_t index) { return kColours[index % kSeriesStyles]; }
+
+std::string_view series_dash(std::size_t index) {
+  return kDashes[(index + index / kSeriesStyles) % kSeriesStyles];
+}
 
 std::string to_svg(const LinePlot& plot) { return Figure(plot).draw(); }
 

@@ -1,8 +1,8 @@
 // LinePlot is a figure of lines over one pair of axes, as self-contained SVG text. A pure function
 // of its data. Elements have classes, by which the style sheet of a page can give them other
-// colours: page, grid, axis, mark, event, series and s0 to s5. The attributes data-frame (left,
-// right, top, bottom in pixels), data-x and data-y (ranges of the axes) of the figure tell a script
-// how to draw another part of the data (src/report/assets/report.js).
+// colours: page, grid, axis, mark, event, legend, series and s0 to s7. The attributes data-frame
+// (left, right, top, bottom in pixels), data-x and data-y (ranges of the axes) of the figure tell a
+// script how to draw another part of the data (src/report/assets/report.js).
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,13 @@ std::string to_svg(const LinePlot& plot);
 std::vector<double> axis_ticks(double low, double high, int count);
 // Formats 10000 as "10k", with few digits, so that labels stay narrow.
 std::string tick_text(double value);
-// Returns one of six colours that are distinct for colour-blind readers (Okabe and Ito, 2008).
+// The number of colours, and of patterns of dashes, before they repeat.
+inline constexpr std::size_t kSeriesStyles = 8;
+// Returns a colour; the first are those for colour-blind readers (Okabe and Ito, 2008), darkened
+// for contrast with white.
 std::string_view series_colour(std::size_t index);
+// Returns the dashes of a line as in stroke-dasharray; "" for a solid one. Up to 64 lines have
+// different pairs of colour and dashes.
+std::string_view series_dash(std::size_t index);
 
 }  // namespace trireme

@@ -19,7 +19,7 @@ struct MetricLine {
 struct LineFigure {
   std::string heading;
   std::string y_label;
-  std::vector<MetricLine> lines;  // at most six
+  std::vector<MetricLine> lines;
   std::vector<PlotMark> events = {};
 };
 

@@ -113,7 +113,7 @@ std::string time_text(double seconds) {
 
 namespace {
 
-constexpr std::size_t kMostLinesOfAFigure = 6;
+constexpr std::size_t kMostLinesOfAFigure = kSeriesStyles;
 
 // Adds what is known of the sources of a mixture, or of several validation sets: a figure of the
 // first ones, and a table of all.
@@ -233,7 +233,7 @@ DocSection run_section(const RunFolder& run, const std::string& state) {
 }
 
 DocSection comparison_section(const std::vector<RunFolder>& runs) {
-  constexpr std::size_t kMostLines = 6;
+  constexpr std::size_t kMostLines = kSeriesStyles;
   DocSection section;
   section.heading = "Comparison of the runs";
   DocTable table{"The runs side by side",

@@ -1,6 +1,8 @@
 #include "src/figures/bar_plot.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,6 +28,26 @@ TEST(BarPlot, OddInputMakesAPicture) {
   EXPECT_THAT(to_svg(BarPlot{"x", {}, {}}), testing::EndsWith("</svg>\n"));
   const BarPlot odd{"x", {"a"}, {{"r", {{NAN, 1, 0}, {3, 2, 0}, {0, INFINITY, 0}, {1, 2, 99}}}}};
   EXPECT_THAT(to_svg(odd), testing::AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+}
+
+TEST(BarPlot, LongNamesOfCategoriesHaveRoomInTheLegend) {
+  BarPlot plot{"s", {}, {{"r", {}}}};
+  for (std::size_t i = 0; i < 12; ++i) {
+    plot.categories.push_back("a category with a name of forty letters " + std::to_string(i));
+    plot.rows[0].pieces.push_back({static_cast<double>(i), static_cast<double>(i + 1), i, "piece"});
+  }
+  const std::string svg = to_svg(plot);
+  // One name in two fits into a row, so there are six rows of names and then the first bar.
+  const std::size_t begin = svg.find("<g class=\"legend\"");
+  const std::size_t end = svg.find("</g>", begin);
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_THAT(svg.substr(begin, end - begin), HasSubstr(">" + plot.categories[11] + "<"));
+  double lowest = 0;
+  for (std::size_t at = svg.find(" y=\"", begin); at < end; at = svg.find(" y=\"", at + 1)) {
+    lowest = std::max(lowest, std::atof(svg.c_str() + at + 4));
+  }
+  const std::size_t bar = svg.find("<rect", end);
+  EXPECT_LT(lowest, std::atof(svg.c_str() + svg.find(" y=\"", bar) + 4));
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "src/figures/line_plot.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -131,6 +135,61 @@ TEST(LinePlot, IntervalsAreBarsAndTheIdealLineIsDashed) {
   const std::string svg = to_svg(plot);
   EXPECT_EQ(count(svg, "class=\"series s0\" stroke="), 3U + 1U) << "one interval and the legend";
   EXPECT_EQ(count(svg, "stroke-dasharray=\"5 4\""), 2U);
+}
+
+// Returns the upper edge of the plot area of a figure, and the lowest place of its legend.
+struct LegendRoom {
+  double plot_top = 0;
+  double legend_bottom = 0;
+};
+LegendRoom room_of(const std::string& svg) {
+  LegendRoom room;
+  double left = 0;
+  double right = 0;
+  EXPECT_EQ(std::sscanf(svg.c_str() + svg.find("data-frame=\""), "data-frame=\"%lf %lf %lf", &left,
+                        &right, &room.plot_top),
+            3);
+  const std::size_t begin = svg.find("<g class=\"legend\"");
+  const std::string legend = svg.substr(begin, svg.find("</g>", begin) - begin);
+  for (std::size_t at = legend.find(" y"); at != std::string::npos;
+       at = legend.find(" y", at + 1)) {
+    const std::size_t quote = legend.find('"', at);
+    room.legend_bottom = std::max(room.legend_bottom, std::atof(legend.c_str() + quote + 1));
+  }
+  return room;
+}
+
+TEST(LinePlot, TheLegendNeverCoversTheData) {
+  for (const std::size_t count : {2U, 6U, 8U, 9U, 30U}) {
+    for (const double slope : {-1.0, 0.0, 1.0}) {
+      for (const char* const title : {"", "Title"}) {
+        LinePlot plot{title, "step", "ms", {}};
+        for (std::size_t i = 0; i < count; ++i) {
+          plot.series.push_back(
+              {fmt::format("what rank {} waited for", i), {0, 100}, {100, 100 + 90 * slope}});
+        }
+        const std::string svg = to_svg(plot);
+        const LegendRoom room = room_of(svg);
+        EXPECT_GT(room.legend_bottom, 0);
+        EXPECT_LT(room.legend_bottom, room.plot_top) << count << " series";
+      }
+    }
+  }
+}
+
+TEST(LinePlot, LinesDifferInColourAndInDashes) {
+  std::set<std::string_view> colours;
+  std::set<std::string_view> dashes;
+  std::set<std::pair<std::string_view, std::string_view>> looks;
+  for (std::size_t i = 0; i < kSeriesStyles * kSeriesStyles; ++i) {
+    EXPECT_TRUE(looks.emplace(series_colour(i), series_dash(i)).second) << i;
+    if (i < kSeriesStyles) {
+      EXPECT_TRUE(colours.insert(series_colour(i)).second) << i;
+      EXPECT_TRUE(dashes.insert(series_dash(i)).second) << i;
+    }
+    EXPECT_NE(series_dash(i), "5 4") << "the dashes of an ideal line";
+  }
+  EXPECT_EQ(series_dash(0), "");
 }
 
 }  // namespace
