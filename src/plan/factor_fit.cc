@@ -8,7 +8,9 @@ namespace trireme {
 namespace {
 
 constexpr double kOutlier = 0.02;
-constexpr int kRounds = 20;  // of least squares with new weights
+constexpr int kRounds = 20;         // of least squares with new weights
+constexpr int kMostChanges = 1000;  // more than a handful of factors need
+constexpr double kRounding = 1e-9;
 
 // Equations holds a x = b for a symmetric positive definite a [n,n].
 struct Equations {
@@ -38,6 +40,45 @@ std::vector<double> solved(Equations e) {
     e.b[i] /= e.a[i][i];
   }
   return e.b;
+}
+
+// Returns the x without an element below 0 that comes nearest to a x = b. Setting the elements
+// below 0 of the solution to 0 would not do: the others were solved to make up for them. Elements
+// are kept at 0 or let go, each time the first one that is wrong where it is, which ends for every
+// positive definite a (Murty, Note on a Bard-type scheme for solving the complementarity problem,
+// 1974).
+std::vector<double> solved_from_0(const Equations& e) {
+  const std::size_t n = e.size();
+  std::vector<bool> kept(n, false);  // at 0
+  std::vector<double> x;
+  for (int change = 0; change < kMostChanges; ++change) {
+    Equations free = e;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < n; ++k) {
+        if (kept[i] || kept[k]) {
+          free.a[i][k] = i == k ? 1 : 0;
+        }
+      }
+      free.b[i] = kept[i] ? 0 : e.b[i];
+    }
+    x = solved(std::move(free));
+    std::size_t wrong = 0;
+    for (; wrong < n; ++wrong) {
+      const double slope =
+          std::inner_product(x.begin(), x.end(), e.a[wrong].begin(), 0.0) - e.b[wrong];
+      if (kept[wrong] ? slope < -kRounding : x[wrong] < 0) {
+        break;
+      }
+    }
+    if (wrong == n) {
+      break;
+    }
+    kept[wrong] = !kept[wrong];
+  }
+  for (double& element : x) {
+    element = std::max(element, 0.0);  // of rounding, or of an a that is hardly positive definite
+  }
+  return x;
 }
 
 // Adds the inverse of the prior's covariance, diag(own^2) + common^2 (Sherman and Morrison), in
@@ -82,10 +123,7 @@ std::vector<double> fit_to_ones(const std::vector<std::vector<double>>& rows,
       const double error = std::abs(sum - 1);
       add_row(row, std::min(1.0, kOutlier / std::max(error, kOutlier / 100)), e);
     }
-    fitted = solved(std::move(e));
-    for (double& factor : fitted) {
-      factor = std::max(factor, 0.0);
-    }
+    fitted = solved_from_0(e);
   }
   return fitted;
 }

@@ -1,6 +1,7 @@
 #include "src/plan/plan_layout.h"
 
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -82,12 +83,16 @@ std::string layout_text(const PlanLayout& layout) {
 
 PlanLayout parse_layout(std::string_view text, const PlanLayout& base, std::int64_t global_batch) {
   PlanLayout layout = base;
+  std::set<std::string_view> given;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
       throw ConfigError(fmt::format("layout: '{}' is not KEY=VALUE, as in dp=8,tp=4,pp=2", part));
+    }
+    if (!given.insert(part.substr(0, equals)).second) {
+      throw ConfigError(fmt::format("layout: '{}' is given twice", part.substr(0, equals)));
     }
     set_part(part.substr(0, equals), part.substr(equals + 1), layout);
   }

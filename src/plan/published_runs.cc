@@ -7,6 +7,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMostRows = 100'000;
 constexpr std::size_t kMostColumns = 200;
+constexpr double kMostNumber = 1e9;                          // of seconds and GiB
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // which spreadsheets write
 // Larger numbers are slips: no model, machine or batch is that large.
 constexpr std::int64_t kMostBatch = 1'000'000'000;
 constexpr std::int64_t kMostCsvWidth = 1 << 20;  // of hidden and ffn
@@ -89,45 +92,6 @@ class CsvReader {
   int line_ = 1;
 };
 
-// Row is a record with the names of its columns.
-class Row {
- public:
-  Row(const std::map<std::string, std::size_t>& columns, std::vector<std::string> fields,
-      const std::string& origin, int line)
-      : columns_(columns), fields_(std::move(fields)), origin_(origin), line_(line) {}
-
-  const std::string& text(const std::string& column) const { return fields_[columns_.at(column)]; }
-  // Returns a number that is not negative; 0 for an empty field.
-  double number(const std::string& column) const {
-    const std::string& field = text(column);
-    if (field.empty()) {
-      return 0;
-    }
-    double value = 0;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value) ||
-        value < 0 || value > 1e15) {
-      fail(origin_, line_, fmt::format("{}: '{}' is not a number", column, shown(field)));
-    }
-    return value;
-  }
-  std::int64_t integer(const std::string& column, std::int64_t if_empty, std::int64_t most) const {
-    const double value = number(column);
-    if (value != std::floor(value) || value > static_cast<double>(most)) {
-      fail(origin_, line_,
-           fmt::format("{}: '{}' is not an integer up to {}", column, shown(text(column)), most));
-    }
-    return text(column).empty() ? if_empty : static_cast<std::int64_t>(value);
-  }
-  int line() const { return line_; }
-
- private:
-  const std::map<std::string, std::size_t>& columns_;
-  std::vector<std::string> fields_;
-  const std::string& origin_;
-  int line_;
-};
-
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -138,11 +102,102 @@ bool has(const std::string& text, std::string_view part) {
   return lower(text).find(part) != std::string::npos;
 }
 
-int zero_of(const std::string& text) {
-  if (has(text, "fsdp") || text == "3") {
-    return 3;
+// Row is a record with the names of its columns.
+class Row {
+ public:
+  Row(const std::map<std::string, std::size_t>& columns, std::vector<std::string> fields,
+      const std::string& origin, int line)
+      : columns_(columns), fields_(std::move(fields)), origin_(origin), line_(line) {}
+
+  const std::string& text(const std::string& column) const { return fields_[columns_.at(column)]; }
+  [[noreturn]] void refuse(const std::string& column, const std::string& wanted) const {
+    fail(origin_, line_, fmt::format("{}: '{}' is not {}", column, shown(text(column)), wanted));
   }
-  return text == "1" ? 1 : text == "2" ? 2 : 0;
+  // Returns a number above 0; 0 for an empty field, which says that it was not published.
+  double number(const std::string& column) const {
+    const std::string& field = text(column);
+    if (field.empty()) {
+      return 0;
+    }
+    double value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size() || !(value > 0) ||
+        value > kMostNumber) {
+      refuse(column, "a number above 0 (empty: not published)");
+    }
+    return value;
+  }
+  std::int64_t integer(const std::string& column, std::int64_t if_empty, std::int64_t most) const {
+    const std::string& field = text(column);
+    if (field.empty()) {
+      return if_empty;
+    }
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size() || value < 1 || value > most) {
+      refuse(column, fmt::format("an integer from 1 to {} (empty: not published)", most));
+    }
+    return value;
+  }
+  // Returns the field in lower case without what follows in brackets, as in "none (8K stage)".
+  std::string word(const std::string& column) const {
+    std::string field = lower(text(column));
+    field.resize(std::min(field.size(), field.find('(')));
+    while (field.ends_with(' ')) {
+      field.pop_back();
+    }
+    return field;
+  }
+  // Returns what the field's word stands for. The first choice is that of empty fields.
+  template <class T>
+  T choice(const std::string& column,
+           const std::vector<std::pair<std::string_view, T>>& choices) const {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : choices) {
+      if (name == word(column)) {
+        return value;
+      }
+      names.push_back(name);
+    }
+    refuse(column,
+           fmt::format("empty or one of {}", fmt::join(names.begin() + 1, names.end(), ", ")));
+  }
+  int line() const { return line_; }
+
+ private:
+  const std::map<std::string, std::size_t>& columns_;
+  std::vector<std::string> fields_;
+  const std::string& origin_;
+  int line_;
+};
+
+int zero_of(const Row& row) {
+  return row.choice<int>("zero", {{"", 0}, {"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}, {"fsdp", 3}});
+}
+
+PlanRecompute recompute_of(const Row& row) {
+  return row.choice<PlanRecompute>("recompute", {{"", PlanRecompute::none},
+                                                 {"none", PlanRecompute::none},
+                                                 {"selective", PlanRecompute::selective},
+                                                 {"full", PlanRecompute::full}});
+}
+
+// What the products are computed in, by the names that tables have for it.
+enum class Products { bits16, bits8, bits4 };
+Products products_of(const Row& row) {
+  return row.choice<Products>("precision", {{"", Products::bits16},
+                                            {"bf16", Products::bits16},
+                                            {"fp16", Products::bits16},
+                                            {"fp16/bf16", Products::bits16},
+                                            {"amp_bf16", Products::bits16},
+                                            {"amp_fp16", Products::bits16},
+                                            {"fp8", Products::bits8},
+                                            {"amp_fp8", Products::bits8},
+                                            {"fp8_tensorwise", Products::bits8},
+                                            {"fp8-cs", Products::bits8},
+                                            {"mxfp8", Products::bits8},
+                                            {"fp4", Products::bits4},
+                                            {"nvfp4", Products::bits4}});
 }
 
 PlanModel model_of(const Row& row) {
@@ -162,16 +217,14 @@ PlanModel model_of(const Row& row) {
 
 PlanLayout layout_of(const Row& row) {
   PlanLayout layout;
-  layout.dp = row.integer("dp", 1, kMostCsvRanks);
-  layout.tp = row.integer("tp", 1, kMostCsvRanks);
-  layout.pp = row.integer("pp", 1, kMostCsvStages);
-  layout.virtual_stages = std::max<std::int64_t>(1, row.integer("vpp", 1, kMostCsvStages));
+  layout.dp = row.integer("dp", 0, kMostCsvRanks);
+  layout.tp = row.integer("tp", 0, kMostCsvRanks);
+  layout.pp = row.integer("pp", 0, kMostCsvStages);
+  layout.virtual_stages = row.integer("vpp", 1, kMostCsvStages);
   layout.micro_batch = row.integer("mbs", 0, kMostCsvMicroBatch);
-  layout.zero = zero_of(row.text("zero"));
-  layout.recompute = row.text("recompute").starts_with("full")        ? PlanRecompute::full
-                     : row.text("recompute").starts_with("selective") ? PlanRecompute::selective
-                                                                      : PlanRecompute::none;
-  layout.sequence_parallel = row.text("seq_par") == "1";
+  layout.zero = zero_of(row);
+  layout.recompute = recompute_of(row);
+  layout.sequence_parallel = row.choice<bool>("seq_par", {{"", false}, {"0", false}, {"1", true}});
   layout.schedule = layout.pp > 1 && layout.virtual_stages > 1 ? PipelineSchedule::interleaved
                                                                : PipelineSchedule::one_f_one_b;
   return layout;
@@ -216,10 +269,22 @@ std::string fault_of(const Row& row, const PublishedRun& run) {
   if (is_uneven()) {
     return "an interleaved schedule of uneven rounds";
   }
-  if (has(row.text("precision"), "fp4")) {
+  if (products_of(row) == Products::bits4) {
     return "precision";
   }
   return setting_of(run).cluster.empty() ? "no cluster file for its GPUs" : "";
+}
+
+// Refuses a layout of another number of GPUs than the row's. Experts share the ranks of dp.
+void check_gpus(const Row& row, const PublishedRun& run) {
+  const PlanLayout& l = run.layout;
+  const std::int64_t context = row.integer("cp", 1, kMostCsvRanks);
+  // Each is at most 2^20, so that the products of dp and tp, and of pp and cp, are far from
+  // overflow.
+  const double ranks = static_cast<double>(l.dp * l.tp) * static_cast<double>(l.pp * context);
+  if (run.gpus > 0 && ranks > 0 && ranks != static_cast<double>(run.gpus)) {
+    row.refuse("gpus", fmt::format("dp x tp x pp x cp, which is {:.0f}", ranks));
+  }
 }
 
 PublishedRun run_of(const Row& row) {
@@ -233,7 +298,8 @@ PublishedRun run_of(const Row& row) {
   run.memory_gib = row.number("mem_gb");
   run.model = model_of(row);
   run.layout = layout_of(row);
-  run.precision = has(row.text("precision"), "fp8") ? PlanPrecision::fp8 : PlanPrecision::bf16;
+  run.precision = products_of(row) == Products::bits8 ? PlanPrecision::fp8 : PlanPrecision::bf16;
+  check_gpus(row, run);
   run.why_not = fault_of(row, run);
   if (run.why_not.empty()) {
     const std::int64_t unit = run.layout.dp * run.layout.micro_batch;
@@ -255,6 +321,9 @@ constexpr const char* kColumns[] = {"source_id", "model",     "hidden", "heads",
 }  // namespace
 
 std::vector<PublishedRun> parse_published_runs(std::string_view csv, const std::string& origin) {
+  if (csv.starts_with(kByteOrderMark)) {
+    csv.remove_prefix(kByteOrderMark.size());
+  }
   CsvReader reader(csv, origin);
   std::map<std::string, std::size_t> columns;
   const std::vector<std::string> names = reader.record();
@@ -283,6 +352,9 @@ std::vector<PublishedRun> parse_published_runs(std::string_view csv, const std::
       fail(origin, line, fmt::format("more than {} runs", kMostRows));
     }
     runs.push_back(run_of(Row(columns, std::move(fields), origin, line)));
+  }
+  if (runs.empty()) {
+    fail(origin, reader.line(), "no run follows the names of the columns");
   }
   return runs;
 }

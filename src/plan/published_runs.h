@@ -27,7 +27,9 @@ struct PublishedRun {
 };
 
 // Throws DataError, with the line, if the text is not a table of runs: a header with the known
-// columns, and as many fields in each line.
+// columns, and at least one run with as many fields. An empty field says that a figure was not
+// published. A figure or name that no run can have is refused, and so are gpus that are not
+// dp x tp x pp x cp.
 std::vector<PublishedRun> parse_published_runs(std::string_view csv, const std::string& origin);
 
 // RunSetting is what published runs do not say in columns.

@@ -59,8 +59,8 @@ TEST(Calibration, FindsTheFactorsOfAMachine) {
   Cluster machine = load_cluster("test");
   machine.calibration = {.products = 1.3,
                          .head = 0.8,
-                         .attention = 2.5,
-                         .kernels = 1.7,
+                         .attention = 1.8,
+                         .kernels = 1.5,
                          .tensor = 1.4,
                          .pipeline = 1.2,
                          .replicas = 0.6,
@@ -174,6 +174,18 @@ TEST(FactorFit, FactorsThatAreOnlyUncertainTogetherStayEqual) {
   const std::vector<double> factors = fit_to_ones(rows, {.own = {1e-3, 1e-3}, .common = 1});
   EXPECT_NEAR(factors[0], 1.25, 0.01);
   EXPECT_NEAR(factors[1], factors[0], 1e-3);
+}
+
+// Factors of 1.02 and -0.1 would meet all rows. With 0 for the second, the best first is 0.995, not
+// the 1.02 that was to make up for -0.1.
+TEST(FactorFit, FactorsBesideOneOf0AreTheBestBesideIt) {
+  std::vector<std::vector<double>> rows;
+  for (const double term : {0.1, 0.2, 0.3, 0.4}) {
+    rows.push_back({(1 + 0.1 * term) / 1.02, term});
+  }
+  const std::vector<double> factors = fit_to_ones(rows, {.own = {1e4, 1e4}, .common = 1e4});
+  EXPECT_EQ(factors[1], 0);
+  EXPECT_NEAR(factors[0], 0.995, 1e-3);
 }
 
 TEST(FactorFit, OneWrongRowCountsLess) {

@@ -59,7 +59,8 @@ TEST(PublishedRuns, SaysWhatAConfigurationCannotExpress) {
   const auto why = [](const std::string& old, const std::string& now) {
     return parsed(with(old, now)).front().why_not;
   };
-  EXPECT_THAT(why("2048,2,1,4", "2048,2,2,4"), HasSubstr("context"));
+  EXPECT_THAT(why("2048,2,1,4,1,8,,0,full,0,64", "2048,2,2,4,1,8,,0,full,0,128"),
+              HasSubstr("context"));
   EXPECT_THAT(why(",3.5,", ",,"), HasSubstr("no step time"));
   EXPECT_THAT(why("512,4,", "512,,"), HasSubstr("no micro-batch"));
   EXPECT_THAT(why("A100-80GB", "MI250X"), HasSubstr("no cluster file"));
@@ -67,8 +68,50 @@ TEST(PublishedRuns, SaysWhatAConfigurationCannotExpress) {
   EXPECT_THAT(why("1024,16", ",16"), HasSubstr("shape"));
   EXPECT_THAT(why("fp16", "NVFP4"), HasSubstr("precision"));
   EXPECT_THAT(why("512,4,", "4,4,"), HasSubstr("smaller"));
-  EXPECT_THAT(why("2048,2,1,4", "2048,3,1,4"), HasSubstr("tp does not divide"));
-  EXPECT_THAT(why("2048,2,1,4", "2048,2,1,64"), HasSubstr("more stages than halves"));
+  EXPECT_THAT(why("2048,2,1,4,1,8,,0,full,0,64", "2048,3,1,4,1,8,,0,full,0,96"),
+              HasSubstr("tp does not divide"));
+  EXPECT_THAT(why("2048,2,1,4,1,8,,0,full,0,64", "2048,2,1,64,1,8,,0,full,0,1024"),
+              HasSubstr("more stages than halves"));
+  for (const char* layout : {"2048,,1,4,1,8", "2048,2,1,,1,8", "2048,2,1,4,1,"}) {
+    EXPECT_THAT(why("2048,2,1,4,1,8", layout), HasSubstr("no micro-batch or layout")) << layout;
+  }
+}
+
+TEST(PublishedRuns, ReadsTheNamesThatTablesHave) {
+  const auto run = [](const std::string& old, const std::string& now) {
+    return parsed(with(old, now)).front();
+  };
+  EXPECT_EQ(run(",,0,full", ",,3(fsdp),full").layout.zero, 3);
+  EXPECT_EQ(run(",,0,full", ",,FSDP,full").layout.zero, 3);
+  EXPECT_EQ(run("full", "none (8K stage)").layout.recompute, PlanRecompute::none);
+  EXPECT_EQ(run("full", "selective").layout.recompute, PlanRecompute::selective);
+  EXPECT_EQ(run("fp16", "FP8-CS").precision, PlanPrecision::fp8);
+  EXPECT_TRUE(run("full,0,64", "full,1,64").layout.sequence_parallel);
+  EXPECT_EQ(run("full,0,64", "full,0,").why_not, "") << "gpus that were not published";
+  // Spreadsheets begin a file with a byte order mark and end its lines with CR and LF.
+  std::string table = "\xEF\xBB\xBF" + std::string(kHeader) + kRow;
+  table.insert(table.size() - 1, "\r");
+  EXPECT_EQ(parse_published_runs(table, "runs.csv").size(), 1U);
+}
+
+TEST(PublishedRuns, RefusesFiguresThatNoRunHas) {
+  const auto refused = [](const std::string& old, const std::string& now) {
+    return refused_csv(kHeader + with(old, now));
+  };
+  for (const char* wrong : {"x", "nan", "-1", "4"}) {
+    EXPECT_THAT(
+        refused(",,0,full", std::string(",,") + wrong + ",full"),
+        HasSubstr(std::string("zero: '") + wrong + "' is not empty or one of 0, 1, 2, 3, fsdp"));
+  }
+  EXPECT_THAT(refused("full", "garbage"), HasSubstr("recompute: 'garbage' is not"));
+  EXPECT_THAT(refused("full,0,64", "full,yes,64"), HasSubstr("seq_par: 'yes' is not"));
+  EXPECT_THAT(refused("fp16", "xfp8x"), HasSubstr("precision: 'xfp8x' is not"));
+  EXPECT_THAT(refused("full,0,64", "full,0,63"),
+              HasSubstr("gpus: '63' is not dp x tp x pp x cp, which is 64"));
+  EXPECT_THAT(refused("1024,16", "0,16"), HasSubstr("hidden: '0' is not an integer from 1"));
+  EXPECT_THAT(refused("2048,2,1,4,1,8", "2048,2,1,4,1,0"), HasSubstr("dp: '0' is not"));
+  EXPECT_THAT(refused(",3.5,", ",0,"), HasSubstr("iter_time_s: '0' is not a number above 0"));
+  EXPECT_THAT(refused_csv(kHeader), HasSubstr("no run follows"));
 }
 
 TEST(PublishedRuns, RefusesFilesThatAreNoTable) {
@@ -84,7 +127,7 @@ TEST(PublishedRuns, RefusesFilesThatAreNoTable) {
   // The schedule of so many stages would take all of the memory.
   EXPECT_THAT(refused_csv(kHeader + with("2048,2,1,4", "2048,2,1,1000000000")), HasSubstr("pp: "));
   EXPECT_THAT(refused_csv(kHeader + with("2048,2,1,4", "2048,2,1,4096")),
-              HasSubstr("'4096' is not an integer up to 512"));
+              HasSubstr("'4096' is not an integer from 1 to 512"));
   EXPECT_THAT(refused_csv(kHeader + with("512,4,", "512,99999,")), HasSubstr("mbs: "));
   for (const char* wrong : {"-1", "nan", "1e99", "0x10"}) {
     EXPECT_THAT(refused_csv(kHeader + with("3.5", wrong)), HasSubstr("iter_time_s")) << wrong;

@@ -61,6 +61,7 @@ TEST(Search, RefusesTextsThatAreNoLayout) {
   };
   EXPECT_THAT(refused("dp"), HasSubstr("'dp' is not KEY=VALUE"));
   EXPECT_THAT(refused("dq=1"), HasSubstr("unknown key 'dq'"));
+  EXPECT_THAT(refused("dp=1,tp=2,dp=2"), HasSubstr("'dp' is given twice"));
   for (const char* wrong : {"dp=0", "dp=-1", "dp=1x", "dp=", "tp=99999999999", "zero=4",
                             "recompute=some", "schedule=best", "micro_batch=1.5"}) {
     EXPECT_THAT(refused(wrong), Not(IsEmpty())) << wrong;

@@ -219,6 +219,11 @@ void validate_plan(const ValidateOptions& options) {
   std::map<std::string, Cluster> clusters;
   const std::vector<PredictedRun> predicted = predict(runs, clusters);
   const Report report = make_report(runs, predicted, options.worst);
+  if (predicted.empty()) {
+    throw DataError(fmt::format("{}: none of its {} runs can be predicted: {} (line {})",
+                                options.file.string(), runs.size(), runs.front().why_not,
+                                runs.front().line));
+  }
   if (!options.out.empty()) {
     write_named_file(options.out, json_text(to_json(report)) + "\n");
   }
