@@ -70,6 +70,21 @@ class LintTest(unittest.TestCase):
             self.assertEqual(code, 1 if expected else 0, said)
             self.assertIn(expected, said)
 
+    def test_fuzz_table(self):
+        target, first = "tests/fuzz/a_fuzz.cc", "tests/fuzz/corpus/a_fuzz/first"
+        sound = {target: "", first: "x", "docs/security.md": "| a_fuzz | reads a | 1,234 |\n"}
+        self.assertEqual(run("fuzz_table_test.py", sound)[0], 0)
+        for name, text, expected in (
+                ("docs/security.md", "", "no row in the table"),
+                ("docs/security.md", "| a_fuzz | reads a | |\n", "no row in the table"),
+                ("docs/security.md", sound["docs/security.md"] * 2, "a_fuzz twice"),
+                ("docs/security.md", sound["docs/security.md"] + "| b_fuzz | reads b | 1 |\n",
+                 "names b_fuzz, which is no target"),
+                ("tests/fuzz/c_fuzz.cc", "", "no first inputs in tests/fuzz/corpus/c_fuzz")):
+            code, said = run("fuzz_table_test.py", {**sound, name: text})
+            self.assertEqual(code, 1, said)
+            self.assertIn(expected, said)
+
     def test_sizes(self):
         self.check("sizes_test.py", "src/base/x.cc", "int x;\n" * 401, "401 lines")
         self.check("sizes_test.py", "src/base/x.cc", "//" + "x" * 99 + "\n", "101 columns")
