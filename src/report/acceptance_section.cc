@@ -95,6 +95,11 @@ DocSection acceptance_section(std::string_view text, const std::string& name) {
                                              program->value("version", std::string("?")),
                                              program->value("commit", std::string("?"))));
   }
+  if (const auto drain = document.find("drain"); drain != document.end()) {
+    if (const nlohmann::json& cause = field(*drain, "shared_cause"); cause.is_string()) {
+      section.remarks.push_back(cause.get<std::string>());
+    }
+  }
   add_verdicts(section, "Nodes, the bad ones first", array_field(document, "nodes"));
   add_verdicts(section, "Links, the bad ones first", array_field(document, "links"));
   for (const nlohmann::json& command : array_field(document, "drain_commands")) {

@@ -67,6 +67,10 @@ AcceptProfile load_accept_profile(const std::filesystem::path& file) {
   b.integer("at_once", profile.at_once, "nodes or pairs measured at the same time; 0: all")
       .at_least(0);
   b.real("seconds", profile.seconds, "limit for one measurement").at_least(1);
+  b.real("drain_at_most", profile.drain_at_most,
+         "percent of the nodes up to which --drain drains them")
+      .at_least(0)
+      .at_most(100);
   bind(b, "node", profile.node);
   bind(b, "link", profile.link);
   b.finish();

@@ -29,6 +29,7 @@ struct AcceptProfile {
   int link_rounds = 0;         // of pairs of nodes; 0 for as many as link_rounds.h says
   int at_once = 0;             // nodes or pairs measured at the same time; 0 for all
   double seconds = 120;        // limit for one measurement
+  double drain_at_most = 50;   // percent of all nodes; more are drained with --drain-all only
   Demands node, link;
 };
 

@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/median.h"
+#include "src/base/units.h"
 #include "src/study/comparison.h"
 
 namespace trireme {
@@ -191,6 +192,17 @@ std::set<std::string> guilty_ends(const std::vector<std::pair<std::string, std::
     }
   }
   return guilty;
+}
+
+std::string shared_cause(std::size_t bad, std::size_t all, double most_percent) {
+  if (static_cast<double>(bad) <= most_percent / 100 * static_cast<double>(all)) {
+    return "";
+  }
+  return fmt::format(
+      "{} of {} would be drained, more than the {:g} % of drain_at_most in the profile. Look for a "
+      "cause that they share before you drain any: node.start, the limits or `seconds` in the "
+      "profile, or other programs on the nodes. --drain-all drains them all the same",
+      bad, counted(static_cast<std::int64_t>(all), "node"), most_percent);
 }
 
 std::string sentence(const AcceptVerdict& verdict, int rounds) {

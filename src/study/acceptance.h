@@ -64,6 +64,10 @@ std::vector<std::pair<std::string, std::string>> partner_tests(
 std::set<std::string> guilty_ends(const std::vector<std::pair<std::string, std::string>>& pairs,
                                   const std::vector<AcceptVerdict>& tested);
 
+// Returns why it is unlikely that `bad` of `all` nodes are at fault themselves, and what to do, if
+// these are more than `most_percent`; otherwise "".
+std::string shared_cause(std::size_t bad, std::size_t all, double most_percent);
+
 // Returns a sentence for the vendor about a verdict that is not good.
 std::string sentence(const AcceptVerdict& verdict, int rounds);
 // Returns a short reason, for Slurm.

@@ -89,6 +89,51 @@ def interrupt(test, number, command, folder, started, environment):
     harness.until("all processes' end", 30, lambda: not harness.processes_with(str(folder)))
 
 
+HOG = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
+HOG_SECONDS = 600
+
+
+def start_hogs(cpu, count=4, seconds=HOG_SECONDS):
+    """Starts processes that keep a core busy. They end with this process, however it ends, and in
+    any case after some time: nobody else would stop them."""
+    hog = f"{PRIORITY} taskset -c {cpu} {sys.executable} -c '{HOG.format(seconds)}'"
+    return [subprocess.Popen(["bash", "-c", hog], start_new_session=True,
+                             preexec_fn=simulated.end_with_parent(signal.SIGKILL))
+            for _ in range(count)]
+
+
+def end_hogs(hogs):
+    for each in hogs:
+        each.kill()
+        each.wait()
+
+
+class Hogs(unittest.TestCase):
+    """The hogs of the tests below would slow down everything else if they outlived their test."""
+
+    def test_they_end_with_the_test_that_is_killed(self):
+        script = ("import sys, time\nimport accept_test\n"
+                  "hogs = accept_test.start_hogs(int(sys.argv[1]), 2)\n"
+                  "print(*(each.pid for each in hogs), flush=True)\ntime.sleep(600)\n")
+        core = min(os.sched_getaffinity(0))
+        test = subprocess.Popen(
+            [sys.executable, "-c", script, str(core)], stdout=subprocess.PIPE, text=True,
+            cwd=pathlib.Path(__file__).parent, start_new_session=True)
+        self.addCleanup(harness.end_group, test)
+        hogs = [int(word) for word in test.stdout.readline().split()]
+        self.assertEqual(len(hogs), 2)
+        test.kill()
+        test.wait()
+        test.stdout.close()
+        harness.until("the hogs' end", 30, lambda: not any(
+            pathlib.Path(f"/proc/{pid}/cmdline").exists()
+            and pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in hogs))
+
+    def test_they_end_by_themselves(self):
+        for each in start_hogs(min(os.sched_getaffinity(0)), 1, seconds=1):
+            self.assertEqual(each.wait(timeout=60), 0)
+
+
 class OnSlurm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -99,19 +144,6 @@ class OnSlurm(unittest.TestCase):
         cls.cluster = slurm_cluster.SlurmCluster(nodes=4)
         cls.addClassCleanup(cls.cluster.stop)
         cls.cluster.start()
-
-    def start_hogs(self, cpu):
-        hog = f"{PRIORITY} taskset -c {cpu} {sys.executable} -c 'while True: pass'"
-        # They end with this process, however it ends: nobody else would stop them.
-        hogs = [subprocess.Popen(["bash", "-c", hog], start_new_session=True,
-                                 preexec_fn=simulated.end_with_parent(signal.SIGKILL))
-                for _ in range(4)]
-
-        def end():
-            for each in hogs:
-                each.kill()
-                each.wait()
-        self.addCleanup(end)
 
     def test_a_node_with_a_hog(self):
         """n3 computes on a core that it shares with four other processes."""
@@ -126,7 +158,8 @@ class OnSlurm(unittest.TestCase):
             node_start=f"[{srun}, --nodes=1, --ntasks=1, '--nodelist={{node}}', {pin}]",
             link_start=f"[{srun}, --nodes=2, --ntasks=2, --ntasks-per-node=1, "
                        "'--nodelist={a},{b}']"))
-        self.start_hogs(shared)
+        hogs = start_hogs(shared)
+        self.addCleanup(end_hogs, hogs)
         begin = time.monotonic()
         result = self.cluster.command(
             PROGRAM, "accept", profile, "--drain", "--dir", self.folder / "accept",
@@ -142,7 +175,6 @@ class OnSlurm(unittest.TestCase):
         self.assertIn("scontrol update NodeName=n3 State=DRAIN", result.stdout)
         self.assertIn("DRAIN", self.cluster.node_state("n3"))
         self.assertNotIn("DRAIN", self.cluster.node_state("n1"))
-
 
     def test_an_interruption_ends_the_steps(self):
         folder = self.folder / "interrupted"
@@ -276,9 +308,13 @@ class Profiles(unittest.TestCase):
         self.assertEqual([v["complaints"] for v in found["nodes"]],
                          [["health has failed: exit code 1"]] * 3)
         self.assertEqual(len(found["drain_commands"]), 3)
-        drained = harness.run("accept", profile, "--dir", folder / "b", "--drain", env=path)
+        self.assertIn("3 of 3 nodes would be drained", found["drain"]["shared_cause"])
+        refused = harness.run("accept", profile, "--dir", folder / "b", "--drain", env=path)
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        self.assertIn("no node was drained: 3 of 3 nodes would be drained", refused.stderr)
+        self.assertFalse(called.exists())
+        drained = harness.run("accept", profile, "--dir", folder / "c", "--drain-all", env=path)
         self.assertEqual(drained.returncode, 4)
-        self.assertIn("all nodes are bad: before draining", drained.stdout)
         self.assertEqual([line.split()[:3] for line in called.read_text().splitlines()],
                          [["update", f"NodeName=n{i}", "State=DRAIN"] for i in (1, 2, 3)])
 

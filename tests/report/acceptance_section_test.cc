@@ -61,6 +61,18 @@ TEST(AcceptanceSection, ShowsVerdictsWithTheBadOnesFirst) {
   }
 }
 
+TEST(AcceptanceSection, SaysThatTheBadNodesAreTooMany) {
+  Json document = acceptance();
+  EXPECT_TRUE(acceptance_section(document.dump(), "a").remarks.empty()) << "of an older program";
+  document["drain"] = {{"asked", false}, {"done", false}, {"shared_cause", nullptr}};
+  EXPECT_TRUE(acceptance_section(document.dump(), "a").remarks.empty());
+  document["drain"]["shared_cause"] = "3 of 4 nodes would be drained";
+  EXPECT_THAT(acceptance_section(document.dump(), "a").remarks,
+              testing::ElementsAre("3 of 4 nodes would be drained"));
+  document["drain"] = 7;
+  EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
+}
+
 TEST(AcceptanceSection, SaysWhatIsWrongWithAFile) {
   EXPECT_THROW(acceptance_section("{\"schema\": 1, \"acc", "a"), DataError);
   for (const auto& [key, value] : std::map<std::string, Json>{

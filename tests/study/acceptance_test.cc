@@ -13,6 +13,7 @@
 namespace trireme {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -149,6 +150,18 @@ TEST(AcceptProfile, ReadsAndRefuses) {
                           "link: {at_least: 200}\n", "link: {measures: ['--help']}\n", "[1]\n"}) {
     EXPECT_THROW(load(bad), ConfigError) << bad;
   }
+}
+
+TEST(Acceptance, TooManyBadNodesHaveASharedCause) {
+  EXPECT_EQ(shared_cause(0, 4, 50), "");
+  EXPECT_EQ(shared_cause(2, 4, 50), "");
+  EXPECT_THAT(shared_cause(3, 4, 50),
+              AllOf(HasSubstr("3 of 4 nodes would be drained, more than the 50 %"),
+                    HasSubstr("drain_at_most"), HasSubstr("--drain-all")));
+  EXPECT_THAT(shared_cause(1, 1, 50), HasSubstr("1 of 1 node would"));
+  EXPECT_EQ(shared_cause(4, 4, 100), "");
+  EXPECT_NE(shared_cause(1, 100, 0), "");
+  EXPECT_EQ(shared_cause(0, 100, 0), "");
 }
 
 }  // namespace

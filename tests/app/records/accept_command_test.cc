@@ -137,7 +137,7 @@ TEST_F(AcceptCommand, ASlowNodeIsNamedWithTheCommandThatDrainsIt) {
       run.out,
       AllOf(HasSubstr("n3                       BAD: memory at 25 %\n"),
             HasSubstr("# machine REJECTED: 1 of 4 nodes bad, 0 of 6 links bad; "),
-            Not(HasSubstr("all nodes are bad")),
+            Not(HasSubstr("drain_at_most")),
             HasSubstr("\nFor the vendor:\n- Node n3 reaches 25 % of the typical speed in memory: "
                       "25 GB/s, where the median of all is "),
             HasSubstr("(median of 2 rounds, "),
@@ -152,6 +152,7 @@ TEST_F(AcceptCommand, ASlowNodeIsNamedWithTheCommandThatDrainsIt) {
   EXPECT_EQ(found["nodes"][2]["findings"][0]["unit"], "GB/s");
   EXPECT_EQ(found["nodes"][2]["findings"][0]["limit"], false);
   EXPECT_EQ(found["drain_commands"].size(), 1U);
+  EXPECT_EQ(found["drain"], (json{{"asked", false}, {"done", false}, {"shared_cause", nullptr}}));
   EXPECT_EQ(accept({"--json"}).code, kBadMachine);
 }
 
@@ -164,6 +165,56 @@ TEST_F(AcceptCommand, DrainRunsTheCommands) {
   EXPECT_EQ(read_file(path("drained")),
             "update\nNodeName=n3\nState=DRAIN\n"
             "Reason=trireme accept: memory at 25 % of the median\n");
+}
+
+// Three of four nodes are bad: rather the profile is wrong.
+TEST_F(AcceptCommand, TooManyBadNodesAreNotDrained) {
+  for (const int node : {1, 2, 3}) {
+    health(node, 99, {"the fan stands still"});
+  }
+  make_program("bin/scontrol", "printf '%s\\n' \"$2\" >> drained\n");
+  const CommandRun run = accept({"--drain"});
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::refused));
+  EXPECT_FALSE(fs::exists(path("drained")));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("no node was drained: 3 of 4 nodes would be drained, more "
+                                       "than the 50 % of drain_at_most in the profile. Look for"),
+                             HasSubstr("--drain-all")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("3 of 4 nodes bad"), HasSubstr("# 3 of 4 nodes would be"),
+                             HasSubstr("\nTo drain these nodes all the same (or repeat with "
+                                       "--drain-all):\n  scontrol update NodeName=n1 ")));
+  EXPECT_EQ(document()["drain"]["asked"], true);
+  EXPECT_EQ(document()["drain"]["done"], false);
+  EXPECT_THAT(document()["drain"]["shared_cause"].get<std::string>(), HasSubstr("3 of 4 nodes"));
+  EXPECT_EQ(document()["drain_commands"].size(), 3U);
+
+  const CommandRun as_json = accept({"--drain", "--json"});
+  EXPECT_EQ(as_json.code, static_cast<int>(ExitCode::refused));
+  EXPECT_EQ(json::parse(as_json.out), document());
+
+  const CommandRun all = accept({"--drain-all"});
+  EXPECT_EQ(all.code, kBadMachine);
+  EXPECT_THAT(all.out, HasSubstr("\nDrained:\n"));
+  EXPECT_EQ(read_file(path("drained")), "NodeName=n1\nNodeName=n2\nNodeName=n3\n");
+  EXPECT_EQ(document()["drain"]["done"], true);
+}
+
+TEST_F(AcceptCommand, TheProfileSaysHowManyNodesAreDrained) {
+  for (const int node : {1, 2, 3, 4}) {
+    health(node, 99, {"the fan stands still"});
+  }
+  make_program("bin/scontrol", "touch drained\n");
+  profile("n[1-4]", "rounds: 1\ndrain_at_most: 100\n");
+  EXPECT_EQ(accept({"--drain"}).code, kBadMachine);
+  EXPECT_TRUE(fs::exists(path("drained")));
+  fs::remove(path("drained"));
+  health(1, 99);
+  health(2, 99);
+  health(3, 99);
+  profile("n[1-4]", "rounds: 1\ndrain_at_most: 20\n");
+  EXPECT_EQ(accept({"--drain"}).code, static_cast<int>(ExitCode::refused)) << "one of four";
+  EXPECT_FALSE(fs::exists(path("drained")));
+  profile("n[1-4]", "rounds: 1\ndrain_at_most: 101\n");
+  EXPECT_EQ(accept({"--drain"}).code, static_cast<int>(ExitCode::usage));
 }
 
 TEST_F(AcceptCommand, WhatIsNotAskedForIsNotDrained) {
@@ -204,7 +255,7 @@ TEST_F(AcceptCommand, ComplaintsOfHealthAreAnAnswerAndOtherFailuresAreComplaints
                              HasSubstr("- Node n1: the fan stands still.\n"),
                              HasSubstr("'Reason=trireme accept: the fan stands still'"),
                              HasSubstr("4 of 4 nodes bad"),
-                             HasSubstr("# all nodes are bad: before draining them, look for")));
+                             HasSubstr("# 4 of 4 nodes would be drained, more than the 50 %")));
 }
 
 TEST_F(AcceptCommand, ACodeOfFourIsNoAnswerOfABenchmark) {
