@@ -16,7 +16,7 @@
 #include "src/app/site/node_measures.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/log.h"
+#include "src/base/node_name.h"
 #include "src/base/printable.h"
 #include "src/base/stopwatch.h"
 #include "src/base/temporary_folder.h"
@@ -29,43 +29,6 @@ struct HealthOptions {
   double at_least = 90;  // percent
   double seconds = 28;
   bool json = false;
-};
-
-// Ends the process with code 4, naming the current part, unless the alarm is destroyed in time. A
-// hang on a disk cannot be interrupted otherwise.
-class Alarm {
- public:
-  Alarm(double seconds, const std::atomic<const char*>& part)
-      : thread_([this, seconds, &part] { wait(seconds, part); }) {}
-  ~Alarm() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
-
- private:
-  void wait(double seconds, const std::atomic<const char*>& part) {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                           [this] { return over_; })) {
-      const std::string text = fmt::format(
-          "health FAILED on {}: {}: not finished within {:g} s. If the node is busy, repeat the "
-          "check when it is idle, or allow more time with --seconds\n",
-          host_name(), part.load(), seconds);
-      (void)!::write(STDOUT_FILENO, text.data(), text.size());
-      ::_exit(static_cast<int>(ExitCode::below_threshold));
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::thread thread_;
 };
 
 // Formats a rate given in GFLOP/s or MB/s, such as "21.1 GB/s".
@@ -142,6 +105,49 @@ nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
           {"gpus", gpus}};
 }
 
+// Ends the process with code 4, naming the current part, unless the alarm is destroyed in time. A
+// hang on a disk cannot be interrupted otherwise.
+class Alarm {
+ public:
+  Alarm(double seconds, bool json, const std::atomic<const char*>& part)
+      : thread_([this, seconds, json, &part] { wait(seconds, json, part); }) {}
+  ~Alarm() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+ private:
+  void wait(double seconds, bool json, const std::atomic<const char*>& part) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [this] { return over_; })) {
+      const std::string complaint = fmt::format(
+          "{}: not finished within {:g} s. If the node is busy, repeat the check when it is idle, "
+          "or allow more time with --seconds",
+          part.load(), seconds);
+      NodeExamination unfinished;
+      unfinished.measures.node = node_name();
+      unfinished.complaints = {complaint};
+      const std::string text =
+          json ? json_text(to_json(unfinished, seconds)) + "\n"
+               : fmt::format("health FAILED on {}: {}\n", unfinished.measures.node, complaint);
+      (void)!::write(STDOUT_FILENO, text.data(), text.size());
+      ::_exit(static_cast<int>(ExitCode::below_threshold));
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
 void health(const HealthOptions& options, int& exit_code) {
   check_one_per_node();
   const Stopwatch watch;
@@ -156,7 +162,7 @@ void health(const HealthOptions& options, int& exit_code) {
   std::atomic<const char*> part = "start";
   NodeExamination node;
   {
-    const Alarm alarm(options.seconds, part);
+    const Alarm alarm(options.seconds, options.json, part);
     node = examine_node(folder, [&part](const char* name) { part = name; });
     node.measures.folder = folder;
   }

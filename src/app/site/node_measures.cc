@@ -8,7 +8,7 @@
 #include "slurm/health/node_rates.h"
 #include "src/app/site/gpu_measures.h"
 #include "src/base/error.h"
-#include "src/base/log.h"
+#include "src/base/node_name.h"
 #include "src/compute/compute_threads.h"
 #include "src/compute/kernel_choice.h"
 #include "src/train/report/ceiling.h"
@@ -41,7 +41,7 @@ NodeExamination examine_node(const std::filesystem::path& folder,
                              const std::function<void(const char*)>& reported) {
   NodeExamination result;
   Measures& measures = result.measures;
-  measures.node = host_name();
+  measures.node = node_name();
   measures.time = std::time(nullptr);
   measures.facts = node_facts();
   measures.counters = link_errors();
