@@ -93,6 +93,9 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
   const Json results = run.measure();
   BenchContext about;
   about.command = run.command;
+  if (run.left_out) {
+    about.left_out = run.left_out();
+  }
   about.time = wall_clock_seconds();
   about.waited_fraction = watch.waiting_part();
   int rank = 0;
@@ -114,12 +117,13 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
 }
 
 void write_without_ranks(const Json& results, const BenchOutput& output, const std::string& command,
-                         const MpiSession& session) {
+                         const MpiSession& session, const std::vector<std::string>& left_out) {
   if (results.empty()) {
     return;  // there is nothing that a document could hold
   }
   BenchContext about;
   about.command = command;
+  about.left_out = left_out;
   about.time = wall_clock_seconds();
   about.places = session.places();
   about.mpi = session.library_version();
@@ -131,7 +135,7 @@ void run_when_given(CommandLine& command, AppContext& context, const std::string
   const auto output = std::make_shared<BenchOutput>();
   add_output_options(command, *output);
   command.callback([name, output, measure = std::move(measure), &context] {
-    run_bench({name, [&] { return measure(*output); }, print_results, {}}, *output, context);
+    run_bench({name, [&] { return measure(*output); }, print_results, {}, {}}, *output, context);
   });
 }
 

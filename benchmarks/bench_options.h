@@ -35,6 +35,8 @@ struct BenchRun {
   std::function<nlohmann::ordered_json()> measure;
   // Prints the results for people on rank 0.
   std::function<void(const nlohmann::ordered_json& results)> print;
+  // Returns names of results for which there was no time, after `measure`; may be empty.
+  std::function<std::vector<std::string>()> left_out = {};
   // Called last on every rank, for the exit code or an error; may be empty.
   std::function<void()> finish;
 };
@@ -48,7 +50,8 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
 // Writes the files as run_bench() does, on one rank and without talking to others, for a benchmark
 // that has to end early.
 void write_without_ranks(const nlohmann::ordered_json& results, const BenchOutput& output,
-                         const std::string& command, const MpiSession& session);
+                         const std::string& command, const MpiSession& session,
+                         const std::vector<std::string>& left_out);
 
 // Makes the command run a benchmark that takes all of its options by itself. Adds the common ones.
 void run_when_given(CommandLine& command, AppContext& context, const std::string& name,

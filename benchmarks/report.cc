@@ -86,16 +86,20 @@ Json bench_document(const Json& results, const BenchContext& context) {
   }
   Json program = version_json();
   program["mpi"] = context.mpi.empty() ? Json(nullptr) : Json(context.mpi);
-  return {{"schema", kSchema},
-          {"command", context.command},
-          {"program", program},
-          {"host", host_json()},
-          {"ranks", ranks},
-          {"environment", environment_json()},
-          {"clock", clock_json()},
-          {"time", context.time},
-          {"waited_fraction", context.waited_fraction},
-          {"results", results}};
+  Json document = {{"schema", kSchema},
+                   {"command", context.command},
+                   {"program", program},
+                   {"host", host_json()},
+                   {"ranks", ranks},
+                   {"environment", environment_json()},
+                   {"clock", clock_json()},
+                   {"time", context.time},
+                   {"waited_fraction", context.waited_fraction}};
+  if (!context.left_out.empty()) {
+    document["left_out"] = context.left_out;
+  }
+  document["results"] = results;
+  return document;
 }
 
 std::string document_text(const Json& document) {

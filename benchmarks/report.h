@@ -1,6 +1,7 @@
 // Writes the document of a benchmark, for -J FILE. benchmarks/schema/ describes its format:
 //   {"schema": 2, "command", "program", "host", "ranks", "environment", "clock", "time",
-//    "waited_fraction", "results": [{"name", "params", "metrics", "measurement", "samples"}]}
+//    "waited_fraction", "left_out", "results": [{"name", "params", "metrics", "measurement",
+//    "samples"}]}; "left_out" is absent if nothing was left out.
 // Rates are decimal, sizes are in bytes, and NaN and infinity become null.
 #pragma once
 
@@ -28,7 +29,8 @@ struct BenchContext {
   std::string mpi;                // version of the MPI library that connects them; "" without MPI
   // The fraction of its time that the rank which waited longest spent waiting for a core.
   double waited_fraction = 0;
-  double time = 0;  // seconds since the epoch
+  double time = 0;                         // seconds since the epoch
+  std::vector<std::string> left_out = {};  // results for which there was no time
 };
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results,

@@ -39,9 +39,30 @@ bool another_needed(Sampling& sampling, const StopRule& rule, const std::vector<
                      [&](const auto& times) { return sampling.more(times); });
 }
 
+// Returns the number of calls.
+int warm_up(Communicator& comm, const std::function<void()>& way, const TurnOptions& options) {
+  if (options.warmup_seconds <= 0) {
+    repeat(way, options.warmup, options);
+    return options.warmup;
+  }
+  int calls = 0;
+  const StopRule limit{.least = 0, .most = options.warmup, .seconds = options.warmup_seconds};
+  for (Sampling sampling(limit, &comm); sampling.more(static_cast<std::size_t>(calls)); ++calls) {
+    repeat(way, 1, options);
+  }
+  return calls;
+}
+
 int choose_aggregated(Communicator& comm, const std::function<void()>& way,
                       const TurnOptions& options) {
   constexpr int kTrials = 5;
+  constexpr double kClearlySlow = 10;  // times a sample; then one trial is enough
+  if (options.warmup_seconds > 0) {
+    const double once = all_reduce_value(comm, seconds_of(comm, way, 1, options), ReduceOp::max);
+    if (once > kClearlySlow * options.sample_seconds) {
+      return 1;
+    }
+  }
   const double own = seconds_of(comm, way, kTrials, options);
   const double seconds = all_reduce_value(comm, own, ReduceOp::max);
   return static_cast<int>(std::clamp(std::ceil(options.sample_seconds / seconds), 1.0,
@@ -65,7 +86,7 @@ std::vector<TurnSamples> take_turns(Communicator& comm,
                                     const TurnOptions& options) {
   std::vector<TurnSamples> all(ways.size());
   for (std::size_t w = 0; w < ways.size(); ++w) {
-    repeat(ways[w], options.warmup, options);
+    all[w].warmup = warm_up(comm, ways[w], options);
     all[w].aggregated =
         options.aggregated > 0 ? options.aggregated : choose_aggregated(comm, ways[w], options);
   }

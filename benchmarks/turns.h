@@ -29,6 +29,8 @@ struct TurnOptions {
   // many as take sample_seconds, at most kMostAggregated, so that the barriers cost little.
   int aggregated = 0;
   double sample_seconds = kSampleSeconds;
+  // If above 0, limits the warm-up of each way to this time.
+  double warmup_seconds = 0;
   // Waits for work that the calls have queued on a device; called at the end of the warm-up and of
   // each sample. Empty if the calls wait for their own work.
   std::function<void()> settle = {};
@@ -40,9 +42,11 @@ struct TurnSamples {
   // Seconds of each rank from its own begin to its own end, in rank order.
   std::vector<std::vector<double>> by_rank;
   int aggregated = 1;
+  int warmup = 0;  // calls before the samples
 };
 
-// Describes the samples for the JSON document.
+// Describes the samples for the JSON document. The warm-up is that of the options, which it may not
+// have reached if it is limited.
 HowMeasured how_turns_measure(const TurnOptions& options);
 
 // Returns one entry per way, in order. Collective: every rank passes the same ways.

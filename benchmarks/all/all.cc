@@ -54,7 +54,8 @@ class AllBench {
   std::vector<Answer> run();
 
  private:
-  Answer ask(const Question& question, double seconds);
+  // share: the seconds for the question, preparations included.
+  Answer ask(const Question& question, double share, double for_sizes);
 
   const BenchAllOptions& options_;
   Communicator& world_;
@@ -80,19 +81,19 @@ std::vector<Answer> AllBench::run() {
       say(fmt::format("bench all: {} ({} of {}), {:.0f} s", questions_[i].name, i + 1,
                       questions_.size(), share));
     }
-    Answer answer = ask(questions_[i], share);
+    Answer answer = ask(questions_[i], share, budget.for_sizes(i, elapsed));
     const std::lock_guard lock(mutex_);
     answers_.push_back(std::move(answer));
   }
   return answers_;
 }
 
-Answer AllBench::ask(const Question& question, double seconds) {
-  if (seconds < question.least_seconds) {
+Answer AllBench::ask(const Question& question, double share, double for_sizes) {
+  if (share < question.least_seconds) {
     return {
         question.name, 0, Json::array(),
         fmt::format("left out: {:.1f} s are left for it, and it needs {:g}; give more --minutes",
-                    seconds, question.least_seconds)};
+                    share, question.least_seconds)};
   }
   {
     const std::lock_guard lock(mutex_);
@@ -104,7 +105,9 @@ Answer AllBench::ask(const Question& question, double seconds) {
   const Stopwatch watch;
   Answer answer{question.name, 0, Json::array(), ""};
   try {
-    answer.results = question.ask(kMeasuredPart * seconds);
+    QuestionResults found = question.ask({kMeasuredPart * share, kMeasuredPart * for_sizes});
+    answer.results = std::move(found.results);
+    answer.left_out = std::move(found.left_out);
   } catch (const DeviceError&) {
     throw;  // wrong results: the machine must not be used
   } catch (const DiskTooSmall& error) {

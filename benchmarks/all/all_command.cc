@@ -32,6 +32,18 @@ Json joined(const std::vector<Answer>& answers) {
   return all;
 }
 
+// Names the questions and sizes for which there was no time.
+std::vector<std::string> left_out_of(const std::vector<Answer>& answers) {
+  std::vector<std::string> all;
+  for (const Answer& answer : answers) {
+    all.insert(all.end(), answer.left_out.begin(), answer.left_out.end());
+    if (answer.results.empty() && answer.error == nullptr) {
+      all.push_back(answer.question);
+    }
+  }
+  return all;
+}
+
 // Throws the error of the first question that failed, if any has.
 void rethrow_first(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
@@ -67,7 +79,7 @@ void run_all(const AllArguments& arguments, AppContext& context) {
   const auto at_deadline = [&](const std::vector<Answer>& so_far) {
     if (first) {
       fmt::print("{}", picture_text(so_far));
-      write_without_ranks(joined(so_far), arguments.output, "all", session);
+      write_without_ranks(joined(so_far), arguments.output, "all", session, left_out_of(so_far));
       say(fmt::format("bench all: {} did not end in time", so_far.back().question));
     }
     return static_cast<int>(ExitCode::hang);
@@ -87,7 +99,11 @@ void run_all(const AllArguments& arguments, AppContext& context) {
       context.exit_code = static_cast<int>(ExitCode::io);
     }
   };
-  run_bench({.command = "all", .measure = measure, .print = print, .finish = finish},
+  run_bench({.command = "all",
+             .measure = measure,
+             .print = print,
+             .left_out = [&] { return left_out_of(answers); },
+             .finish = finish},
             arguments.output, context);
 }
 

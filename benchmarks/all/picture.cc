@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "benchmarks/figures.h"
 #include "src/base/units.h"
@@ -101,6 +101,10 @@ std::string picture_text(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     text += answer.trouble.empty() ? lines_of(answer)
                                    : fmt::format("# {}: {}\n", answer.question, answer.trouble);
+    if (!answer.left_out.empty()) {
+      text += fmt::format("# {}: left out for lack of time: {}\n", answer.question,
+                          fmt::join(answer.left_out, "; "));
+    }
   }
   return text;
 }

@@ -13,10 +13,11 @@ namespace trireme {
 // Answer is what became of a question.
 struct Answer {
   std::string question;
-  double seconds = 0;              // that it took
-  nlohmann::ordered_json results;  // empty if it was left out or failed
-  std::string trouble;             // why there are no results, or ""
-  std::exception_ptr error = {};   // if the question failed
+  double seconds = 0;                      // that it took
+  nlohmann::ordered_json results;          // empty if it was left out or failed
+  std::string trouble;                     // why there are no results, or ""
+  std::exception_ptr error = {};           // if the question failed
+  std::vector<std::string> left_out = {};  // sizes for which there was no time
 };
 
 std::string picture_text(const std::vector<Answer>& answers);

@@ -25,7 +25,13 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kFileBytes = std::int64_t{64} << 20;
 // STREAM moves 20 times an array per round; six rounds at 5 GB/s.
 constexpr double kArrayBytesPerSecond = 40e6;
+constexpr double kMiB = 1 << 20;
 constexpr double kLargeModelSeconds = 40;  // from here on, a step of GPT-2 124M fits
+
+// Sizes are rungs of these ladders, so that nodes of different speeds measure the same, and
+// `trireme compare` finds equal rows.
+const std::vector<double> kArrayMiB = {8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+const std::vector<double> kStonewallSeconds = {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 
 void demand_right(std::int64_t wrong, const char* what) {
   if (wrong > 0) {
@@ -33,63 +39,64 @@ void demand_right(std::int64_t wrong, const char* what) {
   }
 }
 
-Json ask_gemm(AppContext& context, double seconds) {
+QuestionResults ask_gemm(AppContext& context, const QuestionTime& time) {
   BenchGemmOptions options;
   options.sizes = {512, 2048};
-  options.duration = seconds;
+  options.duration = time.seconds;
   const BenchGemmResult result = bench_gemm(options, context.session());
   demand_right(result.wrong, "gemm");
-  return result.results;
+  return {result.results};
 }
 
-// Returns the size of STREAM's arrays: as STREAM demands, but at most as much as a slow memory
-// passes through in the time.
+// Returns the size of STREAM's arrays: as large as STREAM demands, or what a slow memory passes
+// through in the time, or what fits into the memory.
 std::int64_t mem_bytes(double seconds) {
-  const std::int64_t cache = last_level_cache_bytes();
-  const std::int64_t least = std::int64_t{8} << 20;
-  std::int64_t bytes = static_cast<std::int64_t>(kArrayBytesPerSecond * seconds);
-  bytes = std::min(bytes, available_memory().bytes / 8);
-  bytes = cache > 0 ? std::min(bytes, 4 * cache) : bytes;
-  return std::max(bytes / 4096 * 4096, least);
+  const double cache = static_cast<double>(last_level_cache_bytes());
+  const double most =
+      std::min(kArrayBytesPerSecond * seconds, static_cast<double>(available_memory().bytes) / 8);
+  double mib = largest_rung(kArrayMiB, most / kMiB);
+  for (const double rung : kArrayMiB) {
+    if (cache > 0 && rung * kMiB >= 4 * cache) {
+      mib = std::min(mib, rung);
+      break;
+    }
+  }
+  return static_cast<std::int64_t>(mib * kMiB);
 }
 
-Json ask_mem(AppContext& context, double seconds) {
-  return on_each_node(context, SecondRank::waits,
-                      [&] {
-                        BenchMemOptions options;
-                        options.bytes = mem_bytes(seconds);
-                        options.duration = seconds;
-                        const BenchMemResult own = bench_mem(options);
-                        demand_right(own.wrong, "mem");
-                        return NodeReport{own.results, ""};
-                      })
-      .results;
+QuestionResults ask_mem(AppContext& context, const QuestionTime& time) {
+  return {on_each_node(context, SecondRank::waits, [&] {
+            BenchMemOptions options;
+            options.bytes = mem_bytes(time.for_sizes);
+            options.duration = time.seconds;
+            const BenchMemResult own = bench_mem(options);
+            demand_right(own.wrong, "mem");
+            return NodeReport{own.results, ""};
+          }).results};
 }
 
-Json ask_noise(AppContext& context, double seconds) {
-  return on_each_node(context, SecondRank::waits,
-                      [&] {
-                        BenchNoiseOptions options;
-                        options.duration = seconds;
-                        return NodeReport{bench_noise(options), ""};
-                      })
-      .results;
+QuestionResults ask_noise(AppContext& context, const QuestionTime& time) {
+  return {on_each_node(context, SecondRank::waits, [&] {
+            BenchNoiseOptions options;
+            options.duration = time.seconds;
+            return NodeReport{bench_noise(options), ""};
+          }).results};
 }
 
-Json ask_coll(AppContext& context, double seconds) {
+QuestionResults ask_coll(AppContext& context, const QuestionTime& time) {
   BenchCollOptions options;
   options.ops = {Collective::all_reduce, Collective::all_gather};
   options.min_bytes = 1024;
   options.max_bytes = std::int64_t{16} << 20;
   options.factor = 128;  // 1 KiB, 128 KiB and 16 MiB
-  options.turns.seconds = seconds / 6;
+  options.duration = time.seconds;
   const BenchCollResult result = bench_coll(options, context.session());
   demand_right(result.wrong, "coll");
-  return result.results;
+  return {result.results, result.left_out};
 }
 
 // The latency of a small message, and the bandwidth of large ones.
-Json ask_p2p(AppContext& context, double seconds) {
+QuestionResults ask_p2p(AppContext& context, const QuestionTime& time) {
   Json all = Json::array();
   for (const bool latency : {true, false}) {
     BenchP2pOptions options;
@@ -98,64 +105,67 @@ Json ask_p2p(AppContext& context, double seconds) {
     options.min_bytes = options.max_bytes = latency ? 8 : std::int64_t{1} << 20;
     options.iterations = 20;  // between two looks at the clock
     options.warmup = 2;
-    options.duration = seconds / 2;
+    options.duration = time.seconds / 2;
     const BenchP2pResult result = bench_p2p(options, context.session());
     demand_right(result.wrong, "p2p");
     all.insert(all.end(), result.results.begin(), result.results.end());
   }
-  return all;
+  return {all};
 }
 
-Json ask_pairs(AppContext& context, double seconds) {
+QuestionResults ask_pairs(AppContext& context, const QuestionTime& time) {
   BenchPairsOptions options;
-  options.duration = seconds;
-  return bench_pairs(options, context.session()).results;
+  options.duration = time.seconds;
+  return {bench_pairs(options, context.session()).results};
 }
 
 // Writes stop in time, whatever the disk can do, and are short enough to be synced in time.
-Json ask_io(AppContext& context, const std::filesystem::path& folder, double seconds) {
+QuestionResults ask_io(AppContext& context, const std::filesystem::path& folder,
+                       const QuestionTime& time) {
   BenchIoOptions options;
   options.folder = folder;
   options.layout.file_per_process = true;
   options.layout.block_bytes = kFileBytes;
   options.fsync = true;
   options.reorder = context.session().world().size() > 1;
-  options.stonewall = std::max(seconds / 12, 0.01);
+  options.stonewall = largest_rung(kStonewallSeconds, time.for_sizes / 12);
   options.files = 100;
   options.file_bytes = 4096;
-  options.duration = seconds / 2;
+  options.duration = time.seconds / 2;
   const BenchIoResult result = bench_io(options, context.session());
   demand_right(result.wrong, "io");
-  return result.results;
+  return {result.results};
 }
 
-Json ask_loader(AppContext& context, const std::filesystem::path& folder, double seconds) {
+QuestionResults ask_loader(AppContext& context, const std::filesystem::path& folder,
+                           const QuestionTime& time) {
   EmulationOptions options;
   options.workload = "unet3d";
   options.folder = folder;
   options.scale = 0.02;
   options.data_bytes = 4 * kFileBytes;
   options.steps = 1000;
-  options.duration = seconds;
-  return emulate_loader(options, context.session()).results;
+  options.duration = time.seconds;
+  return {emulate_loader(options, context.session()).results};
 }
 
-Json ask_ckpt(AppContext& context, const std::filesystem::path& folder, double seconds) {
+QuestionResults ask_ckpt(AppContext& context, const std::filesystem::path& folder,
+                         const QuestionTime& time) {
   ModelCkptOptions options;
   options.model = "llama3-8b";
   options.folder = folder;
   options.bytes = 2 * kFileBytes;
-  options.duration = seconds;
-  return bench_model_ckpt(options, context.session());
+  options.duration = time.seconds;
+  return {bench_model_ckpt(options, context.session())};
 }
 
-Json ask_step(AppContext& context, double seconds) {
+QuestionResults ask_step(AppContext& context, const QuestionTime& time) {
   BenchStepOptions options;
-  options.model = seconds >= kLargeModelSeconds ? "gpt2-124m" : "small-gpt2";
+  options.model = time.for_sizes >= kLargeModelSeconds ? "gpt2-124m" : "small-gpt2";
   options.sequence = 128;
   options.micro_batch = 2;
-  options.duration = seconds;
-  return Json::array({bench_step(options, context)});
+  options.duration = time.seconds;
+  return {Json::array({bench_step(options, context)})};
 }
 
 }  // namespace
@@ -181,14 +191,16 @@ std::vector<Question> chosen(std::vector<Question> all, const std::vector<std::s
 }
 
 std::vector<Question> questions_for(AppContext& context, const std::filesystem::path& folder) {
-  using Ask = Json (*)(AppContext&, double);
-  using AskDisk = Json (*)(AppContext&, const std::filesystem::path&, double);
+  using Ask = QuestionResults (*)(AppContext&, const QuestionTime&);
+  using AskDisk =
+      QuestionResults (*)(AppContext&, const std::filesystem::path&, const QuestionTime&);
   const auto ask = [&context](Ask question) {
-    return [&context, question](double seconds) { return question(context, seconds); };
+    return [&context, question](const QuestionTime& time) { return question(context, time); };
   };
   const auto ask_disk = [&context, folder](AskDisk question) {
-    return
-        [&context, folder, question](double seconds) { return question(context, folder, seconds); };
+    return [&context, folder, question](const QuestionTime& time) {
+      return question(context, folder, time);
+    };
   };
   std::vector<Question> all = {{"gemm", 2, 1, ask(ask_gemm)},
                                {"mem", 3, 2, ask(ask_mem)},

@@ -13,13 +13,24 @@
 
 namespace trireme {
 
+// How much time a question has.
+struct QuestionTime {
+  double seconds = 0;    // to measure, preparations excluded
+  double for_sizes = 0;  // by which sizes are chosen (budget.h)
+};
+
+struct QuestionResults {
+  nlohmann::ordered_json results;
+  std::vector<std::string> left_out = {};  // what there was no time for
+};
+
 struct Question {
   std::string name;  // of the benchmark: "gemm"
   double weight = 1;
   // With less time than this it is left out.
   double least_seconds = 1;
-  // Measures for about `seconds`, preparations excluded, and returns the results. Collective.
-  std::function<nlohmann::ordered_json(double seconds)> ask;
+  // Measures and returns the results. Collective.
+  std::function<QuestionResults(const QuestionTime& time)> ask;
 };
 
 std::vector<std::string> question_names();

@@ -15,6 +15,7 @@
 #include "benchmarks/memory_rate.h"
 #include "benchmarks/osu_table.h"
 #include "benchmarks/progress.h"
+#include "benchmarks/table_time.h"
 #include "src/app/command/version.h"
 #include "src/base/units.h"
 #include "src/compute/device_choice.h"
@@ -27,6 +28,18 @@ constexpr std::size_t kMostSizes = 10'000;
 // Smaller arrays fit into caches, so the rate of the memory does not limit them.
 constexpr std::int64_t kMemoryBoundBytes = std::int64_t{1} << 20;
 
+constexpr double kWarmupPart = 0.25;  // of a row's time, at most, with --duration
+// Operations on arrays of up to about this size take equally long.
+constexpr double kLatencyBound = 65536;
+
+// What the lines below a table say.
+struct CollTotals {
+  double busbw = 0;  // sum over the rows
+  int rows = 0;
+  std::int64_t errors = 0;  // placements with wrong elements
+  std::string peer_lines;
+};
+
 class CollBench {
  public:
   CollBench(const BenchCollOptions& options, MpiSession& session)
@@ -37,7 +50,7 @@ class CollBench {
                  options.ordinary_memory ? memory_of(options.device) : comm().memory()),
         first_(context_.exchange().allocate(buffer_bytes())),
         second_(context_.exchange().allocate(buffer_bytes())),
-        progress_("bench coll", rows(options), comm().rank() == 0) {
+        progress_("bench coll", rows(), comm().rank() == 0) {
     comm().set_sum_order(options.sum_order);
     if (options.peer_mpi) {
       mpi_.emplace(session);
@@ -49,7 +62,7 @@ class CollBench {
   }
 
   BenchCollResult run() {
-    BenchCollResult result{nlohmann::ordered_json::array(), 0};
+    BenchCollResult result{nlohmann::ordered_json::array(), 0, {}};
     for (const Collective op : options_.ops) {
       run_one(op, result);
     }
@@ -61,14 +74,10 @@ class CollBench {
   Communicator& control() const { return group_.control(); }
   bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
   std::int64_t buffer_bytes() const { return std::max<std::int64_t>(options_.max_bytes, 64); }
-  // A barrier has no size.
-  static std::vector<std::int64_t> sizes_of(Collective op, const BenchCollOptions& options) {
-    return op == Collective::barrier ? std::vector<std::int64_t>{0} : bench_sizes(options);
-  }
-  static std::int64_t rows(const BenchCollOptions& options) {
+  std::int64_t rows() const {
     std::size_t rows = 0;
-    for (const Collective op : options.ops) {
-      rows += sizes_of(op, options).size();
+    for (const Collective op : options_.ops) {
+      rows += distinct_sizes(op, options_, comm().size()).size();
     }
     return static_cast<std::int64_t>(rows);
   }
@@ -77,10 +86,11 @@ class CollBench {
   std::string header(Collective op);
   std::string osu_header(Collective op) const;
   std::string osu_line(const CollMeasurement& measurement) const;
-  CollMeasurement measure(const CollectiveTask& task, std::int64_t bytes);
+  CollMeasurement measure(const CollectiveTask& task, std::int64_t bytes, TableTime& limit);
+  void report(const CollMeasurement& measurement, CollTotals& totals, BenchCollResult& result);
   void check(CollMeasurement& measurement, Contestant& ours);
   std::int64_t count_wrong(const CollCheck& checker, const View& data);
-  void time(CollMeasurement& measurement, Contestant& ours);
+  void time(CollMeasurement& measurement, Contestant& ours, const TableTime& limit);
   // Calls set(view), which sets the elements of `data`, or of a copy of it on the host.
   template <class Set>
   void on_host(const View& data, Set set) {
@@ -192,11 +202,11 @@ std::int64_t CollBench::count_wrong(const CollCheck& checker, const View& data) 
   return all_reduce_value(control(), checker.count_wrong(host), ReduceOp::sum);
 }
 
-void CollBench::time(CollMeasurement& measurement, Contestant& ours) {
+void CollBench::time(CollMeasurement& measurement, Contestant& ours, const TableTime& limit) {
   const std::int64_t n = measurement.size.elements;
   const View a = first_.view(options_.dtype).slice(0, n);
   const View b = second_.view(options_.dtype).slice(0, n);
-  context_.stream().clear(first_.view(DType::u8));
+  context_.stream().clear(a);
   const bool with_peer =
       mpi_ && (!reduces(measurement.task.op) || MpiNative::can_reduce(options_.dtype));
   std::unique_ptr<Contestant> peer;
@@ -211,21 +221,28 @@ void CollBench::time(CollMeasurement& measurement, Contestant& ours) {
   }
   TurnOptions settling = options_.turns;
   settling.settle = [this] { context_.stream().synchronize(); };
+  if (const double left = limit.left(); left > 0) {
+    settling.warmup_seconds = kWarmupPart * left / static_cast<double>(ways.size());
+    settling.seconds = (1 - kWarmupPart) * left;
+  }
   auto samples = take_turns(control(), ways, settling);
+  measurement.how = how_turns_measure(settling);
+  measurement.how.warmup = samples[0].warmup;
   measurement.ours = {samples[0], samples[with_peer ? 2 : 1]};
   if (with_peer) {
     measurement.peer = {samples[1], samples[3]};
   }
 }
 
-CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t bytes) {
+CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t bytes,
+                                   TableTime& limit) {
   CollMeasurement measurement;
   measurement.task = task;
   measurement.size = cut_size(task.op, bytes, options_.dtype, comm().size());
   measurement.ranks = comm().size();
   const auto ours = make_contestant(comm(), task, on_gpu() ? &context_.stream() : nullptr);
   check(measurement, *ours);
-  time(measurement, *ours);
+  time(measurement, *ours, limit);
   const bool within_memory = task.op == Collective::all_reduce && !on_gpu();
   if (within_memory && measurement.size.bytes >= kMemoryBoundBytes) {
     if (!memory_) {
@@ -233,6 +250,7 @@ CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t byte
     }
     measurement.memory_rate = memory_->measure(comm());
   }
+  limit.ends(measurement.spare_seconds());
   return measurement;
 }
 
@@ -248,41 +266,52 @@ NcclCell CollBench::cell(const CollMeasurement& measurement, bool in_place) cons
   return cell;
 }
 
+// Prints the row and adds it to the totals.
+void CollBench::report(const CollMeasurement& measurement, CollTotals& totals,
+                       BenchCollResult& result) {
+  const Collective op = measurement.task.op;
+  const NcclCell out_of_place = cell(measurement, false);
+  const NcclCell in_place = cell(measurement, true);
+  progress_.print(
+      options_.osu_table
+          ? osu_line(measurement)
+          : nccl_row_start({measurement.size, std::string(nccl_name_of(options_.dtype)),
+                            reduces(op) ? std::string(reduction_name(options_.reduction)) : "none",
+                            has_root(op) ? options_.root : -1}) +
+                nccl_cell(out_of_place) + nccl_cell(in_place) + "\n");
+  totals.busbw += (out_of_place.busbw + in_place.busbw) / 2;
+  ++totals.rows;
+  for (const std::int64_t wrong : measurement.wrong) {
+    totals.errors += wrong > 0 ? 1 : 0;
+    result.wrong += wrong;
+  }
+  totals.peer_lines += peer_line(measurement);
+  result.results.push_back(coll_entry(measurement, options_, session_));
+}
+
 void CollBench::run_one(Collective op, BenchCollResult& result) {
   const CollectiveTask task{op, options_.reduction, options_.root};
-  const std::vector<std::int64_t> sizes = sizes_of(op, options_);
+  const std::vector<std::int64_t> sizes = distinct_sizes(op, options_, comm().size());
+  TableTime limit(options_.duration / static_cast<double>(options_.ops.size()),
+                  static_cast<std::int64_t>(sizes.size()), agreed_clock(control()));
   progress_.print(options_.osu_table ? osu_header(op) : header(op));
-  double busbw = 0;
-  std::int64_t errors = 0;
-  std::string peer_lines;
+  CollTotals totals;
   for (const std::int64_t bytes : sizes) {
-    progress_.measuring(fmt::format("{}, {}", name_of(op), format_bytes(bytes)));
-    const CollMeasurement measurement = measure(task, bytes);
-    const NcclCell out_of_place = cell(measurement, false);
-    const NcclCell in_place = cell(measurement, true);
-    progress_.print(
-        options_.osu_table
-            ? osu_line(measurement)
-            : nccl_row_start(
-                  {measurement.size, std::string(nccl_name_of(options_.dtype)),
-                   reduces(op) ? std::string(reduction_name(options_.reduction)) : "none",
-                   has_root(op) ? options_.root : -1}) +
-                  nccl_cell(out_of_place) + nccl_cell(in_place) + "\n");
-    busbw += (out_of_place.busbw + in_place.busbw) / 2;
-    for (const std::int64_t wrong : measurement.wrong) {
-      errors += wrong > 0 ? 1 : 0;
-      result.wrong += wrong;
+    const std::string name = fmt::format("{}, {}", name_of(op), format_bytes(bytes));
+    progress_.measuring(name);
+    if (limit.begins(format_bytes(bytes), kLatencyBound + static_cast<double>(bytes))) {
+      report(measure(task, bytes, limit), totals, result);
+    } else {
+      result.left_out.push_back(name);
     }
-    peer_lines += peer_line(measurement);
-    result.results.push_back(coll_entry(measurement, options_, session_));
     progress_.done();
   }
   if (!options_.osu_table) {
-    progress_.print(
-        nccl_footer(errors, busbw / static_cast<double>(sizes.size()), nccl_test_of(op)));
+    progress_.print(nccl_footer(totals.errors, totals.busbw / totals.rows, nccl_test_of(op)));
   }
-  if (!peer_lines.empty()) {
-    progress_.print(peer_header(op) + peer_lines);
+  progress_.print(limit.text());
+  if (!totals.peer_lines.empty()) {
+    progress_.print(peer_header(op) + totals.peer_lines);
   }
 }
 
@@ -312,6 +341,23 @@ std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options) {
     if (sizes.size() > kMostSizes) {
       throw ConfigError(
           fmt::format("-b, -e and -i name more than {} sizes: take a larger step", kMostSizes));
+    }
+  }
+  return sizes;
+}
+
+std::vector<std::int64_t> distinct_sizes(Collective op, const BenchCollOptions& options,
+                                         int ranks) {
+  if (op == Collective::barrier) {
+    return {0};
+  }
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t bytes : bench_sizes(options)) {
+    const auto cut = [&](std::int64_t size) {
+      return cut_size(op, size, options.dtype, ranks).bytes;
+    };
+    if (sizes.empty() || cut(sizes.back()) != cut(bytes)) {
+      sizes.push_back(bytes);
     }
   }
   return sizes;

@@ -24,6 +24,9 @@ struct BenchCollOptions {
   std::int64_t increment = std::int64_t{1} << 20;  // bytes, used if factor is 1
   std::int64_t factor = 1;
   TurnOptions turns;
+  // Seconds for all operations and sizes together, warm-up and checks included; 0 for as many
+  // samples of each as `turns` says.
+  double duration = 0;
   int checks = 1;
   DType dtype = DType::f32;
   ReduceOp reduction = ReduceOp::sum;
@@ -34,8 +37,9 @@ struct BenchCollOptions {
 };
 
 struct BenchCollResult {
-  nlohmann::ordered_json results;  // entries {name, params, metrics, measurement, samples}
-  std::int64_t wrong = 0;          // wrong elements, over all ranks and sizes
+  nlohmann::ordered_json results;     // entries {name, params, metrics, measurement, samples}
+  std::int64_t wrong = 0;             // wrong elements, over all ranks and sizes
+  std::vector<std::string> left_out;  // operations and sizes for which the duration was too short
 };
 
 // Prints the tables on rank 0. Collective.
@@ -43,5 +47,8 @@ BenchCollResult bench_coll(const BenchCollOptions& options, MpiSession& session)
 
 // Returns the sizes from min_bytes to max_bytes. Throws ConfigError for steps that never get there.
 std::vector<std::int64_t> bench_sizes(const BenchCollOptions& options);
+// Returns those of them that are measured for an operation of so many ranks: one of each group that
+// cut_size() makes equal. A barrier has the size 0 only.
+std::vector<std::int64_t> distinct_sizes(Collective op, const BenchCollOptions& options, int ranks);
 
 }  // namespace trireme

@@ -73,15 +73,9 @@ BenchCollOptions resolve(const CollArguments& arguments) {
   return options;
 }
 
-// --duration covers all operations and sizes together.
-void share_duration(BenchCollOptions& options, double duration) {
-  options.turns.seconds =
-      duration / static_cast<double>(options.ops.size() * bench_sizes(options).size());
-}
-
 Json tune(const CollArguments& arguments, AppContext& context) {
   BenchCollOptions options = resolve(arguments);
-  share_duration(options, arguments.output.duration);
+  options.duration = arguments.output.duration;
   if (arguments.device != "cpu") {
     throw ConfigError("--write-tuning compares transports between CPUs: GPUs use NCCL");
   }
@@ -96,11 +90,13 @@ Json tune(const CollArguments& arguments, AppContext& context) {
 }
 
 // Fails on wrong data, which indicates a fault of the machine or of this program.
-Json measure(const CollArguments& arguments, AppContext& context) {
+Json measure(const CollArguments& arguments, AppContext& context,
+             std::vector<std::string>& left_out) {
   BenchCollOptions options = resolve(arguments);
-  share_duration(options, arguments.output.duration);
+  options.duration = arguments.output.duration;
   options.device = measured_device(arguments.device, context);
   const BenchCollResult result = bench_coll(options, context.session());
+  left_out = result.left_out;
   if (result.wrong > 0) {
     context.exit_code = static_cast<int>(ExitCode::device);
   }
@@ -183,12 +179,16 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
       "    --backend shm --peer mpi -J coll.json");
   command.callback([arguments, &context] {
     const bool tunes = !arguments->tune_file.empty();
+    std::vector<std::string> left_out;
     run_bench(
         {.command = "coll",
          .measure =
-             [&] { return tunes ? tune(*arguments, context) : measure(*arguments, context); },
+             [&] {
+               return tunes ? tune(*arguments, context) : measure(*arguments, context, left_out);
+             },
          .print =
              [tunes](const Json& results) { fmt::print("{}", tunes ? "" : coll_verdict(results)); },
+         .left_out = [&] { return left_out; },
          .finish = {}},
         arguments->output, context);
   });

@@ -9,6 +9,7 @@
 #include "benchmarks/memory_rate.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
+#include "benchmarks/table_time.h"
 
 namespace trireme {
 namespace {
@@ -50,7 +51,7 @@ Json params_of(const CollMeasurement& measurement, const BenchCollOptions& optio
           {"memory", options.ordinary_memory ? "ordinary" : "transport"},
           {"placement", measurement.native_placement() == 1 ? "in_place" : "out_of_place"},
           {"iterations", measurement.ours[0].seconds.size()},
-          {"warmup", options.turns.warmup}};
+          {"warmup", measurement.how.warmup}};
 }
 
 double native_seconds(const CollMeasurement& measurement,
@@ -67,6 +68,20 @@ void add_memory(Json& metrics, const CollMeasurement& measurement) {
 }
 
 }  // namespace
+
+double CollMeasurement::spare_seconds() const {
+  double spare = 0;
+  const auto add = [&](const std::array<TurnSamples, 2>& both) {
+    for (const TurnSamples& each : both) {
+      spare += trireme::spare_seconds(each.seconds, each.aggregated);
+    }
+  };
+  add(ours);
+  if (peer) {
+    add(*peer);
+  }
+  return spare;
+}
 
 std::string backend_text(const BenchCollOptions& options) {
   return options.device.kind == DeviceKind::cuda ? "nccl" : std::string(name_of(options.backend));
@@ -96,7 +111,7 @@ nlohmann::ordered_json coll_entry(const CollMeasurement& measurement,
   return {{"name", "coll"},
           {"params", params_of(measurement, options, session)},
           {"metrics", metrics},
-          {"measurement", to_json(how_turns_measure(options.turns))},
+          {"measurement", to_json(measurement.how)},
           {"samples", samples}};
 }
 

@@ -8,6 +8,7 @@
 #include "benchmarks/coll/coll.h"
 #include "benchmarks/coll/contestant.h"
 #include "benchmarks/report.h"
+#include "benchmarks/sampling.h"
 
 namespace trireme {
 
@@ -20,6 +21,10 @@ struct CollMeasurement {
   std::array<std::int64_t, 2> wrong = {0, 0};  // wrong elements over all ranks, indexed as `ours`
   std::optional<double> memory_rate;           // bytes per second and rank, with all ranks at work
 
+  HowMeasured how;
+
+  // Returns how many seconds went into more samples than are needed.
+  double spare_seconds() const;
   // Both return decimal gigabytes per second.
   double algbw(double seconds) const { return static_cast<double>(size.bytes) / seconds / 1e9; }
   double busbw(double seconds) const { return algbw(seconds) * bus_factor(task.op, ranks); }

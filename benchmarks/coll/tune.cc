@@ -8,6 +8,7 @@
 #include "benchmarks/coll/contestant.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
+#include "benchmarks/table_time.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"
@@ -55,8 +56,7 @@ class TuneBench {
   TuneBench(const BenchCollOptions& options, MpiSession& session)
       : options_(options),
         session_(session),
-        progress_("bench coll",
-                  static_cast<std::int64_t>(options.ops.size() * bench_sizes(options).size()),
+        progress_("bench coll", rows(options, session.world().size()),
                   session.world().rank() == 0) {
     for (const Backend backend : kBackends) {
       add(backend);
@@ -65,13 +65,21 @@ class TuneBench {
 
   TuneResult run() {
     TuneResult result{empty_tuning(), nlohmann::ordered_json::array()};
+    Communicator& world = session_.world();
     for (const Collective op : options_.ops) {
+      const std::vector<std::int64_t> sizes = distinct_sizes(op, options_, world.size());
+      TableTime limit(options_.duration / static_cast<double>(options_.ops.size()),
+                      static_cast<std::int64_t>(sizes.size()), agreed_clock(world));
       std::vector<std::pair<std::int64_t, Backend>> fastest;
       std::optional<std::size_t> chosen;
-      for (const std::int64_t bytes : bench_sizes(options_)) {
-        chosen = measure({op, options_.reduction, 0}, bytes, chosen, result.results);
-        fastest.emplace_back(bytes, candidates_[*chosen]->backend());
+      for (const std::int64_t bytes : sizes) {
+        if (limit.begins(format_bytes(bytes), static_cast<double>(bytes))) {
+          chosen = measure({op, options_.reduction, 0}, bytes, chosen, limit, result.results);
+          fastest.emplace_back(bytes, candidates_[*chosen]->backend());
+        }
+        progress_.done();
       }
+      progress_.print(limit.text());
       const auto entries = tuning_entries(op, fastest);
       result.tuning.entries.insert(result.tuning.entries.end(), entries.begin(), entries.end());
     }
@@ -79,6 +87,13 @@ class TuneBench {
   }
 
  private:
+  static std::int64_t rows(const BenchCollOptions& options, int ranks) {
+    std::size_t rows = 0;
+    for (const Collective op : options.ops) {
+      rows += distinct_sizes(op, options, ranks).size();
+    }
+    return static_cast<std::int64_t>(rows);
+  }
   // Adds a backend, unless it cannot connect the ranks. All ranks agree on this.
   void add(Backend backend) {
     std::unique_ptr<Communicator> comm;
@@ -112,7 +127,8 @@ class TuneBench {
 
   // Returns the index of the best candidate.
   std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
-                      std::optional<std::size_t> before, nlohmann::ordered_json& results) {
+                      std::optional<std::size_t> before, TableTime& limit,
+                      nlohmann::ordered_json& results) {
     Communicator& world = session_.world();
     progress_.measuring(fmt::format("{}, {}", name_of(task.op), format_bytes(bytes)));
     const CollectiveSize size = cut_size(task.op, bytes, options_.dtype, world.size());
@@ -122,7 +138,10 @@ class TuneBench {
         candidate->run(task, options_.dtype, size.elements);
       });
     }
-    const auto samples = take_turns(world, ways, options_.turns);
+    TurnOptions turns = options_.turns;
+    turns.seconds = limit.left();
+    turns.warmup_seconds = turns.seconds / (4 * static_cast<double>(ways.size()));
+    const auto samples = take_turns(world, ways, turns);
     std::vector<double> medians;
     std::string line = fmt::format("{:<15} {:>12}", name_of(task.op), bytes);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
@@ -137,14 +156,18 @@ class TuneBench {
                            {"backend", name_of(candidates_[c]->backend())},
                            {"ranks", world.size()}}},
                          {"metrics", {{"time_us", seconds * 1e6}}},
-                         {"measurement", to_json(how_turns_measure(options_.turns))},
+                         {"measurement", to_json(how_turns_measure(turns))},
                          {"samples",
                           {{"time_us", samples_json(multiplied(samples[c].seconds, 1e6),
                                                     multiplied(samples[c].by_rank, 1e6))}}}});
     }
     const std::size_t chosen = choose_backend(medians, before);
+    double spare = 0;
+    for (const TurnSamples& each : samples) {
+      spare += spare_seconds(each.seconds, each.aggregated);
+    }
+    limit.ends(spare);
     progress_.print(fmt::format("{}  -> {}\n", line, name_of(candidates_[chosen]->backend())));
-    progress_.done();
     return chosen;
   }
 

@@ -11,6 +11,7 @@
 #include "benchmarks/progress.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
+#include "benchmarks/table_time.h"
 #include "mpi/session/mpi_native.h"
 #include "src/base/units.h"
 #include "src/compute/device_context.h"
@@ -22,8 +23,19 @@ using Json = nlohmann::ordered_json;
 
 // From this size on, OSU makes fewer iterations.
 constexpr std::int64_t kLargeMessage = 8192;
-// Iterations between two looks at the clock, with --duration.
+// With --duration: iterations between two looks at the clock, at most so many as last so long.
 constexpr int kBatch = 100;
+constexpr double kBatchSeconds = 0.02;
+constexpr double kWarmupPart = 0.25;  // of a row's time, at most
+// Messages up to about this size take equally long.
+constexpr double kLatencyBound = 65536;
+
+// Times of two ranks, the same on all ranks, and how they were taken.
+struct PairTimes {
+  std::vector<double> seconds;  // one for each iteration
+  int warmup = 0;               // iterations before them
+  StopRule stop;
+};
 
 class P2pBench {
  public:
@@ -45,22 +57,22 @@ class P2pBench {
   }
 
   BenchP2pResult run() {
-    BenchP2pResult result{Json::array(), 0};
+    BenchP2pResult result{Json::array(), 0, {}};
     if (options_.latency) {
       say(fmt::format("# Trireme latency test between ranks {} and {}, backend {}\n",
                       options_.first, options_.second, backend()));
       say(osu_title("Latency", "MPI_CHAR") +
           osu_columns("Avg Latency(us)", true, options_.show_check));
-      over_sizes([&](std::int64_t bytes) { latency(bytes, result); });
-      say_peer();
+      table("p2p_latency", 1, result,
+            [&](std::int64_t bytes, TableTime& limit) { latency(bytes, limit, result); });
     }
     if (options_.bandwidth) {
       say(fmt::format("# Trireme bandwidth test between ranks {} and {}, backend {}, window {}\n",
                       options_.first, options_.second, backend(), options_.window));
       say(osu_title("Bandwidth", "MPI_CHAR") +
           osu_columns("Bandwidth (MB/s)", true, options_.show_check));
-      over_sizes([&](std::int64_t bytes) { bandwidth(bytes, result); });
-      say_peer();
+      table("p2p_bw", options_.window, result,
+            [&](std::int64_t bytes, TableTime& limit) { bandwidth(bytes, limit, result); });
     }
     return result;
   }
@@ -103,6 +115,24 @@ class P2pBench {
     }
   }
 
+  // Measures the sizes for which there is time. Each test has the same part of it.
+  template <class Measure>
+  void table(const char* name, int messages, BenchP2pResult& result, Measure measure) {
+    const int tests = (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0);
+    TableTime limit(options_.duration / tests, rows() / tests, agreed_clock(control()));
+    over_sizes([&](std::int64_t bytes) {
+      const double work = kLatencyBound + static_cast<double>(bytes) * messages;
+      if (limit.begins(format_bytes(bytes), work)) {
+        measure(bytes, limit);
+      } else {
+        result.left_out.push_back(fmt::format("{} {}", name, format_bytes(bytes)));
+      }
+      progress_.done();
+    });
+    say_peer();
+    say(limit.text());
+  }
+
   PointToPoint plan(std::int64_t bytes, int small, int large, int small_warmup, int large_warmup) {
     const bool is_large = bytes > kLargeMessage;
     return {
@@ -114,27 +144,49 @@ class P2pBench {
   }
 
   // Runs measure(how) on the two ranks while the others wait: once, or with --duration in batches
-  // until the time is over. Returns the times on every rank.
+  // until the seconds are over.
   template <class Measure>
-  std::vector<double> among_two(PointToPoint how, Measure measure) {
-    std::vector<double> all;
-    how.iterations = batch(how);
-    std::size_t batches = 0;
-    for (Sampling sampling(rule(), &control()); sampling.more(batches); ++batches) {
+  PairTimes among_two(const PointToPoint& how, double seconds, Measure measure) {
+    const auto batch = [&](int warmup, int iterations) {
+      PointToPoint some = how;
+      some.warmup = warmup;
+      some.iterations = iterations;
       control().barrier().wait();
-      std::vector<double> seconds(static_cast<std::size_t>(how.iterations), 0);
+      std::vector<double> times(static_cast<std::size_t>(iterations), 0);
       if (takes_part()) {
-        seconds = measure(how);
+        times = measure(some);
       }
-      control().all_reduce({seconds.data(), how.iterations, DType::f64}, ReduceOp::max).wait();
-      all.insert(all.end(), seconds.begin(), seconds.end());
-      how.warmup = 0;
+      control().all_reduce({times.data(), iterations, DType::f64}, ReduceOp::max).wait();
+      return times;
+    };
+    if (options_.duration <= 0) {
+      return {batch(how.warmup, how.iterations), how.warmup,
+              StopRule::count_or_duration(how.iterations, 0)};
+    }
+    PairTimes all;
+    int next = 1;  // the first messages tell how many fit between two looks at the clock
+    Sampling warming({.least = 0, .most = how.warmup, .seconds = kWarmupPart * seconds},
+                     &control());
+    while (warming.more(static_cast<std::size_t>(all.warmup))) {
+      const auto times = batch(0, std::min(next, how.warmup - all.warmup));
+      all.warmup += static_cast<int>(times.size());
+      next = batch_after(times, how);
+    }
+    all.stop = StopRule::count_or_duration(1, (1 - kWarmupPart) * seconds);
+    for (Sampling sampling(all.stop, &control()); sampling.more(all.seconds.size());) {
+      const auto times = batch(0, next);
+      all.seconds.insert(all.seconds.end(), times.begin(), times.end());
+      next = batch_after(times, how);
     }
     return all;
   }
 
-  int batch(const PointToPoint& how) const {
-    return options_.duration > 0 ? std::min(how.iterations, kBatch) : how.iterations;
+  static int batch_after(const std::vector<double>& times, const PointToPoint& how) {
+    const double mean =
+        std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+    const int most = std::min(how.iterations, kBatch);
+    return mean * most <= kBatchSeconds ? most
+                                        : std::max(static_cast<int>(kBatchSeconds / mean), 1);
   }
   // Returns the number of rows of both tables.
   std::int64_t rows() const {
@@ -143,25 +195,19 @@ class P2pBench {
         [&](std::int64_t) { rows += (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); });
     return rows;
   }
-  // Counts batches.
-  StopRule rule() const {
-    const auto shares = static_cast<double>(rows() * (mpi_ ? 2 : 1));
-    return StopRule::count_or_duration(1, options_.duration / shares);
-  }
-  Json measurement(const PointToPoint& how, const std::string& sample) const {
-    StopRule rule = this->rule();
-    rule.least *= batch(how);
-    rule.most *= batch(how);
-    return to_json({.warmup = how.warmup,
-                    .stop = rule,
+  // Returns the seconds for the next way to send messages, one of so many that are to come.
+  double share(const TableTime& limit, int ways) const { return limit.left() / ways; }
+  static Json measurement(const PairTimes& times, const std::string& sample) {
+    return to_json({.warmup = times.warmup,
+                    .stop = times.stop,
                     .sample = sample,
                     .synchronized_by = "a barrier before the first sample; then by the messages"});
   }
 
-  void latency(std::int64_t bytes, BenchP2pResult& result);
-  void bandwidth(std::int64_t bytes, BenchP2pResult& result);
+  void latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& result);
+  void bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& result);
   std::int64_t wrong_bytes(const View& data);
-  Json params(std::int64_t bytes, const PointToPoint& how, std::size_t iterations) const;
+  Json params(std::int64_t bytes, const PairTimes& times) const;
 
   BenchP2pOptions options_;
   MpiSession& session_;
@@ -195,24 +241,26 @@ std::int64_t P2pBench::wrong_bytes(const View& data) {
   return all_reduce_value(control(), wrong, ReduceOp::sum);
 }
 
-Json P2pBench::params(std::int64_t bytes, const PointToPoint& how, std::size_t iterations) const {
+Json P2pBench::params(std::int64_t bytes, const PairTimes& times) const {
   return {{"bytes", bytes},
           {"backend", backend()},
           {"ranks", comm().size()},
           {"pair", {options_.first, options_.second}},
           {"hosts", {comm().host(options_.first), comm().host(options_.second)}},
-          {"iterations", iterations},
-          {"warmup", how.warmup}};
+          {"iterations", times.seconds.size()},
+          {"warmup", times.warmup}};
 }
 
-void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
+void P2pBench::latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& result) {
   progress_.measuring(fmt::format("latency, {}", format_bytes(bytes)));
   const View data = buffer_.view(DType::u8).slice(0, bytes);
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
-  const auto seconds = among_two(how, [&](const PointToPoint& some) {
+  const PairTimes times = among_two(how, share(limit, mpi_ ? 2 : 1), [&](const PointToPoint& some) {
     return latency_seconds(comm(), out(bytes), data, some);
   });
+  const std::vector<double>& seconds = times.seconds;
+  double spare = spare_seconds(seconds, 2);  // there and back
   const auto count = static_cast<double>(seconds.size());
   const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / count;
   const MedianInterval median = median_interval(seconds);
@@ -225,9 +273,10 @@ void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
                   {"wrong", wrong}};
   Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
   if (mpi_) {
-    const auto peer = among_two(how, [&](const PointToPoint& some) {
-      return latency_seconds(*mpi_, out(bytes), data, some);
-    });
+    const std::vector<double> peer = among_two(how, share(limit, 1), [&](const PointToPoint& some) {
+                                       return latency_seconds(*mpi_, out(bytes), data, some);
+                                     }).seconds;
+    spare += spare_seconds(peer, 2);
     const double peer_mean =
         std::accumulate(peer.begin(), peer.end(), 0.0) / static_cast<double>(peer.size());
     metrics["peer_mean_us"] = peer_mean * 1e6;
@@ -237,28 +286,30 @@ void P2pBench::latency(std::int64_t bytes, BenchP2pResult& result) {
     note_peer(bytes, mean * 1e6, peer_mean * 1e6, peer_mean / mean);
   }
   result.results.push_back({{"name", "p2p_latency"},
-                            {"params", params(bytes, how, seconds.size())},
+                            {"params", params(bytes, times)},
                             {"metrics", metrics},
-                            {"measurement", measurement(how, "half of a round trip")},
+                            {"measurement", measurement(times, "half of a round trip")},
                             {"samples", samples}});
-  progress_.done();
+  limit.ends(spare);
 }
 
-void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
+void P2pBench::bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& result) {
   progress_.measuring(fmt::format("bandwidth, {}", format_bytes(bytes)));
   const View data = buffer_.view(DType::u8).slice(0, bytes);
   const std::int64_t wrong = wrong_bytes(data);
   const PointToPoint how = plan(bytes, 100, 20, 10, 2);
-  const auto seconds = among_two(how, [&](const PointToPoint& some) {
+  const PairTimes times = among_two(how, share(limit, mpi_ ? 2 : 1), [&](const PointToPoint& some) {
     return window_seconds(comm(), data, options_.window, some);
   });
+  const std::vector<double>& seconds = times.seconds;
+  double spare = spare_seconds(seconds, 1);
   const double window_bytes = static_cast<double>(bytes) * options_.window;
   const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double rate = window_bytes * static_cast<double>(seconds.size()) / total;
   const MedianInterval median = median_interval(seconds);
   say(row(bytes, rate / 1e6, wrong));
   result.wrong += wrong;
-  Json all = params(bytes, how, seconds.size());
+  Json all = params(bytes, times);
   all["window"] = options_.window;
   Json metrics = {{"bandwidth_GBps", rate / 1e9},
                   {"median_GBps", window_bytes / median.median / 1e9},
@@ -267,9 +318,10 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
                   {"wrong", wrong}};
   Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
   if (mpi_) {
-    const auto peer = among_two(how, [&](const PointToPoint& some) {
-      return window_seconds(*mpi_, data, options_.window, some);
-    });
+    const std::vector<double> peer = among_two(how, share(limit, 1), [&](const PointToPoint& some) {
+                                       return window_seconds(*mpi_, data, options_.window, some);
+                                     }).seconds;
+    spare += spare_seconds(peer, 1);
     const double peer_rate = window_bytes * static_cast<double>(peer.size()) /
                              std::accumulate(peer.begin(), peer.end(), 0.0);
     metrics["peer_bandwidth_GBps"] = peer_rate / 1e9;
@@ -282,9 +334,9 @@ void P2pBench::bandwidth(std::int64_t bytes, BenchP2pResult& result) {
       {{"name", "p2p_bw"},
        {"params", all},
        {"metrics", metrics},
-       {"measurement", measurement(how, "a window of messages and the answer")},
+       {"measurement", measurement(times, "a window of messages and the answer")},
        {"samples", samples}});
-  progress_.done();
+  limit.ends(spare);
 }
 
 }  // namespace

@@ -20,18 +20,20 @@ struct BenchP2pOptions {
   bool bandwidth = true;
   std::int64_t min_bytes = 1;
   std::int64_t max_bytes = std::int64_t{4} << 20;
-  int iterations = 0;   // 0 for OSU's: 10000 and 1000 (latency), 100 and 20 (bandwidth) above 8 KiB
-  int warmup = -1;      // -1 for OSU's: 100 and 10, 10 and 2
-  double duration = 0;  // seconds for all sizes and tests together; 0 for `iterations` of each
-  int window = 64;      // messages in flight at once, for bandwidth
+  int iterations = 0;  // 0 for OSU's: 10000 and 1000 (latency), 100 and 20 (bandwidth) above 8 KiB
+  int warmup = -1;     // -1 for OSU's: 100 and 10, 10 and 2
+  // Seconds for all sizes and tests together, warm-up included; 0 for `iterations` of each.
+  double duration = 0;
+  int window = 64;  // messages in flight at once, for bandwidth
   bool check = true;
   bool peer_mpi = false;    // whether MPI's own calls are measured as well, after each size
   bool show_check = false;  // whether the tables have OSU's column of verdicts
 };
 
 struct BenchP2pResult {
-  nlohmann::ordered_json results;  // entries {name: p2p_latency or p2p_bw, params, metrics}
-  std::int64_t wrong = 0;          // wrong bytes
+  nlohmann::ordered_json results;     // entries {name: p2p_latency or p2p_bw, params, metrics}
+  std::int64_t wrong = 0;             // wrong bytes
+  std::vector<std::string> left_out;  // sizes for which the duration was too short
 };
 
 // Prints the tables on rank 0. Collective: the other ranks wait.

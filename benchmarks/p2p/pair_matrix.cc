@@ -96,6 +96,13 @@ RateUnit rate_unit(double median) {
   return {"kB/s", 1e3};
 }
 
+std::string matrix_cell(double value) {
+  constexpr double kShownByTwoDecimals = 0.01;
+  const double size = std::abs(value);
+  return size > 0 && size < kShownByTwoDecimals ? fmt::format("{:.2g}", value)
+                                                : fmt::format("{:.2f}", value);
+}
+
 PairThreshold parse_threshold(const std::string& text) {
   constexpr std::string_view kUnit = "GB/s";
   PairThreshold threshold;

@@ -49,6 +49,10 @@ struct RateUnit {
 // second), that is, in which it is at least 0.1. Tables of small messages need the smaller ones.
 RateUnit rate_unit(double median);
 
+// Formats a value for a table with two decimals, or with more or an exponent if it would look like
+// zero otherwise.
+std::string matrix_cell(double value);
+
 // PairThreshold is the argument of --threshold: "0.8", a fraction of the median, or "2.5GB/s".
 struct PairThreshold {
   double value = 0;

@@ -14,8 +14,10 @@
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
 #include "benchmarks/sampling.h"
+#include "benchmarks/table_time.h"
 #include "benchmarks/tournament.h"
 #include "src/base/file.h"
+#include "src/base/node_name.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"
 #include "src/figures/heat_map.h"
@@ -45,10 +47,11 @@ class PairsBench {
         comm_(session.make_world(options.backend)),
         pool_(Device::cpu(), comm_->memory()),
         buffer_(pool_.allocate(std::max(options.bytes, kLatencyBytes))) {
+    const std::vector<std::string> nodes = all_gather_text(session.world(), node_name());
     for (const RankPlace& place : session.places()) {
       if (!options.by_host || place.local_rank == 0) {
         members_.push_back(place.rank);
-        hosts_.push_back(place.host);
+        hosts_.push_back(nodes[static_cast<std::size_t>(place.rank)]);
       }
     }
     if (members_.size() < 2) {
@@ -64,16 +67,22 @@ class PairsBench {
     const auto rounds = tournament(size());
     BenchProgress progress("bench pairs", static_cast<std::int64_t>(rounds.size()), speaks());
     progress.stage("every pair, many at a time");
+    const AgreedClock clock = agreed_clock(*comm_);
+    // With a duration, the first pass is as short as can be: it tells how long the next may be.
+    int windows = options_.duration > 0 ? 1 : options_.iterations;
     for (Sampling sampling(rule(), comm_.get()); sampling.more(passes_); ++passes_) {
+      const double begin = clock();
       for (const auto& round : rounds) {
         comm_->barrier().wait();
         for (const auto& [a, b] : round) {
           if (member(a) == comm_->rank() || member(b) == comm_->rank()) {
-            meet(a, b);
+            meet(a, b, windows);
           }
         }
         progress.done();
       }
+      windows_taken_ += windows;
+      windows = next_windows(windows, clock() - begin);
     }
     progress.finish();
     PairsMeasured all{PairMatrix(size()), PairMatrix(size())};
@@ -95,10 +104,13 @@ class PairsBench {
   HowMeasured how_measured() const {
     return {.warmup = options_.warmup,
             .stop = rule(),
-            .sample = "a pass over all pairs; each adds as many windows as params.iterations",
+            .sample =
+                "a pass over all pairs; params.iterations is the number of windows of each "
+                "direction in all passes",
             .synchronized_by = "a barrier before each round of pairs; then by the messages"};
   }
   std::size_t passes() const { return passes_; }
+  std::int64_t windows() const { return windows_taken_; }
   int size() const { return static_cast<int>(members_.size()); }
   bool speaks() const { return comm_->rank() == 0; }
   int world_size() const { return comm_->size(); }
@@ -111,7 +123,20 @@ class PairsBench {
  private:
   using Times = std::map<std::pair<int, int>, std::vector<double>>;
 
-  StopRule rule() const { return StopRule::count_or_duration(1, options_.duration); }
+  StopRule rule() const {
+    StopRule rule = StopRule::count_or_duration(1, options_.duration);
+    rule.least = 1;  // one pass gives an answer for every pair
+    return rule;
+  }
+  // Chooses the windows of the next pass so that it lasts a tenth of the duration. seconds: of the
+  // last pass.
+  int next_windows(int windows, double seconds) const {
+    constexpr double kPart = 0.1;
+    const double fitting = windows * kPart * options_.duration / std::max(seconds, 1e-9);
+    return options_.duration > 0 ? static_cast<int>(std::clamp(
+                                       fitting, 1.0, static_cast<double>(options_.iterations)))
+                                 : windows;
+  }
   static void add(std::vector<double>& to, const std::vector<double>& more) {
     to.insert(to.end(), more.begin(), more.end());
   }
@@ -119,18 +144,18 @@ class PairsBench {
 
   // Measures latency, then the bandwidth in one direction, then in the other. Only the rank that
   // sends first records the time.
-  void meet(int a, int b) {
+  void meet(int a, int b, int windows) {
     const bool is_a = member(a) == comm_->rank();
     PointToPoint how{.peer = is_a ? member(b) : member(a),
                      .sends = is_a,
-                     .warmup = options_.warmup,
-                     .iterations = options_.iterations * kLatencyIterations};
+                     .warmup = std::min(options_.warmup, windows),
+                     .iterations = windows * kLatencyIterations};
     const View few = buffer_.view(DType::u8).slice(0, kLatencyBytes);
     const std::vector<double> latency = latency_seconds(*comm_, few, few, how);
     if (is_a) {
       add(latencies_[{a, b}], latency);
     }
-    how.iterations = options_.iterations;
+    how.iterations = windows;
     for (const bool from_a : {true, false}) {
       how.sends = is_a == from_a;
       const View data = buffer_.view(DType::u8).slice(0, options_.bytes);
@@ -143,13 +168,14 @@ class PairsBench {
 
   BenchPairsOptions options_;
   std::unique_ptr<Communicator> comm_;
-  std::vector<int> members_;  // the ranks that are paired
-  std::vector<std::string> hosts_;
+  std::vector<int> members_;        // the ranks that are paired
+  std::vector<std::string> hosts_;  // their nodes, as Slurm names them
   Pool pool_;
   Buffer buffer_;
   std::size_t passes_ = 0;
-  Times latencies_;  // seconds of the pairs (lower, higher) that this rank timed
-  Times windows_;    // seconds of (from, to)
+  std::int64_t windows_taken_ = 0;  // of each direction of a pair
+  Times latencies_;                 // seconds of the pairs (lower, higher) that this rank timed
+  Times windows_;                   // seconds of (from, to)
 };
 
 PairMatrix scaled(const PairMatrix& matrix, double factor) {
@@ -186,7 +212,7 @@ void print_columns(const PairMatrix& matrix, const PairsBench& bench, int first,
     const auto row = static_cast<std::size_t>(from);
     fmt::print("  {:>6}  {:<20}", bench.members()[row], bench.hosts()[row]);
     for (int to = first; to < last; ++to) {
-      fmt::print("  {:>8}", from == to ? "-" : fmt::format("{:.2f}", matrix.at(from, to)));
+      fmt::print("  {:>8}", from == to ? "-" : matrix_cell(matrix.at(from, to)));
     }
     fmt::print("\n");
   }
@@ -305,7 +331,7 @@ BenchPairsResult bench_pairs(const BenchPairsOptions& options, MpiSession& sessi
                        {"by", options.by_host ? "host" : "rank"},
                        {"bytes", options.bytes},
                        {"window", options.window},
-                       {"iterations", options.iterations},
+                       {"iterations", bench.windows()},
                        {"warmup", options.warmup},
                        {"passes", bench.passes()}};
   const Json entry = {{"name", "pairs"},

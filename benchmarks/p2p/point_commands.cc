@@ -81,6 +81,7 @@ void run_p2p(const P2pArguments& arguments, AppContext& context) {
                    return result.results;
                  },
              .print = [](const auto& results) { fmt::print("{}", p2p_verdict(results)); },
+             .left_out = [&] { return result.left_out; },
              .finish =
                  [&] {
                    if (result.wrong > 0) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -189,6 +190,26 @@ std::string ResultRow::key() const {
     key += fmt::format("\n{}={}", param, value);
   }
   return key;
+}
+
+void forget_lone_hosts(MeasuredResult& a, MeasuredResult& b) {
+  const auto hosts_in = [](const MeasuredResult& result) {
+    std::set<std::string> hosts;
+    for (const ResultRow& row : result.rows) {
+      if (const auto host = row.params.find("host"); host != row.params.end()) {
+        hosts.insert(host->second);
+      }
+    }
+    return hosts.size();
+  };
+  if (hosts_in(a) != 1 || hosts_in(b) != 1) {
+    return;
+  }
+  for (MeasuredResult* const result : {&a, &b}) {
+    for (ResultRow& row : result->rows) {
+      row.params.erase("host");
+    }
+  }
 }
 
 MeasuredResult parse_bench_result(std::string_view text, const std::string& origin) {

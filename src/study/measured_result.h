@@ -57,6 +57,10 @@ struct MeasuredResult {
 
 inline constexpr std::int64_t kMostResultBytes = std::int64_t{256} << 20;
 
+// Removes the host's name from the rows of two measurements, each of which concerns one host only,
+// so that rows about two hosts are compared. Rows of several hosts keep the names.
+void forget_lone_hosts(MeasuredResult& a, MeasuredResult& b);
+
 // Parses a document of `trireme bench -J`.
 MeasuredResult parse_bench_result(std::string_view text, const std::string& origin);
 

@@ -29,6 +29,25 @@ TEST(Budget, LaterQuestionsGetWhatIsLeft) {
   EXPECT_DOUBLE_EQ(budget.share(2, 90), 0);   // nothing is left
 }
 
+// Two nodes, one of which needed much longer for the first question, measure the same sizes.
+TEST(Budget, SizesDoNotFollowTheSpeedOfTheNode) {
+  const Budget budget({1, 3, 4}, 80);
+  EXPECT_DOUBLE_EQ(budget.planned(1), 30);
+  for (const double elapsed : {1.0, 10.0, 30.0}) {
+    EXPECT_DOUBLE_EQ(budget.for_sizes(1, elapsed), 30) << elapsed;
+  }
+  EXPECT_DOUBLE_EQ(budget.for_sizes(2, 0), 40) << "the time that others saved changes no size";
+  EXPECT_DOUBLE_EQ(budget.for_sizes(1, 70), budget.share(1, 70)) << "or it would not end in time";
+}
+
+TEST(Budget, SizesAreRungsOfALadder) {
+  const std::vector<double> ladder = {8, 16, 32};
+  EXPECT_EQ(largest_rung(ladder, 31.9), 16);
+  EXPECT_EQ(largest_rung(ladder, 16), 16);
+  EXPECT_EQ(largest_rung(ladder, 1000), 32);
+  EXPECT_EQ(largest_rung(ladder, 1), 8);
+}
+
 TEST(TimeGuard, ActsAtTheDeadlineOnly) {
   std::atomic<int> calls = 0;
   {
@@ -57,7 +76,8 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
       {result("noise", {{"method", "fixed_work"}, {"host", "n1"}}, {{"lost_fraction", nullptr}})});
   const std::string text = picture_text({{"p2p", 1, p2p, ""},
                                          {"noise", 1, noise, ""},
-                                         {"io", 0, Json::array(), "left out: no time"}});
+                                         {"io", 0, Json::array(), "left out: no time"},
+                                         {"coll", 1, Json::array(), "", {}, {"a", "b"}}});
   EXPECT_THAT(text, HasSubstr("p2p_latency 8 B"));
   EXPECT_THAT(text, HasSubstr("1.5 us"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("16 B")));
@@ -66,6 +86,7 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("noise fixed_work n1"));
   EXPECT_THAT(text, HasSubstr(" -\n"));  // a missing number is not invented
   EXPECT_THAT(text, HasSubstr("# io: left out: no time\n"));
+  EXPECT_THAT(text, HasSubstr("# coll: left out for lack of time: a; b\n"));
 }
 
 TEST(Questions, ThoseThatAreNamedAreAsked) {

@@ -67,5 +67,28 @@ TEST(Collective, SizesStepAsAsked) {
   EXPECT_THROW(sizes(0, 1 << 30, 1, 1), ConfigError);
 }
 
+TEST(Collective, SizesThatAreCutToTheSameAreMeasuredOnce) {
+  BenchCollOptions options;
+  options.min_bytes = 8;
+  options.max_bytes = 256;
+  options.factor = 2;
+  const auto cut = [&](Collective op, int ranks) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t bytes : distinct_sizes(op, options, ranks)) {
+      all.push_back(cut_size(op, bytes, options.dtype, ranks).bytes);
+    }
+    return all;
+  };
+  EXPECT_EQ(cut(Collective::all_gather, 4), (std::vector<std::int64_t>{0, 64, 128, 256}));
+  EXPECT_EQ(cut(Collective::reduce_scatter, 3), (std::vector<std::int64_t>{0, 48, 96, 240}));
+  EXPECT_EQ(cut(Collective::all_reduce, 4), (std::vector<std::int64_t>{8, 16, 32, 64, 128, 256}));
+  EXPECT_EQ(cut(Collective::barrier, 4), (std::vector<std::int64_t>{0}));
+  options.min_bytes = 1;
+  options.max_bytes = 9;
+  options.factor = 1;
+  options.increment = 1;
+  EXPECT_EQ(cut(Collective::broadcast, 2), (std::vector<std::int64_t>{0, 4, 8}));
+}
+
 }  // namespace
 }  // namespace trireme

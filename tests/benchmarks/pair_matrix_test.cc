@@ -105,5 +105,19 @@ TEST(PairMatrix, CsvHasAHeaderAndQuotes) {
             "from,host,0,5\n0,n1,,1.25\n5,\"a\"\"b,c\",3,\n");
 }
 
+TEST(PairMatrix, NoRateLooksLikeZeroInTheTable) {
+  EXPECT_EQ(matrix_cell(0), "0.00");
+  EXPECT_EQ(matrix_cell(12.345), "12.35");
+  EXPECT_EQ(matrix_cell(0.01), "0.01");
+  EXPECT_EQ(matrix_cell(0.0049), "0.0049");
+  EXPECT_EQ(matrix_cell(3e-5), "3e-05");
+  EXPECT_EQ(matrix_cell(-0.002), "-0.002");
+  for (double rate = 1e12; rate > 1e-3; rate /= 7) {
+    const RateUnit unit = rate_unit(1e9);  // of a table whose other pairs are fast
+    EXPECT_GT(std::stod(matrix_cell(rate / unit.bytes_per_s)), 0) << rate;
+    EXPECT_LE(matrix_cell(rate / unit.bytes_per_s).size(), 8U) << "the width of a column";
+  }
+}
+
 }  // namespace
 }  // namespace trireme

@@ -132,5 +132,26 @@ TEST(Tune, SmallGainsAreNoReasonToChange) {
   EXPECT_EQ(choose_backend({1.04, 1.0, 3.0}, 2), 1U);
 }
 
+// Calls of a minute must not be repeated for a warm-up that a duration does not have.
+TEST(Turns, AWarmUpCanBeLimited) {
+  ThreadWorld world(2);
+  world.run([](Communicator& comm) {
+    std::int64_t calls = 0;
+    TurnOptions options{.warmup = 1'000'000, .iterations = 1};
+    options.seconds = 0.001;
+    options.warmup_seconds = 0.02;
+    const auto slow = [&] {
+      ++calls;
+      std::this_thread::sleep_for(std::chrono::milliseconds(4 + comm.rank()));
+    };
+    const auto samples = take_turns(comm, {slow}, options).front();
+    EXPECT_LE(samples.warmup, 10);
+    EXPECT_EQ(samples.aggregated, 1);
+    EXPECT_EQ(samples.seconds.size(), 3U);
+    EXPECT_EQ(calls, samples.warmup + 1 + 3) << "one trial tells that calls are slow";
+    EXPECT_EQ(all_reduce_value(comm, calls, ReduceOp::min), calls);
+  });
+}
+
 }  // namespace
 }  // namespace trireme

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -83,6 +84,27 @@ class Coll(unittest.TestCase):
         average = float(out.split("# Avg bus bandwidth    : ")[1].split()[0])
         mean = sum(float(r["busbw"]) + float(r["in_busbw"]) for r in rows) / 2 / len(rows)
         self.assertAlmostEqual(average, mean, delta=0.01)
+
+    def test_collectives_end_in_time_and_name_what_they_left_out(self):
+        """The warm-up alone would take hours."""
+        path = self.folder / "late.json"
+        out = harness.must(harness.run(
+            "bench", "coll", "--op", "all_reduce,all_gather", "-b", "1K", "-e", "64M", "-f", 4,
+            "-w", 1_000_000, "--duration", 0.1, "-J", path, ranks=2, timeout=120)).stdout
+        document = strict(path)
+        self.assertIn("all_reduce, 64 MiB", document["left_out"])
+        self.assertEqual(out.count("\n# left out, as --duration was too short: "), 2)
+        self.assertEqual(len(table(out)), len(document["results"]))
+        self.assertEqual(len(document["results"]) + len(document["left_out"]), 2 * 9)
+        for result in document["results"]:
+            self.assertLess(result["measurement"]["warmup"], 1_000_000)
+
+    def test_every_size_is_printed_once(self):
+        path = self.folder / "sizes.json"
+        out = self.coll("--op", "all_gather", "-b", 8, "-e", 256, "-f", 2, "-J", path,
+                        ranks=3).stdout
+        self.assertEqual([row["size"] for row in table(out)], ["0", "48", "96", "240"])
+        self.assertEqual([r["params"]["bytes"] for r in strict(path)["results"]], [0, 48, 96, 240])
 
     def test_header_is_that_of_nccl_tests(self):
         lines = self.coll("-b", "1K", "-e", "2K", "-i", "512", "-c", 0).stdout.splitlines()
@@ -246,6 +268,20 @@ class PointToPoint(unittest.TestCase):
             self.assertEqual(result["params"]["pair"], [2, 0])
             self.assertEqual(result["metrics"]["wrong"], 0)
 
+    def test_p2p_ends_in_time_and_names_what_it_left_out(self):
+        """A window of the largest size is 16 GiB, and would be measured 60 times."""
+        path = self.folder / "late.json"
+        begin = time.monotonic()
+        out = harness.must(harness.run(
+            "bench", "p2p", "--test", "bandwidth", "-m", "64K:4M", "-W", 4096, "--duration", 1,
+            "-J", path, ranks=2, timeout=120)).stdout
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assertRegex(out, r"\n# left out, as --duration was too short: .*4 MiB\n")
+        document = strict(path)
+        self.assertIn("p2p_bw 4 MiB", document["left_out"])
+        self.assertEqual(len(document["results"]) + len(document["left_out"]), 7)
+        self.assertEqual(document["results"][0]["params"]["bytes"], 65536)
+
     def test_p2p_beside_mpi_itself(self):
         path = self.folder / "peer.json"
         out = harness.must(harness.run("bench", "p2p", "-m", "8:16", "-i", 20, "-x", 2, "--peer",
@@ -295,6 +331,14 @@ class PointToPoint(unittest.TestCase):
         rows = [line for line in lines if re.match(r" +[0-5]  \S", line)]
         self.assertEqual(len(rows), 2 * 2 * 6)  # two matrices, each in two parts
         self.assertEqual([line for line in rows if len(line) > 80], [])
+
+    def test_pairs_are_named_as_slurm_names_their_nodes(self):
+        path = self.folder / "named.json"
+        out = harness.must(harness.run(
+            "bench", "pairs", "--bytes", "64K", "-n", 3, "-J", path, ranks=2, timeout=120,
+            env={"SLURMD_NODENAME": "n77"})).stdout
+        self.assertEqual(len(re.findall(r"^ +[01]  n77 ", out, re.MULTILINE)), 4)
+        self.assertEqual(strict(path)["results"][0]["matrices"]["hosts"], ["n77", "n77"])
 
     def test_pairs_below_the_threshold(self):
         result = self.pairs("--threshold", "1000000GB/s")

@@ -123,5 +123,28 @@ TEST(RunResult, NamesAFolderThatIsNoRun) {
               HasSubstr("metrics.jsonl"));
 }
 
+TEST(MeasuredResult, RowsOfTwoHostsAreTheSameRows) {
+  const auto on = [](const std::vector<std::string>& hosts) {
+    auto document = bench_json({1});
+    const auto row = document["results"][0];
+    document["results"].clear();
+    for (const std::string& host : hosts) {
+      document["results"].push_back(row);
+      document["results"].back()["params"]["host"] = host;
+    }
+    return parse_bench_result(document.dump(), hosts.front());
+  };
+  MeasuredResult a = on({"n1"});
+  MeasuredResult b = on({"n2"});
+  EXPECT_NE(a.rows[0].key(), b.rows[0].key());
+  forget_lone_hosts(a, b);
+  EXPECT_EQ(a.rows[0].key(), b.rows[0].key());
+  MeasuredResult several = on({"n1", "n2"});
+  MeasuredResult one = on({"n1"});
+  forget_lone_hosts(several, one);
+  EXPECT_EQ(several.rows[0].key(), one.rows[0].key()) << "names tell which of them it is";
+  EXPECT_NE(several.rows[1].key(), one.rows[0].key());
+}
+
 }  // namespace
 }  // namespace trireme

@@ -211,8 +211,9 @@ void warn_if_busy(const MeasuredResult& result) {
 
 void compare(const CompareOptions& options, int& exit_code) {
   const KeyedTextReader reader = KeyChoice().reader();
-  const MeasuredResult a = read_measured_result(options.a, reader);
-  const MeasuredResult b = read_measured_result(options.b, reader);
+  MeasuredResult a = read_measured_result(options.a, reader);
+  MeasuredResult b = read_measured_result(options.b, reader);
+  forget_lone_hosts(a, b);
   const std::vector<std::string> unlike = differences(a, b);
   if (!unlike.empty() && (!options.allow_unlike || a.command != b.command)) {
     throw ConfigError(fmt::format(

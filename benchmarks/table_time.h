@@ -1,0 +1,56 @@
+// TableTime keeps the rows of a table, such as sizes of messages, within the seconds of --duration.
+// The time that is left is divided among the rows that are left. A row for which too little is left
+// is left out and named. Without a limit, nothing is left out. Owned by a benchmark; all ranks make
+// the same calls and get the same answers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mpi/communicator.h"
+
+namespace trireme {
+
+// Returns the seconds since some moment, the same on all ranks that call it together.
+using AgreedClock = std::function<double()>;
+// Returns a clock that begins now. Collective, as is each call of the clock. comm outlives it.
+AgreedClock agreed_clock(Communicator& comm);
+
+class TableTime {
+ public:
+  // seconds: for all rows together; 0 for no limit.
+  TableTime(double seconds, std::int64_t rows, AgreedClock clock);
+
+  // Begins the next row and returns true, or leaves it out and returns false if the least that it
+  // has to do would probably last longer than the time that is left. This follows from the row
+  // before, in proportion to `work`, a number of any unit. The first row is never left out.
+  bool begins(const std::string& name, double work);
+  // Returns the seconds that the row may take from now on, above 0; 0 without a limit.
+  double left() const;
+  // Ends the row. spare: how many seconds of its time went into more samples than it needs.
+  void ends(double spare);
+
+  // Names of the rows that were left out, in their order.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  // Returns a comment below the table that names them, or "".
+  std::string text() const;
+
+ private:
+  double seconds_;
+  std::int64_t rows_;  // that have not begun
+  AgreedClock clock_;
+  double start_ = 0;
+  double begun_ = 0;  // when the current row began
+  double share_ = 0;  // of the current row
+  double work_ = 0;   // of the current row, or of the last one
+  double least_ = 0;  // seconds that the last row needed at least; 0 before it
+  std::vector<std::string> left_out_;
+};
+
+// Returns how many seconds of the samples went into more than the fewest of a rule with a duration.
+// Each of them lasted `factor` times as long as its value says.
+double spare_seconds(const std::vector<double>& samples, double factor);
+
+}  // namespace trireme
