@@ -105,7 +105,7 @@ std::string summary_of(const LineFigure& what, const std::vector<const MetricLin
   }
   return fmt::format("{} over steps {:.0f} to {:.0f}, in {}. {}.{}", what.heading, step.front(),
                      step.back(), what.y_label, text,
-                     what.events.empty() ? "" : " Dashed lines mark restarts.");
+                     what.events.empty() ? "" : " Dotted vertical lines mark restarts.");
 }
 
 }  // namespace
