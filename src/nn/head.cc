@@ -220,11 +220,12 @@ void Head::loss(Residual stream, const ConstView& targets, Run& run) const {
   run.kernels().sum(run.stream(), run.loss, chunks.losses.view());
 }
 
-Tensor Head::last_logits(Residual stream, Run& run) const {
+Tensor Head::last_logits(Residual stream, std::int64_t rows, Run& run) const {
   check(run.alone(), "logits of a group are never gathered");
   const Tensor y = norm.forward(stream, run).y;
-  Tensor logits(run.pool(), {output.out}, DType::f32);
-  output.forward(y.view().slice(y.elements() - output.in, output.in), logits.view(), run);
+  Tensor logits(run.pool(), {rows, output.out}, DType::f32);
+  const std::int64_t read = rows * output.in;
+  output.forward(y.view().slice(y.elements() - read, read), logits.view(), run);
   return logits;
 }
 

@@ -28,8 +28,9 @@ struct Head {
   Tensor forward_backward(Residual stream, const ConstView& targets, float scale, Run& run) const;
   // Writes the sum of the plain cross entropies, as evaluation reports it, to run.loss.
   void loss(Residual stream, const ConstView& targets, Run& run) const;
-  // Returns f32 [V], the logits of the last token of a stream [1,T,C]. Not allowed in a group.
-  Tensor last_logits(Residual stream, Run& run) const;
+  // Returns f32 [rows,V], the logits of the last `rows` tokens of a stream [1,T,C]. Not allowed in
+  // a group.
+  Tensor last_logits(Residual stream, std::int64_t rows, Run& run) const;
 
  private:
   struct Chunks;

@@ -200,7 +200,9 @@ double Model::evaluate(const MicroBatch& micro_batch, Run& run) const {
   return loss_of(run, [&] { evaluate(micro_batch, {}, run); });
 }
 
-Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const {
+Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run,
+                     std::int64_t rows) const {
+  check(rows >= 1 && rows <= ids.count, "logits are those after some of the new tokens");
   if (ids.count < 1 || cache.length() + ids.count > cache.capacity()) {
     throw ConfigError(
         fmt::format("{} tokens do not fit after the {} in the cache, which has room for {}",
@@ -211,8 +213,8 @@ Tensor Model::decode(const ConstView& ids, KeyValueCache& cache, Run& run) const
   decoding.cache = &cache;
   const DeviceTokens tokens(run.context, {1, ids.count, ids, {}}, config_.vocab);
   Saved nothing = Saved::nothing();
-  Tensor logits =
-      parts_.head->last_logits(stream_of(tokens.micro_batch(), {}, nothing, decoding), decoding);
+  Tensor logits = parts_.head->last_logits(stream_of(tokens.micro_batch(), {}, nothing, decoding),
+                                           rows, decoding);
   cache.advance(ids.count);
   return logits;
 }

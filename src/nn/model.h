@@ -62,9 +62,9 @@ class Model {
   double forward_backward(const MicroBatch& micro_batch, float gradient_scale, Run& run) const;
   double evaluate(const MicroBatch& micro_batch, Run& run) const;
   // For a whole model: appends ids, i32 [T] in the host's memory, to the sequence in the cache and
-  // returns the logits of the token that follows them: f32 [V]. Throws ConfigError if the cache has
-  // no room for T more, and DataError for ids outside the vocabulary.
-  Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run) const;
+  // returns the logits of the tokens that follow the last `rows` of them: f32 [rows,V]. Throws
+  // ConfigError if the cache has no room for T more, and DataError for ids outside the vocabulary.
+  Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run, std::int64_t rows = 1) const;
 
  private:
   Tensor head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
