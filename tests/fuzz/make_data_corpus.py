@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of text_streams_fuzz and token_arrays_fuzz: compressed texts, archives
-and arrays of tokens, as other programs write them.
+"""Makes the first inputs of text_streams_fuzz, token_arrays_fuzz, eval_tasks_fuzz and
+eval_gates_fuzz: compressed texts, archives and arrays of tokens, as other programs write them,
+examples of evaluation tasks, and files of gates.
 
     tests/fuzz/make_data_corpus.py
 """
 import gzip
 import io
+import json
 import pathlib
 import struct
 import tarfile
@@ -17,6 +19,26 @@ ZSTD = "28b52ffd045831000066697273740ac316ad2c28b52ffd00583900007365636f6e640a"
 MEGATRON = ("4d4d4944494458000001000000000000000802000000000000000300000000000000030000000200000000"
             "000000000000000600000000000000000000000000000001000000000000000200000000000000")
 LINES = b'{"text": "first"}\n\n{"id": 1, "text": "second"}\n'
+
+TASKS = {
+    "hellaswag": {"activity_label": "Car", "ctx_a": "[header] How [title] Start.",
+                  "ctx_b": "then THE m\u00e4n", "endings": [" [title] a  b", "[step] c"],
+                  "label": "1", "group": "x"},
+    "arc": {"question": "Why?", "choices": {"text": ["a", "b"], "label": ["1", "2"]},
+            "answerKey": "2"},
+    "arc_authors": {"question": {"stem": "Who?", "choices": [{"text": "a", "label": "A"},
+                                                             {"text": "b", "label": "B"}]},
+                    "answerKey": "A"},
+    "text": {"text": "The ship sails", "group": "y"},
+    "exact": {"prompt": "2+2=", "answer": ["4", "four"]},
+}
+GATES = b"""baseline: last.json
+gates:
+  quality: {figure: tasks.t.acc, at_least: 0.4, drop_at_most: 2%}
+  loss: {figure: loss, at_most: 3, rise_at_most: 0.1}
+  bias: {figure: tasks.t.acc, groups_differ_at_most: 0.3, groups: [a, b], least_items: 2}
+"""
+RESULT = {"schema": 2, "loss": 2.5, "tasks": {"t": {"acc": None, "groups": {"a": {"acc": 1}}}}}
 
 
 def put(target, name, contents):
@@ -62,6 +84,11 @@ def main():
         npy("{'descr': '>i4', 'fortran_order': True, 'shape': (3, 2)}", bytes(range(24)), 2))
     put("token_arrays_fuzz", "offsets.npy",
         npy("{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }", bytes([0, 1, 1, 4]), 3))
+    for name, example in TASKS.items():
+        put("eval_tasks_fuzz", name, json.dumps(example).encode() + b"\n")
+    put("eval_tasks_fuzz", "array", json.dumps([TASKS["text"]] * 2, indent=1).encode())
+    put("eval_gates_fuzz", "gates.yaml", GATES)
+    put("eval_gates_fuzz", "result.json", json.dumps(RESULT).encode())
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@
 #include "src/app/access/folder_access.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/model/eval_tasks.h"
 #include "src/app/model/model_options.h"
 #include "src/app/model/quantize_report.h"
+#include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"
@@ -28,11 +30,13 @@ namespace trireme {
 namespace {
 
 struct EvalOptions : ModelOptions {
-  std::string data;
+  std::string data;  // empty for tasks alone
+  TaskOptions tasks;
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
   bool any_tokenizer = false;
+  std::string out;  // file for the result; empty for none
   bool json = false;
 };
 
@@ -68,34 +72,74 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
   }
 }
 
-void print_result(const EvalOptions& options, std::int64_t step, const EvaluationPlan& plan,
-                  const Evaluation& result, Device device,
-                  const std::optional<QuantizeReport>& quantized) {
+// What the command has found out, on rank 0.
+struct EvalResult {
+  std::int64_t step = 0;
+  std::int64_t sequence = 0;
+  Device device = Device::cpu();
+  std::optional<Evaluation> losses;  // empty if only tasks were asked for
+  std::optional<QuantizeReport> quantized;
+  std::vector<TaskFigures> tasks;
+  std::vector<GateOutcome> gates;
+
   // The sign of a NaN has no meaning but would be printed.
-  const double loss = std::isnan(result.loss) ? std::abs(result.loss) : result.loss;
-  const double bits = loss / std::numbers::ln2;
-  if (options.json) {
-    nlohmann::ordered_json json = {{"schema", 2},
-                                   {"step", step},
-                                   {"loss", loss},
-                                   {"bits_per_token", bits},
-                                   {"perplexity", std::exp(loss)},
-                                   {"samples", result.samples},
-                                   {"tokens", result.tokens},
-                                   {"device", device_text(device)}};
-    if (quantized) {
-      json["quantize"] = quantize_json(*quantized);
-    }
-    print_json(json);
-    return;
+  double loss() const { return std::isnan(losses->loss) ? std::abs(losses->loss) : losses->loss; }
+};
+
+nlohmann::ordered_json result_json(const EvalResult& result) {
+  nlohmann::ordered_json json = {{"schema", 2}, {"step", result.step}};
+  if (result.losses) {
+    json["loss"] = result.loss();
+    json["bits_per_token"] = result.loss() / std::numbers::ln2;
+    json["perplexity"] = std::exp(result.loss());
+    json["samples"] = result.losses->samples;
+    json["tokens"] = result.losses->tokens;
   }
-  fmt::print(
-      "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n", step,
-      loss, bits, std::exp(loss), counted(result.samples, "sample"),
-      counted(plan.sequence, "token"));
-  if (quantized) {
-    print_quantize_report(*quantized);
+  json["device"] = device_text(result.device);
+  if (result.quantized) {
+    json["quantize"] = quantize_json(*result.quantized);
   }
+  for (const TaskFigures& task : result.tasks) {
+    json["tasks"][task.name] = figures_json(task);
+  }
+  return json;
+}
+
+void print_result(const EvalResult& result) {
+  if (result.losses) {
+    fmt::print(
+        "step {}: loss {:.6f} nats per token ({:.4f} bits), perplexity {:.4f}, over {} of {}\n",
+        result.step, result.loss(), result.loss() / std::numbers::ln2, std::exp(result.loss()),
+        counted(result.losses->samples, "sample"), counted(result.sequence, "token"));
+  } else {
+    fmt::print("step {}\n", result.step);
+  }
+  if (result.quantized) {
+    print_quantize_report(*result.quantized);
+  }
+  if (!result.tasks.empty()) {
+    fmt::print("{}", figures_table(result.tasks));
+  }
+  if (!result.gates.empty()) {
+    fmt::print("{}", gates_table(result.gates));
+  }
+}
+
+// Judges the gates and writes the result where it was asked for.
+nlohmann::ordered_json judged(const EvalOptions& options, EvalResult& result,
+                              const ReadGates& gates) {
+  // As text and back, so that a result is judged as one that is read from a file.
+  nlohmann::ordered_json json = result_json(result);
+  result.gates =
+      judge_gates(gates.file, result_figures(nlohmann::json::parse(json.dump())), gates.baseline);
+  if (!result.gates.empty()) {
+    json["gates"] = gates_json(result.gates);
+    json["gates_met"] = all_met(result.gates);
+  }
+  if (!options.out.empty()) {
+    write_named_file(options.out, json_text(json) + "\n");
+  }
+  return json;
 }
 
 // Evaluator is what all models of the command are loaded and evaluated with.
@@ -136,8 +180,25 @@ struct Evaluator {
   }
 };
 
+// Computes the loss on a dataset; collective.
+void evaluate_dataset(const Evaluator& evaluator, const LoadedModel& loaded, AppContext& context,
+                      EvalResult& result) {
+  const EvalOptions& options = evaluator.options;
+  const Dataset dataset = open_dataset(
+      options.data, loaded.config.vocab, evaluator.world,
+      {&evaluator.keys.shared(), evaluator.keys.options().accept_plain_data, &context.access()});
+  check_tokenizer(options, loaded, dataset);
+  context.status.phase = "evaluate";
+  const EvaluationPlan plan{result.sequence, options.micro_batch, options.samples, 1,
+                            &evaluator.device.staging()};
+  result.losses = evaluator.losses(loaded, dataset, plan);
+  result.quantized = evaluator.comparison(loaded, result.losses->loss, dataset, plan);
+}
+
 void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& context) {
   Communicator& world = context.session().world();
+  const ReadGates gates = read_gates(options.tasks, world);
+  const std::vector<EvalTask> tasks = read_tasks(options.tasks, world);
   StepKeys keys(world, with_access(options.keys.options(), context.access()));
   const Evaluator evaluator{options, device, world, keys};
   const LoadedModel loaded = evaluator.load(options.packed_bits());
@@ -147,27 +208,37 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   if (world.rank() == 0) {
     say_device(device.device());
   }
-  const Dataset dataset =
-      open_dataset(options.data, loaded.config.vocab, world,
-                   {&keys.shared(), keys.options().accept_plain_data, &context.access()});
-  check_tokenizer(options, loaded, dataset);
+  EvalResult result;
+  result.step = loaded.step;
+  result.device = device.device();
+  result.sequence = options.sequence > 0 ? options.sequence : loaded.sequence;
+  if (result.sequence > loaded.config.context) {
+    throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens",
+                                  result.sequence, loaded.config.context));
+  }
+  if (!options.data.empty()) {
+    evaluate_dataset(evaluator, loaded, context, result);
+  }
   context.status.phase = "evaluate";
-  const EvaluationPlan plan{options.sequence > 0 ? options.sequence : loaded.sequence,
-                            options.micro_batch, options.samples, 1, &evaluator.device.staging()};
-  if (plan.sequence > loaded.config.context) {
-    throw ConfigError(fmt::format("--sequence {}: the model's context is {} tokens", plan.sequence,
-                                  loaded.config.context));
-  }
-  const Evaluation result = evaluator.losses(loaded, dataset, plan);
-  const auto quantized = evaluator.comparison(loaded, result.loss, dataset, plan);
+  const std::int64_t window = options.sequence > 0 ? options.sequence : loaded.config.context;
+  result.tasks = run_tasks(tasks, options.tasks, loaded, device, window, world);
+  nlohmann::ordered_json json;
+  run_on_root(world, [&]() -> std::string {
+    json = judged(options, result, gates);
+    return "";
+  });
   if (world.rank() == 0) {
-    print_result(options, loaded.step, plan, result, device.device(), quantized);
+    options.json ? print_json(json) : print_result(result);
   }
-  if (!std::isfinite(result.loss)) {
+  if (result.losses && !std::isfinite(result.losses->loss)) {
     throw DivergenceError(fmt::format(
         "the loss of {} is not finite: the run had diverged; evaluate an older step, named by its "
         "own folder",
         options.checkpoint));
+  }
+  const std::int64_t missed = all_met(result.gates) ? 0 : 1;
+  if (all_reduce_value(world, missed, ReduceOp::max) > 0) {
+    context.exit_code = static_cast<int>(ExitCode::below_threshold);
   }
 }
 
@@ -175,6 +246,9 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   context.status.phase = "load";
   const RankPlace& place = context.session().place();
   check_exists(options.checkpoint);
+  if (options.data.empty() && options.tasks.tasks.empty()) {
+    throw ConfigError("nothing to evaluate: add --data DIR, --task KIND:FILE, or both");
+  }
   DeviceContext device(choose_device(options.device, place.local_rank, place.local_size),
                        compute_threads(place.threads()));
   naming_held_memory(device, [&] { evaluate_on(device, options, context); });
@@ -184,9 +258,10 @@ void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
 
 void add_eval_command(CommandLine& app, AppContext& context) {
   CommandLine& command =
-      app.add_command("eval", "Compute the loss and perplexity of a checkpoint on a dataset");
+      app.add_command("eval", "Evaluate a checkpoint on a dataset, and on tasks with answers");
   const auto options = std::make_shared<EvalOptions>();
-  command.add_option("--data", options->data, "The dataset's folder").required().type_name("DIR");
+  command.add_option("--data", options->data, "A dataset's folder, for the loss and perplexity")
+      .type_name("DIR");
   options->add_to(command);
   command.add_option("--sequence", options->sequence, "Tokens per sample (default: as in training)")
       .check(positive_count());
@@ -196,11 +271,15 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .check(positive_count());
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
+  options->tasks.add_to(command);
   command.add_flag("--json", options->json, "Print JSON");
+  command.add_option("-J", options->out, "Write the result to FILE as JSON").type_name("FILE");
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"
-      "    --data runs/demo/data/validation");
+      "    --data runs/demo/data/validation\n"
+      "  trireme eval --checkpoint runs/demo/run/checkpoints --task hellaswag:hellaswag.jsonl \\\n"
+      "    --gate gates.yaml");
   command.callback([options, &context] { evaluate_checkpoint(*options, context); });
 }
 
