@@ -7,14 +7,15 @@
 #include "io/data/prompt_file.h"
 #include "io/data/tokenizer.h"
 #include "io/tokens/decode_stream.h"
-#include "io/tokens/tokenizer_files.h"
 #include "mpi/topology.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/model/chat.h"
 #include "src/app/model/model_options.h"
 #include "src/app/model/stop_strings.h"
+#include "src/app/model/tokenizer_choice.h"
 #include "src/base/philox.h"
 #include "src/base/printable.h"
 #include "src/compute/device_choice.h"
@@ -28,9 +29,9 @@ namespace {
 
 struct GenerateOptions : ModelOptions {
   std::string prompt;
-  std::string prompts;    // a file of prompts
-  std::string tokenizer;  // its files; empty for a tokenizer that the program has
-  std::string end_token;  // the token that ends a document; empty for the one the files name
+  std::string prompts;  // a file of prompts
+  TokenizerChoice tokenizer;
+  ChatOptions chat;
   std::int64_t samples = 1;
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
@@ -197,25 +198,6 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
   return read_prompts(options.prompts);
 }
 
-// Opens the files of the model's tokenizer, if they are named, or the program's own.
-std::unique_ptr<Tokenizer> tokenizer_of(const GenerateOptions& options, const LoadedModel& loaded) {
-  if (options.tokenizer.empty()) {
-    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, options.ids);
-  }
-  if (options.ids) {
-    throw ConfigError("--tokenizer and --ids are both given: choose one of them");
-  }
-  auto tokenizer = open_tokenizer(options.tokenizer, options.end_token);
-  const TokenizerIdentity own{tokenizer->name(), tokenizer->vocab(), tokenizer->digest()};
-  if (!same_tokenizer(loaded.tokenizer, own)) {
-    throw ConfigError(
-        fmt::format("--tokenizer {} is {}, but the model was trained on tokens of {}: give the "
-                    "files of that tokenizer, and the same --end-of-document as when packing",
-                    printable(options.tokenizer), describe(own), describe(loaded.tokenizer)));
-  }
-  return tokenizer;
-}
-
 void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
                  const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
@@ -225,7 +207,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   for (const std::string& why : loaded.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
-  const auto tokenizer = tokenizer_of(options, loaded);
+  const auto tokenizer = options.tokenizer.open(loaded, options.ids);
   std::vector<std::int32_t> ids;
   for (const std::string& prompt : prompts) {
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
@@ -233,6 +215,12 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   run.packed = loaded.packed.get();
   context.status.phase = "generate";
+  if (options.chat.on) {
+    say_device(device.device());
+    run_chat(options.chat, {options.sampling, options.tokens, options.stop}, loaded, run,
+             *tokenizer);
+    return;
+  }
   Generator generator(loaded, run);
   Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);
   const auto count = static_cast<std::int64_t>(prompts.size());
@@ -256,11 +244,35 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   }
 }
 
+// Throws ConfigError for options that a chat lacks, or that only a chat has.
+void check_chat(const GenerateOptions& options) {
+  const ChatOptions& chat = options.chat;
+  if (chat.on && (!options.prompt.empty() || !options.prompts.empty() || options.samples > 1 ||
+                  options.ids || options.json)) {
+    throw ConfigError(
+        "--chat reads messages from standard input, so that --prompt, --prompts, --samples, --ids "
+        "and --json have no meaning: omit them; --json-lines makes it read and print JSON");
+  }
+  const ChatMarks plain;
+  if (!chat.on && (chat.json_lines || !chat.system.empty() || chat.marks.user != plain.user ||
+                   chat.marks.assistant != plain.assistant || chat.marks.end != plain.end)) {
+    throw ConfigError(
+        "--json-lines, --system, --user-mark, --assistant-mark and --end-mark are for a chat: add "
+        "--chat");
+  }
+  if (chat.on && chat.marks.stop().empty()) {
+    throw ConfigError(
+        "--user-mark and --end-mark are both empty, so that no answer would end where the next "
+        "message begins: set one of them");
+  }
+}
+
 void generate(const GenerateOptions& options, AppContext& context) {
   if (rank_before_start() != 0) {
     return;  // of several processes under mpirun or srun, only the first one works
   }
   options.sampling.validate();
+  check_chat(options);
   const std::vector<std::string> prompts = prompts_of(options);
   (void)StopStrings(options.stop);
   context.status.phase = "load";
@@ -308,23 +320,17 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "
       "whose tokenizer this program does not have");
-  command
-      .add_option("--tokenizer", options->tokenizer,
-                  "The files of the model's tokenizer: tokenizer.json, or a folder with it")
-      .type_name("PATH");
-  command
-      .add_option("--end-of-document", options->end_token,
-                  "The token of --tokenizer that ends a document (default: the one that its files "
-                  "name)")
-      .type_name("TOKEN");
+  options->tokenizer.add_to(command);
+  options->chat.add_to(command);
   command
       .add_option("--threads", options->threads,
                   "Compute threads (default: one for each core of this process)")
       .check(thread_count());
   command.footer(
-      "Example:\n"
+      "Examples:\n"
       "  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' \\\n"
-      "    --temperature 0.8 --top-k 40");
+      "    --temperature 0.8 --top-k 40\n"
+      "  trireme generate --checkpoint runs/tuned/checkpoints --chat");
   command.callback([options, &context] { generate(*options, context); });
 }
 
