@@ -125,7 +125,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("program", type=pathlib.Path, help="build/release/trireme")
     parser.add_argument("folder", type=pathlib.Path,
-                        help="a folder for what this makes; a calibration that it has is used again")
+                        help="for what this makes; a calibration that is there is used again")
     parser.add_argument("--rounds", type=int, default=2, help="of all eight, in turns")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
