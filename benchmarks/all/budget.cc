@@ -16,7 +16,7 @@ double Budget::planned(std::size_t i) const {
 }
 
 double Budget::for_sizes(std::size_t i, double elapsed) const {
-  constexpr double kMuchLess = 0.5;
+  constexpr double kMuchLess = 0.25;
   const double left = share(i, elapsed);
   return left < kMuchLess * planned(i) ? left : planned(i);
 }

@@ -129,6 +129,29 @@ void compare_rows(const ResultRow& a, const ResultRow& b, const ComparisonRules&
   }
 }
 
+// Returns why a row has no partner if only parameters differ that all rows of a measurement share,
+// and which its title therefore does not show: " array_bytes=8 (the other: 16)", or "".
+std::string shared_differences(const ResultRow& row, const std::string& title,
+                               const MeasuredResult& other) {
+  for (const ResultRow& candidate : other.rows) {
+    std::string text;
+    bool resembles = candidate.name == row.name && candidate.params.size() == row.params.size();
+    for (const auto& [name, value] : row.params) {
+      const auto there = candidate.params.find(name);
+      const bool same = there != candidate.params.end() && there->second == value;
+      const bool shown = title.find(fmt::format(" {}={}", name, value)) != std::string::npos;
+      resembles = resembles && there != candidate.params.end() && (same || !shown);
+      if (resembles && !same) {
+        text += fmt::format(" {}={} (the other: {})", name, value, there->second);
+      }
+    }
+    if (resembles) {
+      return text;
+    }
+  }
+  return "";
+}
+
 // Returns what `of` has and the other one lacks: titles of whole rows, or with the name of samples,
 // which differs if the unit does.
 std::vector<std::string> only_in(const MeasuredResult& of, const MeasuredResult& other) {
@@ -136,7 +159,8 @@ std::vector<std::string> only_in(const MeasuredResult& of, const MeasuredResult&
   for (const ResultRow& row : of.rows) {
     const ResultRow* same = find_row(other, row.key());
     if (same == nullptr) {
-      titles.push_back(row_title(row, of));
+      const std::string title = row_title(row, of);
+      titles.push_back(title + shared_differences(row, title, other));
       continue;
     }
     for (const SampleSet& samples : row.samples) {

@@ -207,5 +207,23 @@ TEST(Comparison, GpusAreAConditionWhereBothDocumentsNameThem) {
   EXPECT_THAT(differences(measured("gemm", nullptr), measured("gemm", one)), IsEmpty());
 }
 
+// Sizes that all rows of a document share are not in their titles.
+TEST(Comparison, RowsOfAnotherSizeSayWhichSize) {
+  const auto with_arrays = [](std::int64_t bytes) {
+    auto document = bench_json({1, 2, 3});
+    auto row = document["results"][0];
+    document["results"].clear();
+    for (const char* const kernel : {"copy", "add"}) {
+      row["params"] = {{"kernel", kernel}, {"array_bytes", bytes}};
+      document["results"].push_back(row);
+    }
+    return parse_bench_result(document.dump(), "test");
+  };
+  const Comparison comparison = compare_results(with_arrays(8), with_arrays(16), {});
+  EXPECT_THAT(comparison.only_a, ElementsAre("gemm kernel=copy array_bytes=8 (the other: 16)",
+                                             "gemm kernel=add array_bytes=8 (the other: 16)"));
+  EXPECT_EQ(comparison.only_b.size(), 2U);
+}
+
 }  // namespace
 }  // namespace trireme
