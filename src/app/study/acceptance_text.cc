@@ -123,7 +123,7 @@ void print_acceptance(const Acceptance& acceptance) {
   if (const std::string omission = omission_text(acceptance); !omission.empty()) {
     fmt::print("# {}\n", omission);
   }
-  if (!acceptance.shared_cause.empty()) {
+  if (!acceptance.shared_cause.empty() && !acceptance.drain_done) {
     fmt::print("# {}\n", acceptance.shared_cause);
   }
   if (acceptance.accepted()) {
