@@ -89,9 +89,17 @@ LogitDifference difference_of(const std::vector<double>& own, const std::vector<
 LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& foreign,
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which) {
+  const ForeignLogits logits = [&](std::span<const std::int32_t> ids) {
+    return plain_logits(config, foreign.read, ids, available_processors(), foreign.pairs);
+  };
+  return compare_logits(config, logits, checkpoint, keys, which);
+}
+
+LogitDifference compare_logits(const ModelConfig& config, const ForeignLogits& foreign,
+                               const std::filesystem::path& checkpoint, const KeyOptions& keys,
+                               Weights which) {
   const std::vector<std::int32_t> ids = probe(config);
-  const std::vector<double> theirs =
-      plain_logits(config, foreign.read, ids, available_processors(), foreign.pairs);
+  const std::vector<double> theirs = foreign(ids);
   const bool by_kernels = fits_into_memory(config);
   const std::vector<double> own = by_kernels ? logits_by_kernels(checkpoint, ids, keys, which)
                                              : logits_of_stored(checkpoint, ids, keys, which);

@@ -1,12 +1,15 @@
 // Compares the logits of a model in two formats, at the end of an import or export: those that the
 // program's own layers and kernels compute in fp32 from the checkpoint, and those of the plain
-// model (plain_model.h) from the foreign files. If the checkpoint does not fit into memory, the
-// plain model computes both.
+// model (plain_model.h), or of a graph, from the foreign files. If the checkpoint does not fit into
+// memory, the plain model computes both.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "io/checkpoint/step_keys.h"
 #include "src/interchange/plain_model.h"
@@ -29,7 +32,14 @@ struct ForeignWeights {
   RotaryPairs pairs = RotaryPairs::halves;
 };
 
+// Computes the logits after each of some tokens, [ids, vocab], from foreign files.
+using ForeignLogits = std::function<std::vector<double>(std::span<const std::int32_t> ids)>;
+
 // checkpoint: the folder of one step.
+LogitDifference compare_logits(const ModelConfig& config, const ForeignLogits& foreign,
+                               const std::filesystem::path& checkpoint, const KeyOptions& keys,
+                               Weights which);
+// The same with the plain model on foreign weights.
 LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& foreign,
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which);

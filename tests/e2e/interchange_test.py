@@ -101,6 +101,23 @@ class Interchange(unittest.TestCase):
         self.refused(2, "--dtype q4_0", "export", imported, "--format", "hf", "--dtype", "q4_0",
                      "--out", FOLDER / "y")
 
+    def test_a_graph_of_onnx_is_written(self):
+        imported, out = FOLDER / "for-onnx", FOLDER / "repository" / "small"
+        harness.must(harness.run("import", GOLDEN / "gpt2", "--out", imported))
+        out.parent.mkdir()
+        result = json.loads(harness.must(harness.run(
+            "export", imported, "--format", "triton", "--dtype", "bf16", "--out", out, "--json",
+            ranks=2)).stdout)
+        self.assertEqual((result["format"], result["dtype"]), ("triton", "bfloat16"))
+        self.assertIn('name: "small"', (out / "config.pbtxt").read_text())
+        graph, weights = out / "1/model.onnx", out / "1/model.onnx.data"
+        self.assertIn(b"trireme", graph.read_bytes()[:32])
+        self.assertEqual(result["bytes"], graph.stat().st_size + weights.stat().st_size)
+        refused = harness.run("export", imported, "--format", "onnx", "--dtype", "q8_0", "--out",
+                              FOLDER / "q8")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("GGUF", refused.stderr)
+
     def test_refusals_name_the_cause_and_leave_nothing(self):
         bad = FOLDER / "bad"
         bad.mkdir()

@@ -51,6 +51,7 @@ void add_export_command(CommandLine& app, AppContext& context) {
       "Examples:\n"
       "  trireme export runs/first/checkpoints --format hf --out models/first\n"
       "  trireme export runs/tuned/checkpoints --format peft --out models/adapters\n"
+      "  trireme export runs/first/checkpoints --format onnx --out models/first-onnx\n"
       "  trireme export runs/first/checkpoints --format hf --out models/first \\\n"
       "      --sign site.key\n"
       "  trireme export mlflow runs/first mlruns\n"

@@ -10,6 +10,7 @@
 #include "src/base/units.h"
 #include "src/interchange/export_gguf.h"
 #include "src/interchange/export_hf.h"
+#include "src/interchange/export_onnx.h"
 #include "src/interchange/export_peft.h"
 #include "src/interchange/hf_config.h"
 
@@ -51,23 +52,49 @@ GgufType gguf_type(const std::string& word) {
                           : GgufType::q8_0;
 }
 
+// Without --dtype: f32.
+OnnxType onnx_type(DType dtype) {
+  return dtype == DType::f16    ? OnnxType::f16
+         : dtype == DType::bf16 ? OnnxType::bf16
+                                : OnnxType::f32;
+}
+
+ExportResult exported(const ExportArguments& arguments, const ExportOptions& options,
+                      Communicator& world, StepKeys& keys) {
+  if (arguments.format == "hf") {
+    return export_to_hf(options, world, keys);
+  }
+  if (arguments.format == "peft") {
+    return export_to_peft(options, world, keys);
+  }
+  if (arguments.format == "gguf") {
+    const std::string dtype = arguments.dtype.empty() ? "q8_0" : arguments.dtype;
+    return export_to_gguf(options, gguf_type(dtype), world, keys);
+  }
+  return export_to_onnx(options, onnx_type(options.dtype.value_or(DType::f32)),
+                        arguments.format == "onnx" ? OnnxFolder::plain : OnnxFolder::triton, world,
+                        keys);
+}
+
 }  // namespace
 
 void add_model_export(CommandLine& command, ExportArguments& arguments) {
   command.add_option("CHECKPOINT", arguments.checkpoint,
                      "A checkpoint, or a folder of checkpoints: then its newest valid one");
   command
-      .add_option("--format", arguments.format,
-                  "As hf, a folder for from_pretrained() of Hugging Face's transformers; as gguf, "
-                  "a file for llama.cpp; as peft, adapters for PeftModel.from_pretrained(). To hf "
-                  "and gguf, adapters are added to their weights")
-      .check(one_of({"hf", "gguf", "peft"}));
+      .add_option(
+          "--format", arguments.format,
+          "As hf, a folder for from_pretrained() of Hugging Face's transformers; as gguf, "
+          "a file for llama.cpp; as onnx, a graph with its weights; as triton, the same in a "
+          "folder for a model repository of Triton; as peft, adapters for "
+          "PeftModel.from_pretrained(). To all but peft, adapters are added to their weights")
+      .check(one_of({"hf", "gguf", "onnx", "triton", "peft"}));
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");
   command
       .add_option("--dtype", arguments.dtype,
                   "Element type of the weights; q8_0 and q4_0 only with gguf (default: that of the "
-                  "files which were imported, or fp32; with gguf, q8_0)")
+                  "files which were imported, or fp32; with gguf q8_0, with onnx and triton fp32)")
       .check(one_of({"fp32", "bf16", "fp16", "q8_0", "q4_0"}));
   command.add_flag("--ema", arguments.ema,
                    "Export the moving average of the weights that optimizer.ema has kept");
@@ -102,7 +129,6 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.checkpoint = arguments.checkpoint;
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);
-  const std::string dtype = arguments.dtype.empty() ? "q8_0" : arguments.dtype;
   if (arguments.format != "gguf" && !arguments.dtype.empty() && !options.dtype) {
     throw ConfigError(
         fmt::format("--dtype {} is a type of GGUF files: with --format {}, choose fp32, bf16 or "
@@ -112,10 +138,7 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
   options.finish = model_signer(arguments.sign, arguments.out, world);
-  const ExportResult result = arguments.format == "hf" ? export_to_hf(options, world, keys)
-                              : arguments.format == "peft"
-                                  ? export_to_peft(options, world, keys)
-                                  : export_to_gguf(options, gguf_type(dtype), world, keys);
+  const ExportResult result = exported(arguments, options, world, keys);
   if (world.rank() == 0) {
     print_result(arguments, result);
   }
