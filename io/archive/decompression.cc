@@ -47,7 +47,9 @@ class Decompressor : public ByteStream {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw DataError(
-        fmt::format("{}: the {} data is damaged before byte {}: {}", name_, format_, taken_, why));
+        fmt::format("{}: the {} data is damaged before byte {}: {}: copy or download "
+                    "the file again",
+                    name_, format_, taken_, why));
   }
   [[noreturn]] void fail_at_end() const {
     throw DataError(
@@ -166,14 +168,22 @@ class ZstdStream final : public Decompressor {
 
 }  // namespace
 
+bool has_suffix(std::string_view name, std::string_view suffix) {
+  const auto same = [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  };
+  return name.size() >= suffix.size() &&
+         std::ranges::equal(name.substr(name.size() - suffix.size()), suffix, same);
+}
+
 Compression compression_of(std::string_view name) {
-  return name.ends_with(".gz") || name.ends_with(".tgz") ? Compression::gzip
-         : name.ends_with(".zst")                        ? Compression::zstd
-                                                         : Compression::none;
+  return has_suffix(name, ".gz") || has_suffix(name, ".tgz") ? Compression::gzip
+         : has_suffix(name, ".zst")                          ? Compression::zstd
+                                                             : Compression::none;
 }
 
 std::string name_inside(std::string_view name) {
-  if (name.ends_with(".tgz")) {
+  if (has_suffix(name, ".tgz")) {
     return std::string(name.substr(0, name.size() - 4)) + ".tar";
   }
   return std::string(compression_of(name) == Compression::none ? name

@@ -12,7 +12,9 @@ namespace trireme {
 
 enum class Compression { none, gzip, zstd };
 
-// Returns how a file is compressed, by the end of its name: .gz and .tgz, or .zst.
+// Returns whether a name ends with a suffix, which is in lower case, whatever case the name is in.
+bool has_suffix(std::string_view name, std::string_view suffix);
+// Returns how a file is compressed, by the end of its name: .gz and .tgz, or .zst, in any case.
 Compression compression_of(std::string_view name);
 // Returns the name of what the file holds: "a.txt" for "a.txt.gz", "a.tar" for "a.tgz".
 std::string name_inside(std::string_view name);

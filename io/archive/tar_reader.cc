@@ -159,6 +159,11 @@ void TarReader::read_pax(std::string_view records, bool is_global, Extension& ex
       fail("a global extended header (pax) gives all members one name or size");
     }
     if (key == "path") {
+      if (value.find('\0') != std::string_view::npos) {
+        fail(
+            "a name in an extended header (pax) has a zero byte: the archive is damaged, or made "
+            "to deceive; write it again with tar");
+      }
       extension.name = value;
     } else if (key == "size") {
       std::int64_t bytes = 0;

@@ -129,11 +129,11 @@ Integer parse_integer(std::string_view text) {
 
 bool InputFile::is_jsonl() const {
   const std::string inside = name_inside(path);
-  return inside.ends_with(".jsonl") || inside.ends_with(".ndjson") ||
-         (inside.ends_with(".json") && compression() != Compression::none);
+  return has_suffix(inside, ".jsonl") || has_suffix(inside, ".ndjson") ||
+         (has_suffix(inside, ".json") && compression() != Compression::none);
 }
 
-bool InputFile::is_archive() const { return name_inside(path).ends_with(".tar"); }
+bool InputFile::is_archive() const { return has_suffix(name_inside(path), ".tar"); }
 
 bool InputFile::is_plain_text() const {
   return !is_jsonl() && !is_archive() && compression() == Compression::none;

@@ -116,6 +116,9 @@ class NpyReader {
       header_.shape.push_back(size);
       if (!take(',')) {
         expect(')');
+        if (header_.shape.size() == 1) {
+          fail("the shape is a number in parentheses, and not a tuple such as (4,)");
+        }
         break;
       }
     }

@@ -88,6 +88,8 @@ TEST_F(CommandLineTest, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("bake rye --heat hot"), HasSubstr("--heat: 'hot' is not a number"));
   EXPECT_THAT(complaint("bake rye --heat nan"), HasSubstr("--heat: 'nan' is not a number"));
   EXPECT_THAT(complaint("bake rye --ovens two"), HasSubstr("--ovens: 'two' is not a number"));
+  EXPECT_THAT(complaint("bake rye --ovens 99999999999999999999"),
+              HasSubstr("--ovens: '99999999999999999999' is out of range"));
   EXPECT_THAT(complaint("bake rye --heat"), HasSubstr("--heat: the value is missing\n"));
   EXPECT_THAT(complaint("bake rye --heat 120 --heat 130"),
               HasSubstr("--heat is given more than once\n"));

@@ -59,6 +59,8 @@ TEST(OptionChecks, ComplaintsStateTheBounds) {
   EXPECT_EQ(within(1.5, 2.25).complaint("3"), "'3' is not a number from 1.5 to 2.25");
   EXPECT_EQ(positive_number().complaint("0"), "'0' is not a number above 0");
   EXPECT_EQ(non_negative_number().complaint("-1"), "'-1' is not a number of at least 0");
+  EXPECT_EQ(positive_number().complaint("1e999"),
+            "'1e999' is too large or too small: give a number above 0");
 }
 
 TEST(OptionChecks, WordsAreListedAndTheNearestIsSuggested) {

@@ -79,6 +79,16 @@ TEST_F(TokenizerCommand, TrainWritesATokenizerAndSaysWhatItIs) {
   EXPECT_THAT(run.out, HasSubstr(info["digest"].get<std::string>()));
 }
 
+TEST_F(TokenizerCommand, AnEmptyTextIsATextAndNotStandardInput) {
+  train();
+  EXPECT_EQ(encoded({"--text", "", "--count", "--json"}).substr(0, 1), "{");
+  EXPECT_EQ(json::parse(encoded({"--text", "", "--count", "--json"}))["bytes"], 0);
+  EXPECT_EQ(encoded({"--text", ""}), "\n");
+  const CommandRun both = with_made("encode", {path("in/a.txt"), "--text", "low"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("a file and a text"));
+}
+
 TEST_F(TokenizerCommand, TrainPrintsJson) {
   const json found = json::parse(train({"--json", "--threads", "2"}).out);
   EXPECT_EQ(found["schema"], 1);

@@ -24,6 +24,9 @@ Check number_check(double low, double high, const std::string& allowed) {
             const auto [stop, error] = std::from_chars(text.data(), end, number);
             const bool holds =
                 error == std::errc{} && stop == end && number >= low && number <= high;
+            if (error == std::errc::result_out_of_range && stop == end) {
+              return fmt::format("'{}' is too large or too small: give {}", text, allowed);
+            }
             return holds ? std::string() : fmt::format("'{}' is not {}", text, allowed);
           }};
 }
@@ -40,9 +43,13 @@ std::string text_of(const CLI::Error& error) {
   constexpr std::string_view kConversion = "Could not convert: ";
   const std::size_t equals = text.find(" = ");
   if (text.starts_with(kConversion) && equals != std::string::npos) {
-    return fmt::format("{}: '{}' is not a number, or is too large",
-                       text.substr(kConversion.size(), equals - kConversion.size()),
-                       text.substr(equals + 3));
+    const std::string value = text.substr(equals + 3);
+    const std::size_t sign = value.starts_with('-') || value.starts_with('+') ? 1 : 0;
+    const bool digits =
+        value.size() > sign && value.find_first_not_of("0123456789", sign) == std::string::npos;
+    return fmt::format("{}: '{}' is {}",
+                       text.substr(kConversion.size(), equals - kConversion.size()), value,
+                       digits ? "out of range" : "not a number");
   }
   if (const std::size_t several = text.find(": At Most 1 required "); several != text.npos) {
     return text.substr(0, several) + " is given more than once";

@@ -14,7 +14,11 @@ namespace {
 std::string counts_text(const PackReport& report) {
   std::string text;
   if (report.counts.binary_files > 0) {
-    text += fmt::format("  skipped {}\n", counted(report.counts.binary_files, "binary file"));
+    text += fmt::format(
+        "  skipped {} (of compressed files, those that end in .gz, .tgz or .zst are read: "
+        "decompress "
+        "others first)\n",
+        counted(report.counts.binary_files, "binary file"));
   }
   if (report.skipped_inputs > 0) {
     text += fmt::format(

@@ -23,7 +23,7 @@ namespace {
 struct TokenizerOptions {
   std::string tokenizer;
   std::string input;
-  std::string text;
+  std::vector<std::string> text;  // empty if it is not given
   std::string end_token;
   bool lines = false;
   bool null = false;
@@ -35,7 +35,10 @@ struct TokenizerOptions {
 
 std::string input_of(const TokenizerOptions& options) {
   if (!options.text.empty()) {
-    return options.text;
+    if (!options.input.empty()) {
+      throw ConfigError("a file and a text are both given: choose one of them");
+    }
+    return options.text.back();
   }
   if (!options.input.empty() && options.input != "-") {
     return read_file(options.input, std::int64_t{4} << 30);
@@ -211,7 +214,7 @@ void add_tokenizer_command(CommandLine& app) {
 
   CommandLine& encoding = add_one(group, options, "encode", "Print the token ids of a text");
   add_input(encoding, *options, "text");
-  encoding.add_option("--text", options->text, "The text, instead of a file");
+  encoding.add_option("--text", options->text, "The text, instead of a file").expected(1);
   encoding.add_flag("--special", options->special,
                     "Put the tokens around it that the tokenizer's template says");
   encoding.add_flag("--tokens", options->tokens, "Print the tokens instead of their ids");
@@ -225,7 +228,7 @@ void add_tokenizer_command(CommandLine& app) {
 
   CommandLine& decoding = add_one(group, options, "decode", "Print the text of token ids");
   add_input(decoding, *options, "ids in decimal, separated by blanks");
-  decoding.add_option("--ids", options->text, "The ids, instead of a file");
+  decoding.add_option("--ids", options->text, "The ids, instead of a file").expected(1);
   decoding.add_flag("--special", options->special, "Print special tokens, too");
   decoding.footer("Example:\n  trireme tokenizer decode gpt2/ --ids '15496 995'");
   decoding.callback([options] { decode(*options); });

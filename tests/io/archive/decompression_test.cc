@@ -136,6 +136,9 @@ TEST(Decompression, KnowsFilesByTheEndOfTheirNames) {
            {"a/b.jsonl.gz", Compression::gzip, "a/b.jsonl"},
            {"b.txt.zst", Compression::zstd, "b.txt"},
            {"b.tgz", Compression::gzip, "b.tar"},
+           {"B.TXT.GZ", Compression::gzip, "B.TXT"},
+           {"OK.TAR.Zst", Compression::zstd, "OK.TAR"},
+           {"B.TGZ", Compression::gzip, "B.tar"},
            {"b.tar", Compression::none, "b.tar"},
            {"gz", Compression::none, "gz"},
            {"b.gz.txt", Compression::none, "b.gz.txt"}}) {

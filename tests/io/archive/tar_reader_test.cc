@@ -152,6 +152,7 @@ TEST(TarReader, RefusesWhatItDoesNotKnow) {
   };
   EXPECT_THAT(with_pax(pax_record("GNU.sparse.major=1")), HasSubstr("--sparse"));
   EXPECT_THAT(with_pax(pax_record("path=b"), 'g'), HasSubstr("global"));
+  EXPECT_THAT(with_pax(pax_record(std::string("path=a\0/../b", 12))), HasSubstr("zero byte"));
   EXPECT_THAT(with_pax(pax_record("size=-1")), HasSubstr("size in an extended header"));
   EXPECT_THAT(with_pax(pax_record("size=9223372036854775807")), HasSubstr("size in an extended"));
   for (const char* records : {"99 path=b\n", "0 path=b\n", "path=b\n", "-9 path=b\n", "9 path=b ",

@@ -197,6 +197,7 @@ TEST(NpyHeader, RefusesFilesOfStrangers) {
             "claims elements"},
            {"{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999,), }",
             "list of up to 32"},
+           {"{'descr': '<u2', 'fortran_order': False, 'shape': (3), }", "not a tuple"},
            {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,)} import os", "dictionary"},
            {"{'descr': '<u2', 'x': False, 'shape': (3,), }", "unknown key 'x'"},
            {"{'descr", "dictionary"},
