@@ -278,8 +278,8 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       "Examples:\n"
       "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"
       "    --data runs/demo/data/validation\n"
-      "  trireme eval --checkpoint runs/demo/run/checkpoints --task hellaswag:hellaswag.jsonl \\\n"
-      "    --gate gates.yaml");
+      "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"
+      "    --task hellaswag:hellaswag.jsonl --gate gates.yaml");
   command.callback([options, &context] { evaluate_checkpoint(*options, context); });
 }
 
