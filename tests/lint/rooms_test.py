@@ -16,7 +16,7 @@ MPI = DEVICE + ["mpi"]
 TRANSPORT = MPI + ["mpi/watch", "mpi/collective"]
 NN = DEVICE + ["src/kernels", "src/compute", "src/tensor"]
 PARALLEL = NN + ["src/trace", "src/nn", "src/optim", "mpi"]
-DATA = DEVICE + ["src/keys", "src/policy", "src/tensor", "io/archive", "io/h5"]
+DATA = DEVICE + ["src/keys", "src/policy", "src/tensor", "io/archive", "io/chat", "io/h5"]
 CHECKPOINT = DEVICE + ["src/keys", "src/policy", "src/tensor", "mpi", "io/keys"]
 RUN = PARALLEL + ["src/keys", "src/policy", "io/keys", "mpi/session", "mpi/links", "mpi/network",
                   "mpi/nccl", "src/parallel", "src/parallel/pipeline", "io/data"]
@@ -61,6 +61,7 @@ ROOMS = {
     "io/h5": ["src/base"],
     "io/keys": MPI + ["src/keys"],
     "io/data": DATA,
+    "io/chat": ["src/base"],
     "io/tokens": ["src/base", "io/data"],
     "io/quality": ["src/base", "io/data", "io/tokens"],
     "io/checkpoint": CHECKPOINT,
@@ -105,11 +106,12 @@ ROOMS = {
     "src/plan": RUN + ["src/train/run"],
     "src/plan/network": ["src/base", "src/figures"],
     "src/plan/simulate": ["src/base", "src/figures", "slurm/journal"],
-    "src/app": TRAIN + SITE + ["mpi/nccl", "io/tokens", "io/quality", "src/train",
+    "src/app": TRAIN + SITE + ["mpi/nccl", "io/chat", "io/tokens", "io/quality", "src/train",
                                "src/evaluation", "src/interchange",
                                "src/lineage", "src/app/command", "benchmarks", "src/study",
                                "src/plan", "src/plan/network", "src/plan/simulate", "src/report"],
-    "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/archive", "io/tokens", "io/quality",
+    "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/archive", "io/chat", "io/tokens",
+                                         "io/quality",
                                          "mpi/shm", "mpi/ucx", "mpi/hierarchy",
                                          "src/kernels/mirrored", "src/keys", "src/policy",
                                          "src/report",

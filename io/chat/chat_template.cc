@@ -1,0 +1,179 @@
+#include "io/chat/chat_template.h"
+
+#include <nlohmann/json.hpp>
+
+#include "io/chat/jinja_parser.h"
+#include "io/chat/jinja_run.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/printable.h"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kMostBytes = std::int64_t{16} << 20;
+
+template <class Read>
+auto naming_file(const fs::path& file, Read read) {
+  try {
+    return read();
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", printable(file.string()), error.what()));
+  }
+}
+
+// Returns the text of a special token, which is text or an object with `content`.
+std::optional<std::string> token_text(const nlohmann::json& token) {
+  if (token.is_object() && token.contains("content") && token["content"].is_string()) {
+    return token["content"].get<std::string>();
+  }
+  return token.is_string() ? std::optional(token.get<std::string>()) : std::nullopt;
+}
+
+std::string template_text(const nlohmann::json& config) {
+  if (!config.contains("chat_template") || config["chat_template"].is_null()) {
+    return "";
+  }
+  const nlohmann::json& found = config["chat_template"];
+  if (!found.is_array()) {
+    return text_field(config, "chat_template");
+  }
+  for (const nlohmann::json& one : found) {
+    if (text_field(one, "name") == "default") {
+      return text_field(one, "template");
+    }
+  }
+  throw DataError(
+      "'chat_template' has several templates, but none that is named \"default\": give one as a "
+      "file of its own");
+}
+
+bool is_prefix(const std::string& prefix, const std::string& text) {
+  return text.starts_with(prefix);
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> tokens)
+    : source_(std::move(source)),
+      tokens_(std::move(tokens)),
+      body_(std::make_shared<const JinjaBody>(parse_jinja(source_))) {}
+
+std::optional<ChatTemplate> ChatTemplate::open(const fs::path& tokenizer, const fs::path& file) {
+  const fs::path folder = fs::is_directory(tokenizer) ? tokenizer : tokenizer.parent_path();
+  fs::path named = folder / "tokenizer_config.json";
+  std::string source;
+  std::map<std::string, std::string> tokens;
+  if (!tokenizer.empty() && fs::exists(named)) {
+    naming_file(named, [&] {
+      const nlohmann::json config = parse_json(read_file(named, kMostBytes));
+      if (!config.is_object()) {
+        throw DataError("it is not an object");
+      }
+      for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
+                               "cls_token", "mask_token"}) {
+        if (const auto text = config.contains(name) ? token_text(config[name]) : std::nullopt) {
+          tokens[name] = *text;
+        }
+      }
+      source = file.empty() ? template_text(config) : "";
+    });
+  }
+  const fs::path beside = file.empty() ? folder / "chat_template.jinja" : file;
+  if (!file.empty() || (!tokenizer.empty() && fs::exists(beside))) {
+    named = beside;
+    source = read_file(named, kMostBytes);
+  }
+  if (source.empty()) {
+    return std::nullopt;
+  }
+  return naming_file(named, [&] { return ChatTemplate(source, tokens); });
+}
+
+std::string ChatTemplate::digest() const {
+  return sha256_hex(nlohmann::json({{"template", source_}, {"tokens", tokens_}})
+                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+RenderedChat ChatTemplate::rendered(const ordered_json& messages, const ordered_json& tools,
+                                    bool asks) const {
+  JinjaMapping variables = {{"messages", JinjaValue::from_json(messages)},
+                            {"tools", JinjaValue::from_json(tools)},
+                            {"documents", JinjaValue()},
+                            {"add_generation_prompt", JinjaValue::of(asks)}};
+  for (const auto& [name, text] : tokens_) {
+    variables.emplace_back(name, JinjaValue::text(text));
+  }
+  RenderedTemplate found = render_jinja(*body_, variables);
+  return {std::move(found.text), std::move(found.generated)};
+}
+
+std::string ChatTemplate::render(const ordered_json& messages, const ordered_json& tools,
+                                 bool asks) const {
+  return rendered(messages, tools, asks).text;
+}
+
+RenderedChat ChatTemplate::render_answers(const ordered_json& messages,
+                                          const ordered_json& tools) const {
+  RenderedChat whole = rendered(messages, tools, false);
+  const bool is_marked = !whole.answers.empty();
+  ordered_json before = ordered_json::array();
+  for (std::size_t i = 0; i < messages.size() && !is_marked; ++i) {
+    const ordered_json& message = messages[i];
+    const bool answers = message.value("role", "") == "assistant";
+    const std::string prompt = answers ? render(before, tools, true) : "";
+    before.push_back(message);
+    if (!answers) {
+      continue;
+    }
+    const bool is_last = i + 1 == messages.size();
+    const std::string said = is_last ? whole.text : render(before, tools, false);
+    if (!is_prefix(prompt, said) || !is_prefix(said, whole.text)) {
+      throw DataError(fmt::format(
+          "the template writes what precedes message {} in another way once it is there, so that "
+          "the answer can't be told from it: mark answers in the template with {{% generation %}}",
+          i + 1));
+    }
+    whole.answers.emplace_back(prompt.size(), said.size());
+  }
+  if (whole.answers.empty()) {
+    throw DataError("no message is of the role \"assistant\", so that there is no answer to learn");
+  }
+  return whole;
+}
+
+RenderedChat ChatTemplate::render_line(std::string_view object, const std::string& field) const {
+  ordered_json tools;
+  const ordered_json messages = messages_of(object, field, tools);
+  return render_answers(messages, tools);
+}
+
+ordered_json messages_of(std::string_view text, const std::string& field, ordered_json& tools) {
+  (void)parse_json(text);  // refuses what the next line would accept: depth, keys that occur twice
+  const ordered_json all = ordered_json::parse(text);
+  tools = all.is_object() && all.contains("tools") ? all["tools"] : ordered_json();
+  if (!tools.is_null() && !tools.is_array()) {
+    throw DataError("'tools' is not a list");
+  }
+  if (all.is_object() && !all.contains(field)) {
+    throw DataError(fmt::format(
+        "there is no field '{}' with a list of messages: name the field with --field", field));
+  }
+  ordered_json messages = all.is_object() ? all[field] : all;
+  if (!messages.is_array() || messages.empty()) {
+    throw DataError(fmt::format("'{}' is not a list of messages", field));
+  }
+  for (const ordered_json& message : messages) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      throw DataError("a message is not an object with a text 'role'");
+    }
+  }
+  return messages;
+}
+
+}  // namespace trireme
