@@ -10,5 +10,7 @@ namespace trireme {
 // Throws InternalError unless 0 <= ids[i] < limit for all i32 ids. The dataset's reader has already
 // refused such tokens, so this is only a safeguard.
 void check_ids(const ConstView& ids, std::int64_t count, std::int64_t limit);
+// Does the same, but accepts kIgnoredTarget.
+void check_targets(const ConstView& targets, std::int64_t count, std::int64_t limit);
 
 }  // namespace trireme

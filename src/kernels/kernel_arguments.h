@@ -245,7 +245,7 @@ struct CrossEntropy {
   // Elements from one row of logits to the next; 0: V. What lies between rows is left alone.
   std::int64_t pitch = 0;
   View logits;        // T [R,V]
-  ConstView targets;  // i32 [R]
+  ConstView targets;  // i32 [R]; loss and gradients of a row are 0 where it is kIgnoredTarget
   View losses;        // f32 [R]
   float scale = 0;
   bool forward_only = false;

@@ -1,15 +1,17 @@
 #include "src/nn/device_tokens.h"
 
 #include "src/base/error.h"
+#include "src/base/ignored_target.h"
 #include "src/compute/counting_device.h"
 
 namespace trireme {
 namespace {
 
-void check_ids(const ConstView& ids, std::int64_t vocab) {
+// least: 0, or kIgnoredTarget for targets.
+void check_ids(const ConstView& ids, std::int64_t least, std::int64_t vocab) {
   const auto* id = as<std::int32_t>(ids);
   for (std::int64_t i = 0; i < ids.count; ++i) {
-    if (id[i] < 0 || id[i] >= vocab) {
+    if (id[i] < least || id[i] >= vocab) {
       throw DataError(fmt::format(
           "token {} of the micro-batch is {}, but model.vocab is {}: the data was packed with a "
           "larger vocabulary than the model has",
@@ -34,8 +36,8 @@ Tensor move_to_device(DeviceContext& context, ConstView& ids) {
 DeviceTokens::DeviceTokens(DeviceContext& context, const MicroBatch& host, std::int64_t vocab,
                            std::shared_ptr<const void> lease)
     : lease_(std::move(lease)), micro_batch_(host) {
-  check_ids(host.ids, vocab);
-  check_ids(host.targets, vocab);
+  check_ids(host.ids, 0, vocab);
+  check_ids(host.targets, kIgnoredTarget, vocab);
   if (acts_as_cuda(context.device())) {
     ids_ = move_to_device(context, micro_batch_.ids);
     targets_ = move_to_device(context, micro_batch_.targets);

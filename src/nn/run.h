@@ -106,7 +106,7 @@ struct MicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   ConstView ids;      // i32 [B,T]
-  ConstView targets;  // i32 [B,T]: the token that follows each id
+  ConstView targets;  // i32 [B,T]: the token that follows each id, or kIgnoredTarget
 };
 
 }  // namespace trireme

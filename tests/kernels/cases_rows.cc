@@ -1,4 +1,5 @@
 #include "src/base/error.h"
+#include "src/base/ignored_target.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/tables.h"
 
@@ -69,6 +70,15 @@ Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool res
   return {{"dx", dy}, {"dweight", dweight}, {"dbias", dbias}};
 }
 
+// Returns random targets, of which every third is ignored.
+Array targets_of(std::int64_t rows, std::int64_t vocabulary) {
+  Array targets = Array::ids(rows, vocabulary, 2);
+  for (std::int64_t i = 2; i < rows; i += 3) {
+    targets.set(i, kIgnoredTarget);
+  }
+  return targets;
+}
+
 // Logits vary around `centre`; large ones must not overflow. Their rows are `pitch` apart, and what
 // lies between them must stay untouched.
 Results run_cross_entropy(const RowShape& s, std::int64_t pitch, DType dtype, double centre,
@@ -78,7 +88,7 @@ Results run_cross_entropy(const RowShape& s, std::int64_t pitch, DType dtype, do
   for (std::int64_t i = 0; i < logits.count(); ++i) {
     logits.set(i, logits[i] + centre);
   }
-  const Array targets = Array::ids(s.rows, s.columns, 2);
+  const Array targets = targets_of(s.rows, s.columns);
   Array losses(s.rows, DType::f32);
   kernels.cross_entropy(stream, {.rows = s.rows,
                                  .vocabulary = s.columns,
@@ -98,7 +108,7 @@ Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t 
                                    bool forward_only, const LossTerms& terms,
                                    const Kernels& kernels, Stream& stream) {
   const std::int64_t pitch = aligned_row(s.columns);
-  const Array targets = Array::ids(s.rows, s.columns * parts, 2);
+  const Array targets = targets_of(s.rows, s.columns * parts);
   const std::int64_t statistics_per_part = s.rows * kRowStatistics;
   Array statistics(parts * statistics_per_part, DType::f64);
   std::vector<Array> logits;

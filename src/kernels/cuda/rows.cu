@@ -4,6 +4,7 @@
 // is read from the 16-byte boundary at or before its start.
 #include <algorithm>
 
+#include "src/base/ignored_target.h"
 #include "src/device/cuda/cuda_queue.h"
 #include "src/kernels/cuda/elements.h"
 #include "src/kernels/cuda/entries.h"
@@ -81,6 +82,17 @@ __device__ void put_gradients(const LogitRow<T>& row, const HeldGroups<T>& held,
   }
 }
 
+// Handles a row whose target is ignored, by all threads of its block.
+template <class T>
+__device__ void ignore(const LogitRow<T>& row, bool forward_only, float* loss) {
+  if (threadIdx.x == 0) {
+    *loss = 0;
+  }
+  for (int i = row.first(); i < row.count && !forward_only; i += row.stride()) {
+    row.put(i, Floats<LogitRow<T>::kCount>{});
+  }
+}
+
 template <class T>
 struct Losses {
   T* logits;
@@ -98,9 +110,13 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_kernel(const Losse
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
   const LogitRow<T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
+  const std::int64_t target = p.targets[number];
+  if (target == kIgnoredTarget) {
+    ignore(row, p.forward_only, p.losses + number);
+    return;
+  }
   const HeldGroups<T> held{dynamic_shared<typename HeldGroups<T>::Group>(), p.held};
   held.fetch(row);
-  const std::int64_t target = p.targets[number];
   const float logit = threadIdx.x == 0 && row.holds(target) ? widen(row.data[target]) : NAN;
   const Statistics own = statistics_of(row, held, p.terms.smoothing > 0);
   if (threadIdx.x == 0) {
@@ -173,6 +189,11 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) cross_entropy_of_parts_kernel(const Parts<T> p) {
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
+  if (p.own.targets[number] == kIgnoredTarget) {
+    const LogitRow<T> row{p.own.logits + number * p.own.pitch, static_cast<int>(p.own.vocabulary)};
+    ignore(row, p.own.forward_only, p.own.losses + number);
+    return;
+  }
   if (threadIdx.x == 0) {
     slopes = finish(whole_row(p, number), p.own.terms, p.own.losses + number);
   }

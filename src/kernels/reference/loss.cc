@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/base/ignored_target.h"
 #include "src/kernels/ids.h"
 #include "src/kernels/reference/reference.h"
 
@@ -34,11 +35,26 @@ void put_gradients(const CrossEntropy& p, std::int64_t first, std::int64_t targe
   }
 }
 
+// Handles a row whose target is ignored. Returns false for any other.
+bool is_ignored(const CrossEntropy& p, std::int64_t row) {
+  if (as<std::int32_t>(p.targets)[row] != kIgnoredTarget) {
+    return false;
+  }
+  put(p.losses, row, 0);
+  for (std::int64_t i = 0; i < p.vocabulary && !p.forward_only; ++i) {
+    put(p.logits, row * p.row() + i, 0);
+  }
+  return true;
+}
+
 }  // namespace
 
 void cross_entropy(Stream&, const CrossEntropy& p) {
-  check_ids(p.targets, p.rows, p.vocabulary);
+  check_targets(p.targets, p.rows, p.vocabulary);
   for (std::int64_t row = 0; row < p.rows; ++row) {
+    if (is_ignored(p, row)) {
+      continue;
+    }
     const std::int64_t first = row * p.row();
     const std::int64_t target = first + as<std::int32_t>(p.targets)[row];
     double most = at(p.logits, first);
@@ -89,6 +105,9 @@ void softmax_part(Stream&, const SoftmaxPart& p) {
 void cross_entropy_of_parts(Stream&, const CrossEntropyOfParts& p) {
   const CrossEntropy& own = p.own;
   for (std::int64_t row = 0; row < own.rows; ++row) {
+    if (is_ignored(own, row)) {
+      continue;
+    }
     const auto part = [&](std::int64_t i) {
       return as<double>(p.statistics) + kRowStatistics * (i * own.rows + row);
     };

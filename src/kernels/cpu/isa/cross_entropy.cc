@@ -1,5 +1,6 @@
 #include <cfloat>
 
+#include "src/base/ignored_target.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
 #include "src/kernels/cpu/isa/loops.h"
 #include "src/kernels/cpu/isa/vector_math.h"
@@ -111,6 +112,15 @@ void put_gradients(const CrossEntropy& p, T* x, std::int64_t target, const Row& 
   }
 }
 
+// Handles a row whose target is ignored.
+template <class T>
+float ignored_loss(const CrossEntropy& p, T* x) {
+  if (!p.forward_only) {
+    each_vector(p.vocabulary, [=](std::int64_t i, auto part) { store(x + i, splat(0.0F), part); });
+  }
+  return 0;
+}
+
 template <class T>
 double logit(const T& x) {
   const T first[kLanes] = {x};
@@ -119,6 +129,9 @@ double logit(const T& x) {
 
 template <class T>
 float row_loss(const CrossEntropy& p, T* x, std::int64_t target) {
+  if (target == kIgnoredTarget) {
+    return ignored_loss(p, x);
+  }
   const Row row{softmax_of(x, p.vocabulary), logit(x[target]),
                 p.terms.label_smoothing > 0 ? sum_of_logits(x, p.vocabulary) : 0,
                 static_cast<double>(p.vocabulary)};
@@ -160,6 +173,9 @@ Row join(const CrossEntropyOfParts& p, const double* statistics, std::int64_t r)
 
 template <class T>
 float row_loss_of_parts(const CrossEntropyOfParts& p, T* x, std::int64_t target, const Row& row) {
+  if (target == kIgnoredTarget) {
+    return ignored_loss(p.own, x);
+  }
   if (!p.own.forward_only) {
     put_gradients(p.own, x, target - p.first_id, row);
   }
@@ -199,7 +215,7 @@ void cross_entropy_of_parts(Stream& stream, const CrossEntropyOfParts& p) {
 }
 
 void cross_entropy(Stream& stream, const CrossEntropy& p) {
-  check_ids(p.targets, p.rows, p.vocabulary);
+  check_targets(p.targets, p.rows, p.vocabulary);
   by_type(p.logits.dtype, [&]<class T>(T) {
     T* logits = as<T>(p.logits);
     const std::int32_t* targets = as<std::int32_t>(p.targets);
