@@ -22,6 +22,8 @@ class Tokenizer {
   // Ids lie in [0, vocab()).
   virtual std::int64_t vocab() const = 0;
   virtual std::int32_t end_of_document() const = 0;
+  // Returns whether the id is that of a token which is no text, such as the end of a message.
+  virtual bool is_special(std::int32_t id) const { return id == end_of_document(); }
   // Returns roughly how many bytes of text make one token. Used for planning only.
   virtual double bytes_per_token() const = 0;
   // Appends the ids of `text` to `ids`.

@@ -31,6 +31,10 @@ class BpeTokenizer final : public Tokenizer {
   std::string digest() const override { return digest_; }
   std::int64_t vocab() const override { return vocab_; }
   std::int32_t end_of_document() const override { return end_; }
+  bool is_special(std::int32_t id) const override {
+    const AddedToken* token = added_.find(id);
+    return token != nullptr && token->special;
+  }
   double bytes_per_token() const override { return 4; }
   // Bytes that are not UTF-8 are read as U+FFFD. The text of an added token becomes that token.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const override;

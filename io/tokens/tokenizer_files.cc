@@ -29,11 +29,10 @@ json read_json(const fs::path& file) {
 }
 
 // Returns the end-of-sequence token of a tokenizer_config.json, which is text or an object.
-std::string end_token_of(const fs::path& file) {
-  if (!fs::exists(file)) {
+std::string end_token_of(const json& config, const fs::path& file) {
+  if (config.is_null()) {
     return "";
   }
-  const json config = read_json(file);
   return naming(file, [&]() -> std::string {
     if (!config.contains("eos_token") || config["eos_token"].is_null()) {
       return "";
@@ -99,15 +98,19 @@ json gpt2_definition(std::string_view vocab, std::string_view merges) {
 
 TokenizerFiles read_tokenizer_files(const fs::path& path) {
   const fs::path file = file_of(path);
+  const fs::path beside = file.parent_path() / "tokenizer_config.json";
+  const fs::path chat = file.parent_path() / "chat_template.jinja";
+  TokenizerFiles files;
+  files.config = fs::exists(beside) ? read_json(beside) : json();
+  files.chat_template = fs::exists(chat) ? read_file(chat, kMostBytes) : "";
   if (file.extension() == ".model") {
-    TokenizerFiles files;
     files.definition = naming(file, [&] {
       return sentencepiece_definition(read_file(file, kMostBytes), files.end_token);
     });
     return files;
   }
-  TokenizerFiles files{.definition = read_json(file),
-                       .end_token = end_token_of(file.parent_path() / "tokenizer_config.json")};
+  files.definition = read_json(file);
+  files.end_token = end_token_of(files.config, beside);
   // A vocabulary may have a token "model".
   if (!files.definition.contains("model") || !files.definition["model"].is_object()) {
     const fs::path merges = file.parent_path() / "merges.txt";
@@ -152,12 +155,20 @@ void store_tokenizer(const std::string& name_or_path, const std::string& end_tok
   }
   const TokenizerFiles files = read_tokenizer_files(name_or_path);
   const BpeTokenizer tokenizer(files.definition, end_token.empty() ? files.end_token : end_token);
-  const json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                       {"eos_token", tokenizer.token(tokenizer.end_of_document())}};
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"eos_token", tokenizer.token(tokenizer.end_of_document())}};
+  for (const char* name : {"bos_token", "unk_token", "pad_token", "chat_template"}) {
+    if (files.config.is_object() && files.config.contains(name)) {
+      config[name] = files.config[name];
+    }
+  }
   const fs::path to = folder / "tokenizer";
   make_directories(to);
   write_file_durably(to / "tokenizer.json", files.definition.dump() + "\n");
   write_file_durably(to / "tokenizer_config.json", config.dump(1) + "\n");
+  if (!files.chat_template.empty()) {
+    write_file_durably(to / "chat_template.jinja", files.chat_template);
+  }
 }
 
 }  // namespace trireme

@@ -14,6 +14,8 @@ namespace trireme {
 struct TokenizerFiles {
   nlohmann::json definition;  // as in tokenizer.json
   std::string end_token;      // of tokenizer_config.json; empty if there is none
+  nlohmann::json config;      // tokenizer_config.json; null if there is none
+  std::string chat_template;  // chat_template.jinja beside it; empty if there is none
 };
 
 // path: a tokenizer.json; a vocab.json beside a merges.txt, as GPT-2 has them; a SentencePiece

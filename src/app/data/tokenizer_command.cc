@@ -11,6 +11,7 @@
 
 #include "io/tokens/tokenizer_files.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/data/tokenizer_chat.h"
 #include "src/app/data/tokenizer_train.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -225,6 +226,7 @@ void add_tokenizer_command(CommandLine& app) {
   encoding.callback([options] { encode(*options); });
 
   add_tokenizer_train(group);
+  add_tokenizer_chat(group);
 
   CommandLine& decoding = add_one(group, options, "decode", "Print the text of token ids");
   add_input(decoding, *options, "ids in decimal, separated by blanks");
