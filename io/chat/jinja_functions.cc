@@ -115,7 +115,7 @@ JinjaValue replacing(const std::string& text, const JinjaArguments& arguments,
   const auto size = static_cast<std::int64_t>(text.size());
   budget.take(size +
               size / static_cast<std::int64_t>(from.size()) * static_cast<std::int64_t>(to.size()));
-  return JinjaValue::text(replaced(text, from, to));
+  return JinjaValue::text(with_replaced(text, from, to));
 }
 
 JinjaValue text_method(const std::string& text, const std::string& name,

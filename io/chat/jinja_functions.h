@@ -17,7 +17,7 @@ class JinjaBudget {
   void take(std::int64_t bytes = 0);
 
  private:
-  std::int64_t left_ = std::int64_t{1} << 28;
+  std::int64_t left_ = std::int64_t{1} << 27;
 };
 
 // JinjaArguments are those of a call, without the value that it is applied to.

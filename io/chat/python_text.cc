@@ -143,7 +143,7 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
   return parts;
 }
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+std::string with_replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
   for (const std::string_view part : split_at(text, from, -1)) {
     if (part.data() != text.data()) {

@@ -23,7 +23,7 @@ std::vector<std::string_view> split_words(std::string_view text);
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator,
                                        std::int64_t most);
 // Replaces all occurrences. from: not empty.
-std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+std::string with_replaced(std::string_view text, std::string_view from, std::string_view to);
 
 // Returns the number of characters.
 std::int64_t characters(std::string_view text);

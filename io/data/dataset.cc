@@ -112,6 +112,13 @@ void Dataset::read(const TokenRun& run, std::span<std::int32_t> to,
   }
 }
 
+const std::byte* Dataset::read_mask(const TokenRun& run, std::vector<std::byte>& scratch) const {
+  const ShardEntry& entry = manifest_.shards[run.shard];
+  check(entry.has_mask() && run.first >= 0 && run.first + run.count <= entry.n_tokens,
+        "a run of a masked dataset lies within its shard");
+  return shards_[run.shard]->read(entry.mask_offset + run.first, run.count, scratch);
+}
+
 std::vector<std::int64_t> Dataset::document_offsets(std::size_t shard) const {
   const ShardEntry& entry = manifest_.shards[shard];
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(entry.n_docs) + 1);

@@ -61,6 +61,9 @@ class Dataset {
   // Reads the tokens of a token run. to: i32 [run.count]. Throws DataError for a token outside the
   // vocabulary.
   void read(const TokenRun& run, std::span<std::int32_t> to, std::vector<std::byte>& scratch) const;
+  // Reads the loss mask of a token run, u8 [run.count]: not 0 for tokens that count as targets.
+  // Precondition: manifest().has_mask(). The pointer is valid until `scratch` changes.
+  const std::byte* read_mask(const TokenRun& run, std::vector<std::byte>& scratch) const;
   // Returns where the documents of a shard end, in tokens: 0, then the end of each. Throws
   // DataError unless they ascend to the number of its tokens.
   std::vector<std::int64_t> document_offsets(std::size_t shard) const;

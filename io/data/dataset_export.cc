@@ -25,7 +25,7 @@ class ExportWriter {
       : dataset_(dataset),
         manifest_(dataset.manifest()),
         is_megatron_(options.format == ArrayFormat::megatron),
-        files_(exported_files(options)),
+        files_(exported_files(options, dataset.manifest().has_mask())),
         progress_(options.progress),
         ranks_(ranks) {
     for (std::size_t i = 0; i < manifest_.shards.size(); ++i) {
@@ -33,7 +33,7 @@ class ExportWriter {
     }
   }
 
-  // Creates both temporary files, with their headers. On rank 0.
+  // Creates the temporary files, with their headers. On rank 0.
   void begin() const {
     for (const fs::path& path : files_) {
       if (fs::exists(fs::symlink_status(path))) {
@@ -42,12 +42,15 @@ class ExportWriter {
       }
     }
     const std::int64_t documents = manifest_.n_docs();
-    std::array<std::string, 2> heads;
+    std::vector<std::string> heads;
     if (is_megatron_) {
       heads = {"", megatron_header(documents, manifest_.token_bytes)};
     } else {
       heads = {npy_header_text(manifest_.n_tokens(), {.bytes = manifest_.token_bytes}),
                npy_header_text(documents + 1, {.bytes = 8, .is_signed = true})};
+    }
+    if (manifest_.has_mask()) {
+      heads.push_back(npy_header_text(manifest_.n_tokens(), {.bytes = 1}));
     }
     for (std::size_t i = 0; i < files_.size(); ++i) {
       const fs::path temporary = temporary_of(files_.at(i));
@@ -62,6 +65,10 @@ class ExportWriter {
   void run() {
     File tokens = File::open_to_update(temporary_of(files_[0]));
     File documents = File::open_to_update(temporary_of(files_[1]));
+    std::vector<File> masks;
+    if (manifest_.has_mask()) {
+      masks.push_back(File::open_to_update(temporary_of(files_[2])));
+    }
     std::int64_t first_token = 0;
     std::int64_t first_document = 0;
     for (std::size_t i = 0; i < manifest_.shards.size(); ++i) {
@@ -69,6 +76,9 @@ class ExportWriter {
       if (is_mine(i)) {
         write_documents(i, first_token, first_document, documents);
         write_tokens(i, first_token, tokens);
+        for (File& mask : masks) {
+          write_mask(i, first_token, mask);
+        }
       }
       first_token += shard.n_tokens;
       first_document += shard.n_docs;
@@ -76,13 +86,15 @@ class ExportWriter {
     if (ranks_.rank == 0) {
       write_last_border(first_token, first_document, documents);
     }
-    for (File* file : {&tokens, &documents}) {
-      file->sync();
-      file->close();
+    masks.push_back(std::move(tokens));
+    masks.push_back(std::move(documents));
+    for (File& file : masks) {
+      file.sync();
+      file.close();
     }
   }
 
-  // Gives both files their names. On rank 0.
+  // Gives the files their names. On rank 0.
   void end() const {
     for (const fs::path& path : files_) {
       rename_durably(temporary_of(path), path);
@@ -114,6 +126,16 @@ class ExportWriter {
       if (progress_) {
         progress_(done_, total_);
       }
+    }
+  }
+
+  void write_mask(std::size_t shard, std::int64_t first_token, File& to) const {
+    const std::int64_t count = manifest_.shards[shard].n_tokens;
+    std::vector<std::byte> scratch;
+    for (std::int64_t first = 0; first < count; first += kExportTokens) {
+      const TokenRun run{shard, first, std::min(kExportTokens, count - first)};
+      to.write_at(kNpyHeaderBytes + first_token + first, dataset_.read_mask(run, scratch),
+                  run.count);
     }
   }
 
@@ -152,7 +174,7 @@ class ExportWriter {
   const Dataset& dataset_;
   const DatasetManifest& manifest_;
   bool is_megatron_;
-  std::array<fs::path, 2> files_;
+  std::vector<fs::path> files_;
   const PackProgress& progress_;
   const RankGroup& ranks_;
   std::int64_t total_ = 0;  // bytes of tokens that this rank writes
@@ -161,12 +183,15 @@ class ExportWriter {
 
 }  // namespace
 
-std::array<fs::path, 2> exported_files(const DatasetExport& options) {
+std::vector<fs::path> exported_files(const DatasetExport& options, bool has_mask) {
   const std::string out = options.out.string();
-  if (options.format == ArrayFormat::megatron) {
-    return {out + ".bin", out + ".idx"};
+  std::vector<fs::path> files = options.format == ArrayFormat::megatron
+                                    ? std::vector<fs::path>{out + ".bin", out + ".idx"}
+                                    : std::vector<fs::path>{out + ".npy", out + ".offsets.npy"};
+  if (has_mask) {
+    files.emplace_back(out + ".loss_mask.npy");
   }
-  return {out + ".npy", out + ".offsets.npy"};
+  return files;
 }
 
 void export_dataset(const Dataset& dataset, const DatasetExport& options, const RankGroup& ranks) {

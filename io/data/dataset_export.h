@@ -3,12 +3,15 @@
 //   megatron   OUT.bin, OUT.idx           u16 or i32 tokens; each document is one sequence
 //   npy        OUT.npy, OUT.offsets.npy   u16 or u32 tokens; i64 [n_docs + 1]: where documents end
 //
-// `trireme data convert` reads both back. All ranks call export_dataset() together and share the
-// shards. The files are written under temporary names, and renamed when they are complete.
+// and OUT.loss_mask.npy, u8, if the dataset has a loss mask.
+//
+// `trireme data convert` reads both back, without the mask. All ranks call export_dataset()
+// together and share the shards. The files are written under temporary names, and renamed when they
+// are complete.
 #pragma once
 
-#include <array>
 #include <filesystem>
+#include <vector>
 
 #include "io/data/dataset.h"
 #include "io/data/dataset_writing.h"
@@ -23,8 +26,9 @@ struct DatasetExport {
   PackProgress progress = {};  // in bytes of tokens; may be empty
 };
 
-// The files of an export: the tokens, then the documents.
-std::array<std::filesystem::path, 2> exported_files(const DatasetExport& options);
+// The files of an export: the tokens, the documents, and the loss mask if there is one.
+std::vector<std::filesystem::path> exported_files(const DatasetExport& options,
+                                                  bool has_mask = false);
 
 // dataset: the same on all ranks, and open if it is encrypted. Throws PolicyError if one of the
 // files exists, and DataError if the dataset is damaged or the format cannot hold it.

@@ -131,14 +131,18 @@ void parse_data_key(const nlohmann::json& object, DatasetManifest& manifest) {
 }
 
 void check_version(const nlohmann::json& object, const DatasetManifest& manifest) {
+  for (const ShardEntry& shard : manifest.shards) {
+    if (shard.has_mask() != manifest.has_mask()) {
+      throw DataError(fmt::format("some shards have a loss mask, but {} differs", shard.path));
+    }
+  }
   const std::int64_t claimed = count_field(object, "version");
   if (claimed != manifest.version()) {
-    throw DataError(
-        fmt::format("'version' is {}, but a dataset {} a label that is {}encrypted has version {}: "
-                    "the manifest "
-                    "was edited",
-                    claimed, manifest.label ? "with" : "without",
-                    manifest.is_encrypted() ? "" : "not ", manifest.version()));
+    throw DataError(fmt::format(
+        "'version' is {}, but a dataset {} a label that is {}encrypted{} has version "
+        "{}: the manifest was edited",
+        claimed, manifest.label ? "with" : "without", manifest.is_encrypted() ? "" : "not ",
+        manifest.has_mask() ? " and has a loss mask" : "", manifest.version()));
   }
 }
 
@@ -181,6 +185,14 @@ std::int64_t DatasetManifest::n_docs() const {
   std::int64_t sum = 0;
   for (const ShardEntry& shard : shards) {
     sum += shard.n_docs;
+  }
+  return sum;
+}
+
+std::int64_t DatasetManifest::n_targets() const {
+  std::int64_t sum = 0;
+  for (const ShardEntry& shard : shards) {
+    sum += shard.has_mask() ? shard.n_targets : shard.n_tokens;
   }
   return sum;
 }
@@ -235,7 +247,7 @@ std::string manifest_text(const DatasetManifest& manifest) {
 
 DatasetManifest parse_dataset_manifest(std::string_view text, const std::string& name) {
   try {
-    return parse_fields(unseal_json(text, kLabelledDatasetVersion));
+    return parse_fields(unseal_json(text, kMaskedDatasetVersion));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", name, error.what()));
   }

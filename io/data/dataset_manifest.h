@@ -6,7 +6,8 @@
 //   DIR/shards/00000.h5 ...            HDF5, read-only once written
 //
 //   {"format": "trireme-dataset", "version": 1, "kind": "tokens",          2 if it is encrypted,
-//                                                                          3 if it has a label
+//                                                                          3 if it has a label,
+//                                                                          4 if it has a loss mask
 //    "dtype": "U16" | "U32", "vocab": 257,
 //    "tokenizer": {"name": "bytes", "digest": SHA-256},
 //    "n_tokens": sum, "n_docs": sum, "block_bytes": 1048576,
@@ -17,12 +18,18 @@
 //    "shards": [{"path": "shards/00000.h5", "bytes", "n_tokens", "n_docs",
 //                "data_offset", "data_bytes"     where /tokens lies (H5Dget_offset)
 //                "docs_offset", "docs_bytes"     where /doc_offsets lies
+//                "mask_offset", "mask_bytes"     where /loss_mask lies, if there is one, and
+//                "n_targets"                     how many tokens it marks
 //                "xxh3": of the whole file, "blocks": 16 digits for each 1 MiB, joined,
 //                "salt": 32 digits, "tags": 32 digits for each 1 MiB, joined,     if it is
 //                "plain_xxh3": 48 digits, the encrypted digest of the plain file  encrypted}, ...]}
 //
 //   a shard:  | HDF5 superblock, headers, attributes | /doc_offsets u64 [n_docs + 1] |
-//             | pad to 4 KiB or 1 MiB | /tokens u16|u32 [n_tokens] | headers, if any |
+//             | pad to 4 KiB or 1 MiB | /tokens u16|u32 [n_tokens] |
+//             | /loss_mask u8 [n_tokens], if there is one | headers, if any |
+//
+// A loss mask says which tokens training is to predict: 1 for those, 0 for all others. Either all
+// shards have one or none.
 //
 // An encrypted shard has the bytes of the plain file, encrypted in place (shard_cipher.h), and is
 // named shards/00000.h5.sealed. Its digests are those of the encrypted bytes, so that it can be
@@ -49,6 +56,8 @@ constexpr std::int64_t kDatasetVersion = 1;
 constexpr std::int64_t kEncryptedDatasetVersion = 2;
 // With a label, encrypted or not, so that older programs refuse what they would use without it.
 constexpr std::int64_t kLabelledDatasetVersion = 3;
+// With a loss mask, whatever else it has, so that older programs do not train on all tokens.
+constexpr std::int64_t kMaskedDatasetVersion = 4;
 constexpr const char* kDatasetManifestName = "manifest.json";
 
 struct ShardEntry {
@@ -60,6 +69,9 @@ struct ShardEntry {
   std::int64_t data_bytes = 0;
   std::int64_t docs_offset = 0;
   std::int64_t docs_bytes = 0;
+  std::int64_t mask_offset = 0;
+  std::int64_t mask_bytes = 0;  // 0 without a loss mask
+  std::int64_t n_targets = 0;   // tokens that the mask marks
   std::uint64_t xxh3 = 0;
   std::vector<std::uint64_t> blocks;
 
@@ -70,6 +82,7 @@ struct ShardEntry {
   // The digest itself; set by set_key(). Not part of the text.
   std::uint64_t plain_xxh3 = 0;
 
+  bool has_mask() const { return mask_bytes > 0; }
   // Returns the digest of the plain file. Precondition: the manifest has its key, if it is
   // encrypted.
   std::uint64_t logical_xxh3() const { return tags.empty() ? xxh3 : plain_xxh3; }
@@ -93,13 +106,17 @@ struct DatasetManifest {
   bool is_encrypted() const { return !data_key.empty(); }
   // Returns whether the shards can be read, and digest() be called.
   bool is_open() const { return data_key.empty() || key != nullptr; }
+  bool has_mask() const { return !shards.empty() && shards.front().has_mask(); }
   std::int64_t version() const {
-    return label            ? kLabelledDatasetVersion
+    return has_mask()       ? kMaskedDatasetVersion
+           : label          ? kLabelledDatasetVersion
            : is_encrypted() ? kEncryptedDatasetVersion
                             : kDatasetVersion;
   }
   std::int64_t n_tokens() const;
   std::int64_t n_docs() const;
+  // Returns the number of tokens that count as targets: without a mask, all.
+  std::int64_t n_targets() const;
   std::int64_t bytes() const;
   // Returns "sha256:...", which identifies the plain data, independently of the inputs it was
   // packed from and of encryption. Precondition: is_open().

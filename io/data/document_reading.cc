@@ -56,6 +56,12 @@ void DocumentReading::add_text(std::string_view block, bool is_last) {
 
 TextFound DocumentReading::text(ByteStream& from, const std::string& place, std::int64_t start,
                                 bool is_start) {
+  if (inputs_.chat != nullptr) {
+    throw DataError(fmt::format(
+        "{}: with --messages, only JSON Lines and archives of them are read: --exclude leaves out "
+        "other files",
+        place));
+  }
   LineBlocks blocks(from, place, false);
   TextFound found = TextFound::nothing;
   while (const auto block = blocks.next()) {
@@ -80,21 +86,39 @@ void DocumentReading::line(std::string_view line, std::int64_t number, std::int6
       !inputs_.selection.takes(name_, origin.start + start)) {
     return;
   }
-  const std::string text = text_in(line, inputs_.field, [&] {
+  put(line, origin.start + start, [&] {
     return fmt::format("{}: line {}, at byte {}", origin.place, origin.first_line() + number,
                        origin.first_byte + start);
   });
-  put(text, origin.start + start);
 }
 
-void DocumentReading::put(const std::string& text, std::int64_t start) {
-  if (text.empty()) {
-    ++counts.empty_documents;
-  } else if (inputs_.is_removed({file_, start})) {
-    ++counts.duplicates;
-  } else {
+bool DocumentReading::leaves_out(const std::string& text, std::int64_t start) {
+  const bool is_duplicate = !text.empty() && inputs_.is_removed({file_, start});
+  counts.empty_documents += text.empty() ? 1 : 0;
+  counts.duplicates += is_duplicate ? 1 : 0;
+  return text.empty() || is_duplicate;
+}
+
+void DocumentReading::put(std::string_view object, std::int64_t start,
+                          const std::function<std::string()>& where) {
+  if (inputs_.chat == nullptr) {
+    const std::string text = text_in(object, inputs_.field, where);
+    if (!leaves_out(text, start)) {
+      to_.begin_document({file_, start});
+      to_.take(text);
+      to_.end_document(true);
+    }
+    return;
+  }
+  RenderedChat chat;
+  try {
+    chat = inputs_.chat->render_line(object, inputs_.field);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", where(), error.what()));
+  }
+  if (!leaves_out(chat.text, start)) {
     to_.begin_document({file_, start});
-    to_.take(text);
+    to_.take_chat(chat);
     to_.end_document(true);
   }
 }
@@ -168,9 +192,7 @@ void DocumentReading::end_group(Group& group) {
       ++counts.skipped_members;
       continue;
     }
-    const std::string text =
-        text_in(object, inputs_.field, [&, name = name] { return member_place(input_, name); });
-    put(text, start);
+    put(object, start, [&, name = name] { return member_place(input_, name); });
   }
   group = {};
 }

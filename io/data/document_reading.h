@@ -71,8 +71,10 @@ class DocumentReading {
   void member(const TarMember& member, TarReader& archive, Group& group);
   void keep_object(const TarMember& member, TarReader& archive, Group& group) const;
   void end_group(Group& group);
-  // Passes on a document of a line or object.
-  void put(const std::string& text, std::int64_t start);
+  // Passes on the document of a line or object. where: what an error begins with.
+  void put(std::string_view object, std::int64_t start, const std::function<std::string()>& where);
+  // Returns whether a document with such a text is left out, and counts it then.
+  bool leaves_out(const std::string& text, std::int64_t start);
 
   const TextInputs& inputs_;
   const InputFile& input_;

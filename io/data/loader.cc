@@ -7,6 +7,7 @@
 #include "io/data/widen_tokens.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
+#include "src/base/ignored_target.h"
 
 namespace trireme {
 namespace {
@@ -197,6 +198,24 @@ void Loader::read_rows(const Source& source, const BatchReads& batch,
     }
     if (largest >= dataset.manifest().vocab) {
       dataset.check_vocabulary(read.run, raw);
+    }
+  }
+  if (dataset.manifest().has_mask()) {
+    mask_targets(dataset, batch, scratch, slot);
+  }
+}
+
+void Loader::mask_targets(const Dataset& dataset, const BatchReads& batch,
+                          std::vector<std::byte>& scratch, Slot& slot) const {
+  for (const BatchReads::Read& read : batch.reads) {
+    const std::byte* mask = dataset.read_mask(read.run, scratch);
+    for (std::size_t r = read.first_row; r < read.end_row; ++r) {
+      const BatchReads::Row& row = batch.rows[r];
+      const std::byte* of_target = mask + row.tokens_before + 1;
+      std::int32_t* targets = slot.targets + row.row * plan_.sequence;
+      for (std::int64_t t = 0; t < plan_.sequence; ++t) {
+        targets[t] = of_target[t] == std::byte{0} ? kIgnoredTarget : targets[t];
+      }
     }
   }
 }

@@ -53,7 +53,7 @@ struct LoadedMicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;
   ConstView ids;      // i32 [B,T]
-  ConstView targets;  // i32 [B,T]: the token that follows each id
+  ConstView targets;  // i32 [B,T]: the token that follows each id, or kIgnoredTarget
   // Keeps ids and targets unchanged while a copy of it exists; all copies must be gone before the
   // loader is destroyed. If null, the code that made the micro-batch keeps them.
   std::shared_ptr<const void> lease = nullptr;
@@ -119,6 +119,9 @@ class Loader {
   // Reads the samples of one dataset into their rows.
   void read_rows(const Source& source, const BatchReads& batch, std::vector<std::byte>& scratch,
                  Slot& slot) const;
+  // Ignores the targets that the dataset's loss mask leaves out.
+  void mask_targets(const Dataset& dataset, const BatchReads& batch,
+                    std::vector<std::byte>& scratch, Slot& slot) const;
   // Advances the cursor and returns the first sample of the micro-batch that it was at.
   std::int64_t claim_micro_batch();
   std::vector<std::int64_t> micros_of(std::int64_t batch_samples) const;

@@ -57,6 +57,9 @@ std::string fingerprint(const PackOptions& options, const Tokenizer& tokenizer,
                               piece.begin, piece.end));
   }
   digest.update(removal_text(options.deduplication, inputs.removed));
+  if (options.chat) {
+    digest.update(fmt::format("chat {}\n", options.chat->digest()));
+  }
   return digest.finish_hex();
 }
 
@@ -83,6 +86,7 @@ PackReport pack_part(const PackOptions& options, const Tokenizer& tokenizer,
   job.format.tokenizer = tokenizer.name();
   job.format.tokenizer_digest = tokenizer.digest();
   job.format.source = options.source;
+  job.format.has_mask = options.chat.has_value();
   job.label = options.label;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
@@ -126,11 +130,12 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   const InputFiles inputs = parse_input_files(ranks.broadcast(listed));
   using Part = Selection::Part;
   const double fraction = options.validation_fraction;
+  const ChatTemplate* const chat = options.chat ? &*options.chat : nullptr;
   std::vector<DocumentPlace> removed;
   if (options.deduplication != Deduplication::none) {
     const Selection all;
-    removed = find_duplicates({inputs.files, all, options.field}, options.deduplication, ranks,
-                              options.progress);
+    removed = find_duplicates({inputs.files, all, options.field, chat}, options.deduplication,
+                              ranks, options.progress);
   }
   std::vector<PackReport> reports;
   // Validation is packed first: if no jsonl document falls to it, the pack fails before the long
@@ -138,9 +143,9 @@ std::vector<PackReport> pack(const PackOptions& options, const RankGroup& ranks)
   for (const Part part :
        fraction > 0 ? std::vector{Part::validation, Part::train} : std::vector{Part::all}) {
     const Selection selection = {part, fraction};
-    reports.insert(
-        reports.begin(),
-        pack_part(options, *tokenizer, {inputs.files, selection, options.field, removed}, ranks));
+    reports.insert(reports.begin(),
+                   pack_part(options, *tokenizer,
+                             {inputs.files, selection, options.field, chat, removed}, ranks));
   }
   // Inputs that belong to neither part are counted once.
   reports.front().skipped_inputs = inputs.skipped;

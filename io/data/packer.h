@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "io/chat/chat_template.h"
 #include "io/data/dataset_writing.h"
 #include "io/data/duplicates.h"
 #include "io/data/tokenizer.h"
@@ -20,6 +22,8 @@ struct PackOptions {
   std::vector<std::string> exclude;  // shell patterns
   std::string field = "text";        // name of the jsonl field that holds the text
   std::string tokenizer = "bytes";
+  // If set, each line is a conversation in the field, and the dataset gets a loss mask.
+  std::optional<ChatTemplate> chat = {};
   std::function<std::unique_ptr<Tokenizer>(const std::string&)> open_tokenizer = make_tokenizer;
   std::string source;  // free text that is stored in the manifest and the shards
   std::int64_t shard_bytes = std::int64_t{1} << 30;

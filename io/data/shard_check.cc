@@ -76,6 +76,9 @@ void check_layout(const std::filesystem::path& path, const ShardEntry& shard,
   expect(path, "attribute 'tokenizer_digest'", text("tokenizer_digest"), format.tokenizer_digest);
   expect_dataset(file, "tokens", shard.n_tokens, format.token_bytes, shard.data_offset);
   expect_dataset(file, "doc_offsets", shard.n_docs + 1, 8, shard.docs_offset);
+  if (shard.has_mask()) {
+    expect_dataset(file, kLossMaskName, shard.n_tokens, 1, shard.mask_offset);
+  }
 }
 
 void check_shard(const std::filesystem::path& path, const ShardEntry& shard,

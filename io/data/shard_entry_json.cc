@@ -89,6 +89,26 @@ void check_places(const ShardEntry& shard, int token_bytes) {
   }
 }
 
+// Reads what only shards with a loss mask have, if it is one.
+void parse_mask(const nlohmann::json& object, ShardEntry& shard) {
+  if (!object.contains("mask_bytes")) {
+    return;
+  }
+  shard.mask_offset = count_field(object, "mask_offset", 8);
+  shard.mask_bytes = count_field(object, "mask_bytes", 1);
+  shard.n_targets = count_field(object, "n_targets", 0, shard.n_tokens);
+  const auto is_apart = [&](std::int64_t offset, std::int64_t bytes) {
+    return offset + bytes <= shard.mask_offset || shard.mask_offset + shard.mask_bytes <= offset;
+  };
+  if (shard.mask_bytes != shard.n_tokens || shard.mask_offset + shard.mask_bytes > shard.bytes ||
+      !is_apart(shard.data_offset, shard.data_bytes) ||
+      !is_apart(shard.docs_offset, shard.docs_bytes)) {
+    throw DataError(fmt::format(
+        "shard {}: /loss_mask is not one byte per token, within the file and beside other data",
+        shard.path));
+  }
+}
+
 }  // namespace
 
 nlohmann::ordered_json shard_entry_json(const ShardEntry& shard) {
@@ -101,6 +121,11 @@ nlohmann::ordered_json shard_entry_json(const ShardEntry& shard) {
   object["data_bytes"] = shard.data_bytes;
   object["docs_offset"] = shard.docs_offset;
   object["docs_bytes"] = shard.docs_bytes;
+  if (shard.has_mask()) {
+    object["mask_offset"] = shard.mask_offset;
+    object["mask_bytes"] = shard.mask_bytes;
+    object["n_targets"] = shard.n_targets;
+  }
   object["xxh3"] = hex64(shard.xxh3);
   object["blocks"] = join_hex64(shard.blocks);
   if (!shard.tags.empty()) {
@@ -123,6 +148,7 @@ ShardEntry parse_shard_entry(const nlohmann::json& object, int token_bytes) {
   shard.docs_offset = count_field(object, "docs_offset", 8);
   shard.docs_bytes = count_field(object, "docs_bytes", 1);
   check_places(shard, token_bytes);
+  parse_mask(object, shard);
   try {
     shard.xxh3 = parse_hex64(text_field(object, "xxh3"));
     shard.blocks = parse_blocks(text_field(object, "blocks"), shard.bytes);

@@ -64,6 +64,9 @@ ShardWriter::ShardWriter(fs::path folder, std::string name, ShardFormat format,
       key_(std::move(key)),
       temporary_path_(folder_ / (name_ + ".tmp")) {
   spool_.emplace(folder_ / (name_ + ".tokens.tmp"), key_ != nullptr);
+  if (format_.has_mask) {
+    mask_spool_.emplace(folder_ / (name_ + ".mask.tmp"), key_ != nullptr);
+  }
 }
 
 ShardWriter::~ShardWriter() { ::unlink(temporary_path_.c_str()); }
@@ -82,6 +85,14 @@ void ShardWriter::append(std::span<const std::int32_t> tokens) {
   if (buffer_.size() >= kBufferBytes) {
     flush();
   }
+}
+
+void ShardWriter::append(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> mask) {
+  check(mask_spool_ && mask.size() == tokens.size(), "a shard with a mask has one for each token");
+  append(tokens);
+  mask_spool_->append(reinterpret_cast<const char*>(mask.data()), std::ssize(mask));
+  n_masked_ += std::ssize(mask);
+  n_targets_ += std::ranges::count(mask, 1);
 }
 
 void ShardWriter::flush() {
@@ -107,6 +118,12 @@ ShardEntry ShardWriter::finish() {
   shard.data_bytes = n_tokens_ * format_.token_bytes;
   shard.docs_bytes = static_cast<std::int64_t>(doc_offsets_.size() * sizeof(std::uint64_t));
   spool_->end();
+  if (mask_spool_) {
+    check(n_masked_ == n_tokens_, "all tokens of a shard have a mask, or none");
+    shard.mask_bytes = n_tokens_;
+    shard.n_targets = n_targets_;
+    mask_spool_->end();
+  }
   if (key_ == nullptr) {
     write_plain(shard);
   } else {
@@ -116,6 +133,7 @@ ShardEntry ShardWriter::finish() {
   ::unlink(path.c_str());
   rename_durably(temporary_path_, path);
   spool_.reset();
+  mask_spool_.reset();
   return shard;
 }
 
@@ -142,6 +160,7 @@ void ShardWriter::write_encrypted(ShardEntry& shard) {
   const auto read = [&](std::int64_t offset, std::int64_t bytes, std::byte* to) {
     const Overlap offsets(offset, bytes, shard.docs_offset, shard.docs_bytes);
     const Overlap tokens(offset, bytes, shard.data_offset, shard.data_bytes);
+    const Overlap mask(offset, bytes, shard.mask_offset, shard.mask_bytes);
     if (tokens.bytes < bytes) {
       file.read_exactly_at(offset, to, bytes);
     }
@@ -151,6 +170,9 @@ void ShardWriter::write_encrypted(ShardEntry& shard) {
     }
     if (tokens.bytes > 0) {
       spool_->read(tokens.in_data, to + tokens.in_block, tokens.bytes);
+    }
+    if (mask.bytes > 0) {
+      mask_spool_->read(mask.in_data, to + mask.in_block, mask.bytes);
     }
   };
   seal_shard(file, *key_, read, shard, {});
@@ -172,6 +194,9 @@ void ShardWriter::lay_out(ShardEntry& shard) const {
   shard.docs_offset = file.create_contiguous("doc_offsets", H5Type::u64, shard.n_docs + 1);
   const H5Type type = format_.token_bytes == 2 ? H5Type::u16 : H5Type::u32;
   shard.data_offset = file.create_contiguous("tokens", type, shard.n_tokens);
+  if (shard.has_mask()) {
+    shard.mask_offset = file.create_contiguous(kLossMaskName, H5Type::u8, shard.n_tokens);
+  }
   file.close();
   check(shard.data_offset % 8 == 0 && shard.docs_offset % 8 == 0, "HDF5 aligns data to 8 bytes");
 }
@@ -179,18 +204,24 @@ void ShardWriter::lay_out(ShardEntry& shard) const {
 void ShardWriter::fill(const ShardEntry& shard) {
   File file = File::open_to_update(temporary_path_);
   file.reserve(file.size());
-  std::vector<std::byte> buffer(kBufferBytes);
-  std::int64_t done = 0;
-  while (done < shard.data_bytes) {
-    const auto bytes = std::min(shard.data_bytes - done, static_cast<std::int64_t>(buffer.size()));
-    spool_->read(done, buffer.data(), bytes);
-    file.write_at(shard.data_offset + done, buffer.data(), bytes);
-    done += bytes;
+  copy(*spool_, shard.data_bytes, file, shard.data_offset);
+  if (shard.has_mask()) {
+    copy(*mask_spool_, shard.mask_bytes, file, shard.mask_offset);
   }
   file.write_at(shard.docs_offset, doc_offsets_.data(), shard.docs_bytes);
   file.sync();
   file.close();
   spool_.reset();
+}
+
+void ShardWriter::copy(TokenSpool& from, std::int64_t bytes, File& to, std::int64_t offset) {
+  std::vector<std::byte> buffer(kBufferBytes);
+  for (std::int64_t done = 0; done < bytes;) {
+    const auto some = std::min(bytes - done, static_cast<std::int64_t>(buffer.size()));
+    from.read(done, buffer.data(), some);
+    to.write_at(offset + done, buffer.data(), some);
+    done += some;
+  }
 }
 
 }  // namespace trireme

@@ -1,5 +1,7 @@
 #include "io/data/text_packing.h"
 
+#include "io/data/chat_marks.h"
+
 namespace trireme {
 namespace {
 
@@ -15,8 +17,14 @@ class ShardSink final : public TextSink {
     writer_.append(ids_);
   }
 
+  // The template has said what ends a conversation.
+  void take_chat(const RenderedChat& chat) override {
+    const EncodedChat encoded = encode_chat(tokenizer_, chat);
+    writer_.append(encoded.ids, encoded.marks);
+  }
+
   void end_document(bool is_whole) override {
-    if (is_whole) {
+    if (is_whole && !writer_.format().has_mask) {
       const std::int32_t end = tokenizer_.end_of_document();
       writer_.append({&end, 1});
     }

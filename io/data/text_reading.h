@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/chat/chat_template.h"
 #include "io/data/document_keys.h"
 #include "io/data/pack_plan.h"
 
@@ -34,6 +35,8 @@ struct TextInputs {
   const std::vector<InputFile>& files;
   const Selection& selection;
   std::string field;  // name of the jsonl field that holds the text
+  // Makes a text of each line, which is a conversation; null to take the text in the field.
+  const ChatTemplate* chat = nullptr;
   // Documents that are left out, in order.
   std::span<const DocumentPlace> removed = {};
 
@@ -51,6 +54,8 @@ class TextSink {
   virtual void begin_document(const DocumentPlace& /*place*/) {}
   // Takes a document, or a part of a long one that ends with a line. Never empty.
   virtual void take(std::string_view text) = 0;
+  // Takes a conversation, whose text is not empty.
+  virtual void take_chat(const RenderedChat& chat) { take(chat.text); }
   // The document has ended here (`is_whole`), or continues in the next shard.
   virtual void end_document(bool is_whole) = 0;
 };

@@ -18,15 +18,15 @@ ZSTD = "28b52ffd045831000066697273740ac316ad2c28b52ffd00583900007365636f6e640a"
 # The documents [5, 6, 7] and [8, 9] in u16, by Megatron-LM.
 MEGATRON = ("4d4d4944494458000001000000000000000802000000000000000300000000000000030000000200000000"
             "000000000000000600000000000000000000000000000001000000000000000200000000000000")
-CHATML = (b"{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m.content | trim + "
-          b"'<|im_end|>' }}\n{% endfor %}{%- if add_generation_prompt %}<|im_start|>assistant{% endif"
-          b" -%}")
-LANGUAGE = (b"{#- a -#}{% set ns = namespace(n=0) %}{%- for k, v in messages[0].items() if k != 'x' %}"
-            b"{% if loop.first and not (k in ['a'] or v is none) %}{% set ns.n = ns.n + 1 %}{% elif "
-            b"loop.index0 % 2 == 0 %}{% continue %}{% else %}{{ raise_exception('a') }}{% endif %}{{ "
-            b"k ~ v | tojson(indent=2) }}{% endfor %}{{ 'a' if ns.n > 0 else 'b'[::-1] }}{% generatio"
-            b"n %}{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{% endgenerat"
-            b"ion %}{{ 'a,b'.split(',')[-1].strip('b') }}")
+CHATML = (b"{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m.content | trim +"
+          b" '<|im_end|>' }}\n{% endfor %}{%- if add_generation_prompt %}<|im_start|>assistan"
+          b't{% endif -%}')
+LANGUAGE = (b'{#- a -#}{% set ns = namespace(n=0) %}{%- for k, v in messages[0].items() if k !'
+            b"= 'x' %}{% if loop.first and not (k in ['a'] or v is none) %}{% set ns.n = ns.n "
+            b'+ 1 %}{% elif loop.index0 % 2 == 0 %}{% continue %}{% else %}{{ raise_exception('
+            b"'a') }}{% endif %}{{ k ~ v | tojson(indent=2) }}{% endfor %}{{ 'a' if ns.n > 0 e"
+            b"lse 'b'[::-1] }}{% generation %}{{ messages | selectattr('role', 'equalto', 'use"
+            b"r') | list | length }}{% endgeneration %}{{ 'a,b'.split(',')[-1].strip('b') }}")
 CHAT = b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}'
 LINES = b'{"text": "first"}\n\n{"id": 1, "text": "second"}\n'
 

@@ -74,7 +74,7 @@ Results run_norm_backward(const RowShape& s, DType dtype, bool centred, bool res
 Array targets_of(std::int64_t rows, std::int64_t vocabulary) {
   Array targets = Array::ids(rows, vocabulary, 2);
   for (std::int64_t i = 2; i < rows; i += 3) {
-    targets.set(i, kIgnoredTarget);
+    as<std::int32_t>(targets.view())[i] = kIgnoredTarget;
   }
   return targets;
 }

@@ -58,6 +58,11 @@ void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& e
   fmt::print("dataset          {}\n", printable(folder));
   fmt::print("tokens           {} ({}, {} bytes each)\n", m.n_tokens(),
              format_count(static_cast<double>(m.n_tokens())), m.token_bytes);
+  if (m.has_mask()) {
+    fmt::print("targets          {} ({:.1f} % of the tokens; the loss leaves out the others)\n",
+               m.n_targets(),
+               100 * static_cast<double>(m.n_targets()) / static_cast<double>(m.n_tokens()));
+  }
   fmt::print("documents        {}\n", m.n_docs());
   fmt::print("shards           {}, {}\n", m.shards.size(), format_bytes(m.bytes()));
   fmt::print("tokenizer        {}, vocabulary {}, {}\n", printable(m.tokenizer), m.vocab,
@@ -84,6 +89,8 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
                                  {"encrypted", m.is_encrypted()},
                                  {"label", label_json(m.label)},
                                  {"tokens", m.n_tokens()},
+                                 {"targets", m.n_targets()},
+                                 {"loss_mask", m.has_mask()},
                                  {"token_bytes", m.token_bytes},
                                  {"documents", m.n_docs()},
                                  {"shards", m.shards.size()},

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "io/data/dataset_export.h"
@@ -54,11 +54,14 @@ void run_export(const DataExportArguments& arguments, Communicator& comm, const 
     return;
   }
   const DatasetManifest& manifest = dataset.manifest();
-  const auto files = exported_files(options);
+  std::vector<std::string> files;
+  for (const std::filesystem::path& file : exported_files(options, manifest.has_mask())) {
+    files.push_back(file.string());
+  }
   if (arguments.json) {
     print_json({{"schema", 1},
                 {"folder", arguments.folder},
-                {"files", {files[0].string(), files[1].string()}},
+                {"files", files},
                 {"tokens", manifest.n_tokens()},
                 {"documents", manifest.n_docs()},
                 {"token_bytes", manifest.token_bytes},
@@ -67,9 +70,10 @@ void run_export(const DataExportArguments& arguments, Communicator& comm, const 
                 {"digest", manifest.digest()}});
     return;
   }
-  fmt::print("{}, {}: {}, {}, {} bytes each; vocabulary {}\n", printable(files[0].string()),
-             printable(files[1].string()), counted(manifest.n_tokens(), "token"),
-             counted(manifest.n_docs(), "document"), manifest.token_bytes, manifest.vocab);
+  fmt::print("{}: {}, {}, {} bytes each; vocabulary {}\n",
+             printable(fmt::format("{}", fmt::join(files, ", "))),
+             counted(manifest.n_tokens(), "token"), counted(manifest.n_docs(), "document"),
+             manifest.token_bytes, manifest.vocab);
 }
 
 }  // namespace

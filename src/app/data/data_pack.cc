@@ -9,6 +9,7 @@
 #include "src/app/data/data_provenance.h"
 #include "src/app/data/data_subcommands.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/train/run/access_check.h"
 #include "src/train/start/run_place.h"
@@ -87,7 +88,37 @@ struct PackArguments {
   std::string files_from;
   std::string end_token;
   std::string deduplication;
+  bool messages = false;
+  std::string chat_template;
 };
+
+// Sets what --messages means. Throws ConfigError if there is no template.
+void take_messages(PackArguments& arguments) {
+  PackOptions& options = arguments.options;
+  if (!arguments.messages) {
+    if (!arguments.chat_template.empty()) {
+      throw ConfigError("--chat-template is for conversations: give --messages, too");
+    }
+    return;
+  }
+  const bool has_files = options.tokenizer != "bytes";
+  options.field = options.field == PackOptions().field ? "messages" : options.field;
+  options.chat = ChatTemplate::open(has_files ? options.tokenizer : "", arguments.chat_template);
+  if (!options.chat) {
+    throw ConfigError(fmt::format(
+        "the tokenizer {} has no chat template: give a file with one by --chat-template",
+        options.tokenizer));
+  }
+}
+
+// Stores the tokenizer in the dataset's folder, with a template that was given beside it.
+void store_tokenizer_of(const PackArguments& arguments, const std::filesystem::path& folder) {
+  store_tokenizer(arguments.options.tokenizer, arguments.end_token, folder);
+  if (arguments.options.tokenizer != "bytes" && !arguments.chat_template.empty()) {
+    write_file_durably(folder / "tokenizer" / "chat_template.jinja",
+                       arguments.options.chat->source());
+  }
+}
 
 Deduplication deduplication_of(const std::string& word) {
   if (word.empty()) {
@@ -105,6 +136,7 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
   arguments.options.deduplication = deduplication_of(arguments.deduplication);
+  take_messages(arguments);
   check_output(access, arguments.options.out, arguments.options.label, comm);
   if (!arguments.files_from.empty() && ranks.rank == 0) {
     std::vector<std::string>& inputs = arguments.options.inputs;
@@ -128,11 +160,23 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
   const std::vector<PackReport> reports = pack(arguments.options, ranks);
   if (ranks.rank == 0) {
     for (const PackReport& report : reports) {
-      store_tokenizer(arguments.options.tokenizer, arguments.end_token, report.folder);
+      store_tokenizer_of(arguments, report.folder);
       provenance->sign(report, reports.front().inputs);
     }
     print_pack_reports(reports, arguments.output.json);
   }
+}
+
+void add_messages(CommandLine& command, PackArguments& arguments) {
+  command.add_flag("--messages", arguments.messages,
+                   "Each line is a conversation: the field messages has objects with role and "
+                   "content. It is written with the tokenizer's chat template, and training "
+                   "learns the answers of the assistant only");
+  command
+      .add_option("--chat-template", arguments.chat_template,
+                  "With --messages: a file with the chat template (Jinja), instead of the "
+                  "tokenizer's")
+      .type_name("FILE");
 }
 
 // Adds the options that say which documents go where.
@@ -188,6 +232,7 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
                   "The token that ends a document (default: the one that the tokenizer's files "
                   "name)")
       .type_name("TOKEN");
+  add_messages(command, *arguments);
   add_choice_of_documents(command, *arguments);
   command.footer(
       "The same command resumes an interrupted pack. If the site has a key (audit.key), the "
@@ -198,6 +243,7 @@ void add_data_pack(CommandLine& data, const CommunicatorAccess& communicator,
       "  mpirun -n 16 trireme data pack /corpus --exclude '*.log' --shard-size 2G \\\n"
       "    --out /data/c4\n"
       "  trireme data pack corpus.jsonl --tokenizer llama/ --out data/llama\n"
+      "  trireme data pack chats.jsonl --messages --tokenizer llama/ --out data/chats\n"
       "  trireme data pack secrets/ --key file:/etc/trireme/site.key \\\n"
       "    --out /data/sealed \\\n"
       "    --label classification=secret --label jurisdiction=AE --label owner=health\n"

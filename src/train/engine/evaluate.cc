@@ -6,8 +6,8 @@
 #include "io/data/loader.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/base/ignored_target.h"
 #include "src/nn/device_tokens.h"
-#include "src/train/engine/train_step.h"
 
 namespace trireme {
 
@@ -22,8 +22,15 @@ struct Span {
   Pool* memory;
 };
 
+// MicroResult is what a rank knows about a micro-batch: the sum of its token losses, and how many
+// of its targets count.
+struct MicroResult {
+  double loss = 0;
+  double counted = 0;
+};
+
 void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
-                   const LossesOf& losses_of, double* losses, Evaluation& result) {
+                   const LossesOf& losses_of, MicroResult* results, Evaluation& result) {
   if (span.count <= 0) {
     return;
   }
@@ -40,10 +47,15 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
                  .memory = span.memory},
                 span.first_sample);
   std::vector<std::int32_t> zeros;
+  std::int64_t next = 0;
   const auto tokens = [&]() -> LoadedMicroBatch {
+    const std::int64_t m = next++;
     try {
       if (result.fault.empty()) {
-        return loader.next();
+        LoadedMicroBatch loaded = loader.next();
+        results[m].counted = static_cast<double>(
+            counted_targets(as<std::int32_t>(loaded.targets), loaded.targets.count));
+        return loaded;
       }
     } catch (const Error& error) {
       result.fault = error.what();
@@ -53,7 +65,11 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
     const ConstView none{zeros.data(), span.batch * sequence, DType::i32};
     return {span.first_sample, span.batch, sequence, none, none, nullptr};
   };
-  losses_of(tokens, span.batch, span.count, losses);
+  std::vector<double> losses(static_cast<std::size_t>(span.count), 0.0);
+  losses_of(tokens, span.batch, span.count, losses.data());
+  for (std::int64_t m = 0; m < span.count; ++m) {
+    results[m].loss = losses[static_cast<std::size_t>(m)];
+  }
 }
 
 }  // namespace
@@ -81,28 +97,32 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   // pass. The last ranks repeat some of others.
   const std::int64_t per_rank = (whole + comm.size() - 1) / comm.size();
   const std::int64_t first = std::min(per_rank * comm.rank(), whole - per_rank);
-  std::vector<double> own(static_cast<std::size_t>(per_rank), 0.0);
+  std::vector<MicroResult> own(static_cast<std::size_t>(per_rank));
   Evaluation result;
   evaluate_span(dataset, plan.sequence,
                 {batch, first * batch, per_rank, plan.in_flight, plan.memory}, losses_of,
                 own.data(), result);
 
-  std::vector<double> losses(static_cast<std::size_t>(per_rank * comm.size()), 0.0);
+  std::vector<MicroResult> all(static_cast<std::size_t>(per_rank * comm.size()));
   for (std::int64_t m = per_rank * comm.rank(); m < std::min(per_rank * (comm.rank() + 1), whole);
        ++m) {
-    losses[static_cast<std::size_t>(m)] = own[static_cast<std::size_t>(m - first)];
+    all[static_cast<std::size_t>(m)] = own[static_cast<std::size_t>(m - first)];
   }
-  comm.all_gather({losses.data(), static_cast<std::int64_t>(losses.size()), DType::f64}).wait();
-  losses.resize(static_cast<std::size_t>(whole));
+  static_assert(sizeof(MicroResult) == 2 * sizeof(double));
+  comm.all_gather({all.data(), 2 * std::ssize(all), DType::f64}).wait();
+  all.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
-    losses.push_back(0);
+    all.emplace_back();
     evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1, 1, plan.memory}, losses_of,
-                  &losses.back(), result);
+                  &all.back(), result);
   }
   result.samples = samples;
-  result.tokens = samples * plan.sequence;
-  result.loss = sum_in_order(losses.data(), static_cast<std::int64_t>(losses.size())) /
-                static_cast<double>(result.tokens);
+  double sum = 0;
+  for (const MicroResult& micro : all) {
+    sum += micro.loss;
+    result.tokens += static_cast<std::int64_t>(micro.counted);
+  }
+  result.loss = sum / static_cast<double>(std::max<std::int64_t>(result.tokens, 1));
   return result;
 }
 

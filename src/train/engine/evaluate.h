@@ -1,4 +1,5 @@
-// Computes the held-out loss: the mean loss over the tokens of the first samples of a dataset. The
+// Computes the held-out loss: the mean loss over the tokens of the first samples of a dataset that
+// count (its loss mask says which, if it has one). The
 // ranks of a group divide the micro-batches, and the losses are summed in micro-batch order, so
 // that every layout gives the same bits.
 #pragma once
@@ -16,6 +17,8 @@ namespace trireme {
 struct Evaluation {
   double loss = 0;  // mean, in nats per token
   std::int64_t samples = 0;
+  // Over which the mean is taken: all tokens, unless the dataset has a loss mask. 0 on ranks that
+  // read none.
   std::int64_t tokens = 0;
   // Says why this rank could not read its samples, so that the loss is meaningless; or empty.
   std::string fault = {};

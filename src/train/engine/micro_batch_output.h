@@ -28,6 +28,8 @@ struct MicroBatchOutput {
   // f64 [micro_batches, B]: of each sample; empty unless the run mixes sources and this rank has
   // the head.
   Tensor sample_losses;
+  // [micro_batches, B]: how many targets of each sample count; zeros if this rank reads none.
+  std::vector<std::int64_t> counted;
   // The watches whose digests are asked for, with the numbers of their micro-batches.
   std::vector<std::pair<std::int64_t, std::unique_ptr<GradientWatch>>> watches;
   bool has_digests = false;

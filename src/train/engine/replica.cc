@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/fault.h"
+#include "src/base/ignored_target.h"
 #include "src/base/stopwatch.h"
 #include "src/compute/counting_device.h"
 #include "src/nn/device_tokens.h"
@@ -33,6 +34,7 @@ class Replica::Work : public StageWork {
     if (parts.chunks.back()->model.slice().has_head(parts.config.model)) {
       losses_ = Tensor(parts.context.activations(), {count}, DType::f64);
     }
+    counted_.resize(static_cast<std::size_t>(count * batch));
   }
 
   // Prepares the work for training step `step` of `sequences`; without this call, it evaluates.
@@ -128,6 +130,7 @@ class Replica::Work : public StageWork {
     output.micro_batches = count_;
     output.losses = std::move(losses_);
     output.sample_losses = std::move(sample_losses_);
+    output.counted = std::move(counted_);
     output.watches = std::move(watches_);
     output.has_digests = parts_.config.divergence.digests;
     output.leases = std::move(leases_);
@@ -194,12 +197,21 @@ class Replica::Work : public StageWork {
       end_leases();
     }
     LoadedMicroBatch loaded = (*source_)();
+    count_targets(loaded);
     tokens_.try_emplace(loaded_, parts_.context,
                         MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets},
                         parts_.config.model.vocab, loaded.lease);
     if (acts_as_cuda(parts_.context.device())) {
       leases_.push_back(std::move(loaded.lease));
       copied_ = is_training() ? StreamEvent() : parts_.context.stream().record();
+    }
+  }
+
+  void count_targets(const LoadedMicroBatch& loaded) {
+    const auto* targets = as<std::int32_t>(loaded.targets);
+    for (std::int64_t b = 0; b < loaded.batch && !loaded.targets.empty(); ++b) {
+      counted_[static_cast<std::size_t>(loaded_ * batch_ + b)] =
+          counted_targets(targets + b * loaded.time, loaded.time);
     }
   }
 
@@ -275,8 +287,11 @@ class Replica::Work : public StageWork {
   MicroBatchGraphs* graphs_;
   Tensor losses_;         // f64 [count], by micro-batch; empty unless this rank has the head
   Tensor sample_losses_;  // f64 [count, B]; empty unless it trains on a mixture
+  std::vector<std::int64_t> counted_;  // [count, B]: targets of each sample that count
   std::int64_t step_ = 0;
-  float scale_ = 0;  // weight of each token's loss in the mean, times the loss scale
+  // Weight of each token's loss in the mean over all tokens, times the loss scale. Where targets
+  // are ignored, TrainStep makes it the mean over the others.
+  float scale_ = 0;
   const std::vector<std::int64_t>* numbers_ = nullptr;
   std::int64_t loaded_ = 0;
   std::map<std::int64_t, DeviceTokens> tokens_;

@@ -58,6 +58,22 @@ namespace {
 // Clears the sign of a NaN, which has no meaning but would be printed.
 double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
+// MicroReport is what the ranks report to each other about each micro-batch: its loss, the number
+// of its targets that count, and both for `samples` samples.
+struct MicroReport {
+  std::size_t samples;
+
+  std::size_t size() const { return 2 + 2 * samples; }
+  // counted: [B], of the samples, which may be more than are reported.
+  double* write(double* to, double loss, const double* losses, const double* counted,
+                std::int64_t batch) const {
+    *to++ = loss;
+    *to++ = sum_in_order(counted, batch);
+    to = samples == 0 ? to : std::copy_n(losses, samples, to);
+    return std::copy_n(counted, samples, to);
+  }
+};
+
 // Lets a planned fault change a master weight.
 void expose_weights(const ModelChunk& chunk) {
   const std::vector<StatePiece> pieces = chunk.state.pieces_to_load();
@@ -139,6 +155,7 @@ ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
   }
   HostReads reads(engine_.context());
   output.read(reads);
+  result.sample_counts.assign(output.counted.begin(), output.counted.end());
   const std::size_t sums = reads.add(squares.start());
   engine_.fp8().read(reads);
   reads.wait();
@@ -155,16 +172,19 @@ void TrainStep::share(int signal, StepResult& result) {
   const std::vector<double>& losses = result.bits.losses;
   Communicator& world = engine_.world();
   const RunConfig& config = engine_.config();
-  const auto samples =  // per micro-batch, whose losses are exchanged
-      static_cast<std::size_t>(config.data.is_mixture() ? config.train.micro_batch : 0);
-  const std::size_t per_rank = losses.size() * (1 + samples) + kExtra;
+  const std::int64_t batch = config.train.micro_batch;
+  const MicroReport report{static_cast<std::size_t>(config.data.is_mixture() ? batch : 0)};
+  const std::size_t samples = report.samples;
+  const std::size_t per_rank = losses.size() * report.size() + kExtra;
   const Layout& layout = engine_.layout();
   const int ranks = world.size();
   std::vector<double> all(per_rank * static_cast<std::size_t>(ranks), 0.0);
   double* own = all.data() + per_rank * static_cast<std::size_t>(world.rank());
-  own = std::copy(losses.begin(), losses.end(), own);
-  std::copy(result.sample_losses.begin(), result.sample_losses.end(), own);
-  own += losses.size() * samples;
+  result.sample_losses.resize(losses.size() * samples, 0.0);
+  for (std::size_t m = 0; m < losses.size(); ++m) {
+    own = report.write(own, losses[m], result.sample_losses.data() + m * samples,
+                       result.sample_counts.data() + m * static_cast<std::size_t>(batch), batch);
+  }
   own[0] = signal;
   own[1] = static_cast<double>(resident_bytes());
   SpanTimer meeting(engine_.spans(), SpanKind::meet, "losses");
@@ -175,26 +195,35 @@ void TrainStep::share(int signal, StepResult& result) {
   std::vector<double>& in_order = result.micro_losses;
   in_order.assign(static_cast<std::size_t>(micro_batches(result)), 0.0);
   result.sample_losses.assign(in_order.size() * samples, 0.0);
+  result.sample_counts.assign(in_order.size() * samples, 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + per_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
-      const double* of_samples = from + losses.size();
+      const double* of_micro = from;
       for (const std::int64_t number : layout.micro_batches_of(rank, micro_batches(result))) {
         const auto n = static_cast<std::size_t>(number);
-        in_order[n] = *from++;
-        std::copy_n(of_samples, samples, result.sample_losses.data() + n * samples);
-        of_samples += samples;
+        in_order[n] = of_micro[0];
+        result.counted += static_cast<std::int64_t>(of_micro[1]);
+        std::copy_n(of_micro + 2, samples, result.sample_losses.data() + n * samples);
+        std::copy_n(of_micro + 2 + samples, samples, result.sample_counts.data() + n * samples);
+        of_micro += report.size();
       }
-      from = of_samples;
-    } else {
-      from += losses.size() * (1 + samples);
     }
+    from += losses.size() * report.size();
     result.stop_signal = std::max(result.stop_signal, static_cast<int>(from[0]));
     result.memory_bytes = std::max(result.memory_bytes, static_cast<std::int64_t>(from[1]));
   }
-  const auto tokens = static_cast<double>(result.sequences * config.data.sequence);
-  result.loss = without_sign_of_nan(
-      sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size())) / tokens);
+  const double sum = sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size()));
+  result.loss =
+      without_sign_of_nan(sum / static_cast<double>(std::max<std::int64_t>(result.counted, 1)));
+}
+
+// Returns the factor that makes the gradient of the mean over all tokens, which the replicas have
+// computed, that over the targets that count. It is exactly 1 if all do.
+double TrainStep::mean_factor(const StepResult& result) const {
+  const std::int64_t tokens = result.sequences * engine_.config().data.sequence;
+  return result.counted == 0 ? 1.0
+                             : static_cast<double>(tokens) / static_cast<double>(result.counted);
 }
 
 // Returns the kind of a wait for all ranks of the replica.
@@ -212,7 +241,7 @@ double TrainStep::norm(const ExactSum& squares) {
 
 void TrainStep::judge_and_update(const ExactSum& squares, TrainingCounters& counters,
                                  StepResult& result) {
-  result.grad_norm = without_sign_of_nan(norm(squares) / result.loss_scale);
+  result.grad_norm = without_sign_of_nan(norm(squares) * mean_factor(result) / result.loss_scale);
   const TrainConfig& config = engine_.config().train;
   const DivergenceConfig& policy = engine_.config().divergence;
   const auto overflow = judge_overflow(config, counters, result.loss, result.grad_norm);
@@ -231,7 +260,7 @@ void TrainStep::judge_and_update(const ExactSum& squares, TrainingCounters& coun
           .lr = static_cast<float>(result.lr),
           .gradient_scale = static_cast<float>(
               clip_factor(result.grad_norm, static_cast<double>(engine_.config().optimizer.clip)) /
-              result.loss_scale)});
+              result.loss_scale * mean_factor(result))});
 }
 
 void TrainStep::update(const OptimizerUpdate& step) {

@@ -15,7 +15,8 @@ namespace trireme {
 
 struct StepResult {
   std::int64_t sequences = 0;  // in the global batch
-  double loss = 0;             // mean over the tokens of the global batch
+  double loss = 0;             // mean over the targets of the global batch that count
+  std::int64_t counted = 0;    // how many these are: all tokens, unless datasets have loss masks
   double grad_norm = 0;        // norm of the gradient before clipping, without the loss scale
   double loss_scale = 1;       // with which its gradient was computed (loss_scale.h)
   double lr = 0;
@@ -25,6 +26,7 @@ struct StepResult {
   std::vector<double> micro_losses;  // sums of token losses in nats, of all micro-batches in order
   // The same of all samples of the global batch in order; empty unless the run mixes sources.
   std::vector<double> sample_losses;
+  std::vector<double> sample_counts;  // and how many of their targets count
   // The following are this rank's.
   MicroBatchBits bits;
   double data_wait_ms = 0;
@@ -48,6 +50,7 @@ class TrainStep {
   MicroBatchOutput run_micro_batches(const TrainingCounters& counters, StepResult& result);
   ExactSum read(MicroBatchOutput output, StepResult& result);
   std::int64_t micro_batches(const StepResult& result) const;
+  double mean_factor(const StepResult& result) const;
   void clear_times();
   void note_times(const StreamMark& begin, const StreamMark& end, StepResult& result) const;
   void share(int signal, StepResult& result);

@@ -27,8 +27,12 @@ void TrainingParts::note_sources(std::int64_t first_sample, const StepResult& re
   if (!result.sample_losses.empty()) {
     windows.resize(data.count());
   }
-  for (const double loss : result.sample_losses) {
-    windows[data.mixture()(first_sample++).source].add(loss);
+  // A sample of which few targets count has the weight of any other.
+  for (std::size_t i = 0; i < result.sample_losses.size(); ++i) {
+    SourceWindow& window = windows[data.mixture()(first_sample++).source];
+    if (const double counted = result.sample_counts[i]; counted > 0) {
+      window.add(result.sample_losses[i] * (static_cast<double>(config.data.sequence) / counted));
+    }
   }
 }
 

@@ -110,10 +110,10 @@ TEST(DatasetManifestTest, EveryTruncationIsFound) {
 
 TEST(DatasetManifestTest, ANewerVersionIsRefusedByNumber) {
   const std::string sealed = altered([](ordered_json& o) { o["version"] = 7; });
-  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 3"));
+  EXPECT_THAT(refusal(sealed), HasSubstr("version 7 is newer than 4"));
   // The version is checked before the seal, because a newer program may seal in another way.
-  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 4, "new": true})"),
-              HasSubstr("version 4 is newer than 3"));
+  EXPECT_THAT(refusal(R"({"format": "trireme-dataset", "version": 5, "new": true})"),
+              HasSubstr("version 5 is newer than 4"));
 }
 
 TEST(DatasetManifestTest, UnknownFieldsAreTolerated) {

@@ -1,0 +1,131 @@
+"""Fine-tunes on conversations as a user does: a tokenizer with a chat template, packing with a loss
+mask, the same bits on any ranks, and the other commands on such a dataset."""
+
+import json
+import unittest
+
+import harness
+
+TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] | trim + "
+            "'<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assist"
+            "ant\n' }}{% endif %}")
+CHAT = {"messages": [{"role": "user", "content": " Where is the ship? "},
+                     {"role": "assistant", "content": "Along the coast."},
+                     {"role": "user", "content": "And the oars?"},
+                     {"role": "assistant", "content": "Below."}]}
+
+
+class Conversations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        text = harness.make_text(cls.folder / "text", 40_000, 3)
+        cls.tokenizer = cls.folder / "tokenizer"
+        harness.must(harness.run("tokenizer", "train", text, "--vocab", 400, "--out", cls.tokenizer,
+                                 "--special", "<|im_start|>", "--special", "<|im_end|>"))
+        config = cls.tokenizer / "tokenizer_config.json"
+        fields = json.loads(config.read_text())
+        config.write_text(json.dumps({**fields, "chat_template": TEMPLATE}))
+        words = (text / "text0.txt").read_text().split()
+        lines = [json.dumps(CHAT)]
+        for i in range(300):
+            lines.append(json.dumps({"messages": [
+                {"role": "user", "content": " ".join(words[5 * i:5 * i + 3])},
+                {"role": "assistant", "content": " ".join(words[5 * i + 3:5 * i + 5])}]}))
+        cls.lines = cls.folder / "chats.jsonl"
+        cls.lines.write_text("\n".join(lines) + "\n")
+        cls.data = cls.folder / "data"
+        harness.must(harness.run("data", "pack", cls.lines, "--messages", "--tokenizer",
+                                 cls.tokenizer, "--validation-fraction", 0.2, "--out", cls.data,
+                                 ranks=2))
+
+    def output(self, *words):
+        return harness.must(harness.run(*words)).stdout
+
+    def refused(self, code, words, *arguments):
+        result = harness.run(*arguments)
+        self.assertEqual(result.returncode, code, result.stderr)
+        for word in words:
+            self.assertIn(str(word), result.stderr)
+
+    def test_shows_what_is_learned(self):
+        one = self.folder / "one.jsonl"
+        one.write_text(json.dumps(CHAT["messages"][:3]))
+        text = self.output("tokenizer", "chat", self.tokenizer, one, "--generation-prompt")
+        self.assertEqual(text, "<|im_start|>user\nWhere is the ship?<|im_end|>\n<|im_start|>assista"
+                               "nt\nAlong the coast.<|im_end|>\n<|im_start|>user\nAnd the oars?<|im"
+                               "_end|>\n<|im_start|>assistant\n")
+        answers = self.output("tokenizer", "chat", self.tokenizer, self.lines, "--answers")
+        self.assertTrue(answers.startswith("Along the coast.<|im_end|>\n\nBelow.<|im_end|>\n"))
+        shown = json.loads(self.output("tokenizer", "chat", self.tokenizer, self.lines,
+                                       "--json").splitlines()[0])
+        learned = [i for i, m in zip(shown["ids"], shown["loss_mask"]) if m]
+        self.assertEqual(self.output("tokenizer", "decode", self.tokenizer, "--special", "--ids",
+                                     " ".join(map(str, learned))),
+                         "Along the coast.<|im_end|>Below.<|im_end|>")
+        encoded = self.output("tokenizer", "encode", self.tokenizer, "--text", shown["text"])
+        self.assertEqual(list(map(int, encoded.split())), shown["ids"])
+
+    def test_refuses_templates_and_lines_by_name(self):
+        other = self.folder / "other.jinja"
+        other.write_text("a\n{% macro f() %}{% endmacro %}")
+        bad = self.folder / "bad.jsonl"
+        bad.write_text(json.dumps(CHAT) + "\n" + json.dumps(CHAT["messages"][:1]) + "\n")
+        out = self.folder / "bad"
+        pack = ["data", "pack", "--out", out, "--tokenizer", self.tokenizer]
+        self.refused(65, [other, "line 2", "'macro'"], *pack, self.lines, "--messages",
+                     "--chat-template", other)
+        self.refused(65, [bad, "line 2", "no answer"], *pack, bad, "--messages")
+        self.refused(2, ["--messages"], *pack, self.lines, "--chat-template", other)
+        self.refused(2, ["no chat template"], "data", "pack", self.lines, "--out", out,
+                     "--messages")
+        other.write_text("{{ messages[0].name.first }}")
+        self.refused(65, [self.lines, "line 1", "'name' is undefined"], *pack, self.lines,
+                     "--messages", "--chat-template", other)
+        self.assertFalse(out.exists())
+
+    def test_trains_with_the_same_bits_on_any_ranks(self):
+        results = []
+        for name, ranks, keys in (("one", 0, {}), ("two", 2, {}),
+                                  ("zero", 2, {"parallel__zero": 2}),
+                                  ("stages", 2, {"parallel__pp": 2})):
+            config = harness.write_config(
+                self.folder / f"{name}.yaml", [self.data / "train", self.data / "validation"],
+                "small", train__steps=4, train__eval_every=4, **keys)
+            harness.must(harness.run("train", config, ranks=ranks))
+            results.append((harness.loss_bits(config), harness.digest(config),
+                            harness.metrics(config)[-1]["val_loss"]))
+        for other in results[1:]:
+            self.assertEqual(results[0], other)
+        evaluated = json.loads(self.output(
+            "eval", "--checkpoint", self.folder / "one/checkpoints", "--data",
+            self.data / "validation", "--json"))
+        info = json.loads(self.output("data", "info", self.data / "validation", "--json"))
+        self.assertLess(0, evaluated["tokens"])
+        self.assertLessEqual(evaluated["tokens"], info["targets"])
+
+    def test_other_commands_know_the_mask(self):
+        info = json.loads(self.output("data", "info", self.data / "train", "--json"))
+        self.assertTrue(info["loss_mask"])
+        self.assertLess(0, info["targets"])
+        self.assertLess(info["targets"], info["tokens"] / 2)
+        self.assertIn("targets", self.output("data", "info", self.data / "train"))
+        self.output("data", "verify", self.data / "train")
+        self.output("data", "report", self.data / "train")
+        self.output("data", "export", self.data / "train", "--format", "npy", "--out",
+                    self.folder / "arrays")
+        mask = (self.folder / "arrays.loss_mask.npy").read_bytes()[128:]
+        self.assertEqual((len(mask), sum(mask)), (info["tokens"], info["targets"]))
+        self.output("data", "stage", self.data / "train", self.folder / "staged")
+        key = self.folder / "site.key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        self.output("data", "encrypt", self.folder / "staged", "--key", f"file:{key}")
+        self.output("data", "verify", self.folder / "staged", "--key", f"file:{key}")
+        # The tokenizer in the dataset has the template.
+        self.assertEqual(
+            self.output("tokenizer", "chat", self.data / "train/tokenizer", self.lines),
+            self.output("tokenizer", "chat", self.tokenizer, self.lines))
+
+
+if __name__ == "__main__":
+    unittest.main()
