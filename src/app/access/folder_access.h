@@ -22,7 +22,9 @@ void check_access(const Access& access, Deed deed, const StepFolder& step);
 // Checks the access to a folder's data: the folder may be a dataset or a step, hold some of them
 // directly, or be a run's folder, whose steps are checked. Manifests that cannot be read count as
 // those of data with an unknown label, if the deed needs none of the contents (Deed::write, to
-// erase; Deed::keys). Does nothing for other folders, which the command itself refuses.
+// erase; Deed::keys). Does nothing for other folders, which the command itself refuses. Throws
+// PolicyError as well if a folder's manifest and shards do not say alike whether it is a dataset or
+// a checkpoint, of which each has rules of its own.
 void check_folder_access(const Access& access, Deed deed, const std::filesystem::path& folder);
 // Does the same for a dataset, whose manifest it reads.
 void check_dataset_access(const Access& access, Deed deed, const std::filesystem::path& folder);

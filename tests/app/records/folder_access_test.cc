@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/app/evidence/policy_command.h"
+#include "src/base/file.h"
 #include "tests/app/command_run.h"
 #include "tests/app/records/policy_site.h"
 #include "tests/io/data/data_fixture.h"
@@ -123,6 +124,43 @@ TEST_F(FolderAccess, DamagedDataHasAnUnknownLabelThatOnlyDestructionForgives) {
   EXPECT_THAT(refusal(Deed::write, "out/run"), HasSubstr("it is secret"));
   write("out/run/step-00000001/manifest.json", "{");
   EXPECT_EQ(refusal(Deed::write, "out/run"), "") << "what is damaged may be erased";
+}
+
+TEST_F(FolderAccess, ADatasetWithoutItsWordIsStillOne) {
+  const std::string manifest = path("mine/secret/manifest.json");
+  std::string text = read_file(manifest);
+  text.replace(text.find("trireme-dataset"), 15, "trireme-nothing");
+  write("mine/secret/manifest.json", text);
+  EXPECT_THROW(check_folder_access(access_, Deed::read, path("mine/secret")), DataError);
+  EXPECT_THAT(refusal(Deed::write, "mine/secret"), HasSubstr("cannot write a dataset"));
+  EXPECT_THROW(check_folder_access(access_, Deed::read, path("mine")), DataError);
+  fs::remove(manifest);
+  EXPECT_THROW(check_folder_access(access_, Deed::read, path("mine/secret")), DataError);
+  EXPECT_THAT(refusal(Deed::write, "mine/secret"), HasSubstr("cannot write a dataset"));
+}
+
+TEST_F(FolderAccess, AFolderThatMayBeEitherIsRefused) {
+  const std::string unclear = "so that no rule of the policy can be applied";
+  save_labelled(path("out/run"), 1, {"classification=internal"});
+  const std::string step = path("out/run/step-00000001");
+  // A manifest that allows the deed, over the shards of something else; then a whole step there.
+  fs::copy_file(step + "/manifest.json", path("mine/secret/manifest.json"),
+                fs::copy_options::overwrite_existing);
+  EXPECT_THROW(check_folder_access(access_, Deed::read, path("mine/secret")), DataError);
+  EXPECT_THAT(refusal(Deed::write, "mine/secret"), HasSubstr("cannot write a dataset"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(step)) {
+    fs::copy_file(entry.path(), fs::path(path("mine/secret")) / entry.path().filename(),
+                  fs::copy_options::overwrite_existing);
+  }
+  for (const Deed deed : {Deed::read, Deed::write, Deed::keys}) {
+    EXPECT_THAT(refusal(deed, "mine/secret"), HasSubstr(unclear));
+  }
+  EXPECT_THAT(refusal(Deed::read, "mine"), HasSubstr(unclear));
+  fs::copy_file(path("mine/internal/manifest.json"), step + "/manifest.json",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(refusal(Deed::read, "out/run/step-00000001"), HasSubstr(unclear));
+  write("mine/other/manifest.json", "{}");
+  EXPECT_THAT(refusal(Deed::read, "mine/other"), HasSubstr("but no shards"));
 }
 
 TEST_F(FolderAccess, WhatIsNoDataIsLeftToTheCommand) {
