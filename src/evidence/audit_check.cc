@@ -28,7 +28,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostFindings = 20;  // a log with more of them is not worth listing
 constexpr double kMostWaitSeconds = 10;
-constexpr std::size_t kMostMarks = 4096;  // that wait for the check of signatures
 constexpr std::int64_t kEndBytes = std::int64_t{1} << 20;
 
 class Checker {
@@ -211,7 +210,7 @@ class Checker {
       return;
     }
     marks_.push_back(std::move(mark));
-    if (marks_.size() >= kMostMarks) {
+    if (marks_.size() >= demands_.batch) {
       check_signatures();
     }
   }

@@ -2,6 +2,7 @@
 // check_audit_log().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -35,6 +36,7 @@ struct AuditDemands {
   std::vector<TrustedKey> trusted = {};  // if empty, signatures are not checked
   std::vector<AuditHead> heads = {};     // known from elsewhere: lines that the log must contain
   int threads = 1;                       // that check signatures
+  std::size_t batch = 4096;              // lines that wait until their signatures are checked
 };
 
 AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);

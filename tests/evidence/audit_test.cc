@@ -78,9 +78,8 @@ TEST_F(Audit, AnUntouchedLogHasNoFault) {
 }
 
 TEST_F(Audit, EveryChangedByteOfASignedLogIsFoundInItsLine) {
-  AuditLog log = signed_log();
-  log.append("a", {{"x", "y"}});
-  log.append("b", nlohmann::ordered_json::object());
+  // Every kind of line: the first, an event, and the heads of both.
+  signed_log().append("a", {{"x", "y"}});
   const std::string good = read_file(path());
   std::int64_t line = 1;
   for (std::size_t at = 0; at < good.size(); ++at) {
@@ -279,7 +278,7 @@ TEST_F(Audit, HostileTextsAreRefused) {
 TEST_F(Audit, SignaturesAreCheckedInBatches) {
   const SigningKey ours(SigningKey::Seed{1, 2, 3});
   const SigningKey theirs(SigningKey::Seed{9});
-  constexpr int kEvents = 5000;  // more than a batch
+  constexpr int kEvents = 200;  // several batches
   std::vector<std::string> all;
   AuditHead head;
   const auto add = [&](const std::string& line) {
@@ -288,23 +287,28 @@ TEST_F(Audit, SignaturesAreCheckedInBatches) {
   };
   for (int i = 0; i < kEvents; ++i) {
     add(event_line(head, "test", {{"n", i}}));
-    add(head_line(head, i == 4000 ? theirs : ours));
+    add(head_line(head, i == 160 ? theirs : ours));
   }
   AuditDemands demands = trusting();
-  for (const int threads : {1, 3}) {
+  for (const auto& [threads, batch] :
+       std::initializer_list<std::pair<int, std::size_t>>{{1, 64}, {3, 64}, {3, 1}, {1, 4096}}) {
     demands.threads = threads;
+    demands.batch = batch;
     const AuditCheck found = check(all, demands);
     EXPECT_THAT(found.faults, IsEmpty());
     EXPECT_EQ(found.signed_lines, 2 * kEvents);
-    EXPECT_EQ(found.unsigned_event, 8001);
+    EXPECT_EQ(found.unsigned_event, 321);
   }
   // A forged signature, and a later line that was changed.
   std::vector<std::string> bad = all;
-  const std::size_t at = bad[9999].find("\"sig\":\"") + 9;
-  bad[9999][at] = bad[9999][at] == 'A' ? 'B' : 'A';
+  const std::size_t at = bad[399].find("\"sig\":\"") + 9;
+  bad[399][at] = bad[399][at] == 'A' ? 'B' : 'A';
   bad[20].replace(bad[20].find("\"n\":"), 4, "\"m\":");
-  EXPECT_THAT(lines_of(check(bad, demands)), ElementsAre(21, 10000));
-  EXPECT_EQ(check(bad, demands).signed_lines, 9998);
+  for (const std::size_t batch : {64U, 4096U}) {
+    demands.batch = batch;
+    EXPECT_THAT(lines_of(check(bad, demands)), ElementsAre(21, 400));
+    EXPECT_EQ(check(bad, demands).signed_lines, 398);
+  }
 }
 
 TEST_F(Audit, TheEndOfALogIsChecked) {
