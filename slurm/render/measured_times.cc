@@ -16,18 +16,21 @@ namespace {
 // Size of the part at the end of a file that is read: thousands of lines.
 constexpr std::int64_t kBytes = 1 << 20;
 
-// Returns the end of an encrypted file; "" if no key opens it.
+// Returns the end of a file of a run that encrypts its files; "" if no key opens it, or there is
+// none.
 std::string end_of_sealed(const std::filesystem::path& path, const TextReader& reader) {
   try {
     const std::string text = reader.read(path);
     return text.substr(text.size() - std::min(text.size(), static_cast<std::size_t>(kBytes)));
   } catch (const PolicyError&) {
     return "";
+  } catch (const NotFound&) {
+    return "";
   }
 }
 
 std::string end_of(const std::filesystem::path& path, const TextReader& reader) {
-  if (is_sealed_file(path)) {
+  if (is_sealed_file(path) || !run_with_log_keys(path).empty()) {
     return end_of_sealed(path, reader);
   }
   try {

@@ -38,16 +38,22 @@ std::string TextReader::read(const fs::path& path, std::int64_t most_bytes) cons
   if (is_sealed_text(text)) {
     return open(text, path);
   }
-  if (!text.empty() && !run_with_log_keys(path).empty()) {
-    throw DataError(fmt::format(
-        "{} is not encrypted, although its run encrypts its files ({} exists): somebody "
-        "else put it there, or a start was interrupted, which the next one repairs",
-        printable(path.string()), kLogKeysFolder));
+  if (run_with_log_keys(path).empty()) {
+    return text;
   }
-  return text;
+  if (text.empty()) {
+    return open(text, path);
+  }
+  throw DataError(
+      fmt::format("{} is not encrypted, although its run encrypts its files ({} exists): somebody "
+                  "else put it there, or a start was interrupted, which the next one repairs",
+                  printable(path.string()), kLogKeysFolder));
 }
 
-std::string TextReader::open(const std::string& /*text*/, const fs::path& path) const {
+std::string TextReader::open(const std::string& text, const fs::path& path) const {
+  if (text.empty()) {
+    return "";
+  }
   throw PolicyError(fmt::format(
       "{} is encrypted, and no key was given: name one in encryption.keys or with --key",
       printable(path.string())));

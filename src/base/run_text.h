@@ -64,7 +64,8 @@ class TextReader {
   std::string read(const std::filesystem::path& path, std::int64_t most_bytes = 1 << 30) const;
 
  private:
-  // Returns the plain contents of an encrypted file. text: all of it.
+  // Returns the plain contents of an encrypted file, which is empty if nothing was written to it
+  // or everything was cut off. text: all of it.
   virtual std::string open(const std::string& text, const std::filesystem::path& path) const;
 };
 

@@ -7,11 +7,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/base/run_text.h"
+#include "src/keys/closed_logs.h"
 #include "src/keys/key_ring.h"
 #include "src/keys/sealed_text.h"
 
@@ -20,24 +22,36 @@ namespace trireme {
 class KeyedTextReader : public TextReader {
  public:
   // uris: returns those of the wrapping keys (key_uri.h), which are opened when the first encrypted
-  // file is read.
-  explicit KeyedTextReader(std::function<std::vector<std::string>()> uris)
-      : uris_(std::move(uris)) {}
+  // file is read. admit: called before that with the folder of each run; throws what keeps it from
+  // being read. May be empty.
+  explicit KeyedTextReader(std::function<std::vector<std::string>()> uris,
+                           std::function<void(const std::filesystem::path& run)> admit = {})
+      : uris_(std::move(uris)), admit_(std::move(admit)) {}
   // ring: outlives this object.
   explicit KeyedTextReader(const KeyRing& ring) : ring_(&ring) {}
 
-  // Opens the text of an encrypted file. Throws what TextReader::read() throws.
+  // Opens the text of an encrypted file. Throws what TextReader::read() throws, which includes
+  // DataError if it lacks lines that the last start with a closing record (closed_logs.h) has left.
   OpenedText open_sections(const std::string& text, const std::filesystem::path& path) const;
 
  private:
   std::string open(const std::string& text, const std::filesystem::path& path) const override;
   const KeyRing& ring() const;
-  const DataKey& key_of(const std::filesystem::path& run, const std::string& id) const;
+  // A data key, and the start to which keys.json binds it.
+  struct KeyOfStart {
+    DataKey key;
+    LogStart start;
+  };
+  const KeyOfStart& key_of(const std::filesystem::path& run, const std::string& id) const;
+  void check_end(const std::string& text, const OpenedText& opened,
+                 const std::filesystem::path& run, const std::filesystem::path& path) const;
 
   std::function<std::vector<std::string>()> uris_;
+  std::function<void(const std::filesystem::path& run)> admit_;
+  mutable std::set<std::filesystem::path> admitted_;  // runs
   mutable std::unique_ptr<const KeyRing> own_;
   mutable const KeyRing* ring_ = nullptr;
-  mutable std::map<std::filesystem::path, DataKey> keys_;  // by keys.json
+  mutable std::map<std::filesystem::path, KeyOfStart> keys_;  // by keys.json
 };
 
 }  // namespace trireme

@@ -1,7 +1,5 @@
 #include "src/keys/log_keys.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -9,39 +7,14 @@
 #include "src/base/append_file.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/keys_name.h"
 #include "src/base/printable.h"
+#include "src/keys/encrypted_files.h"
 #include "src/keys/rotated_log.h"
 #include "src/keys/sealed_text.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
-
-// The files that a run encrypts, by folder and by the end of their names.
-struct EncryptedFiles {
-  const char* folder;
-  std::string_view suffix;
-};
-constexpr std::array<EncryptedFiles, 4> kEncryptedFiles = {
-    {{"", "metrics.jsonl"}, {"logs", ".jsonl"}, {"trace", ".json"}, {"tensorboard", ""}}};
-
-std::vector<fs::path> plain_files(const fs::path& run) {
-  std::vector<fs::path> files;
-  for (const auto& [folder, suffix] : kEncryptedFiles) {
-    std::error_code none;
-    for (fs::directory_iterator at(run / folder, none), end; !none && at != end;
-         at.increment(none)) {
-      const bool is_file = at->is_regular_file() && !at->is_symlink();
-      if (is_file && at->path().filename().string().ends_with(suffix) &&
-          !is_sealed_file(at->path())) {
-        files.push_back(at->path());
-      }
-    }
-  }
-  std::sort(files.begin(), files.end());  // rank-00000.1.jsonl before rank-00000.jsonl
-  return files;
-}
 
 // Encrypts a file that an earlier start has written.
 void encrypt_file(const fs::path& path, const RunSealer& sealer) {
@@ -65,10 +38,6 @@ std::string names_of(const fs::path& run, const std::vector<fs::path>& files) {
 
 }  // namespace
 
-fs::path log_key_file(const fs::path& run, const std::string& id) {
-  return run / kLogKeysFolder / id / kKeysFileName;
-}
-
 std::string name_in_run(const fs::path& run, const fs::path& file) {
   const fs::path folder = fs::absolute(run).lexically_normal();
   const fs::path full = fs::absolute(file).lexically_normal();
@@ -82,25 +51,33 @@ std::unique_ptr<TextSealer> LogSealer::sealer(const fs::path& path) const {
   return std::make_unique<SectionSealer>(key_, name_in_run(run_, path));
 }
 
-std::string begin_encrypted_files(const fs::path& run, const FolderKey& key,
-                                  const RunSealer& sealer) {
-  std::error_code none;
-  const bool is_first = !fs::exists(run / kLogKeysFolder, none);
+BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
+                                const RunSealer& sealer) {
+  const LogStarts earlier = list_log_starts(run);
+  if (!earlier.damage.empty()) {
+    throw DataError(fmt::format(
+        "{}: restore the file, without which the logs of that start cannot be read, or remove its "
+        "folder if they are lost",
+        earlier.damage));
+  }
+  check_one_run(earlier, run);
+  BegunLogs begun{next_log_start(earlier, key.key.id()), ""};
   const fs::path file = log_key_file(run, key.key.id());
   make_directories(file.parent_path());
-  write_file_durably(file, keys_text(key, kLogContents));
+  write_file_durably(file, keys_text(key, contents_of(begun.start)));
   const std::vector<fs::path> plain = plain_files(run);
   for (const fs::path& each : plain) {
     encrypt_file(each, sealer);
   }
-  if (plain.empty()) {
-    return "";
+  if (!plain.empty()) {
+    begun.warning = fmt::format(
+        "these files of the run were plain and are encrypted now: {}; {}", names_of(run, plain),
+        earlier.all.empty()
+            ? "until now, whoever may write to the run could change them unnoticed"
+            : "earlier starts had encrypted the run's files, so somebody may have replaced "
+              "them, unless a start was killed while it encrypted them");
   }
-  return fmt::format(
-      "these files of the run were plain and are encrypted now: {}; {}", names_of(run, plain),
-      is_first ? "until now, whoever may write to the run could change them unnoticed"
-               : "earlier starts had encrypted the run's files, so somebody may have replaced "
-                 "them, unless a start was killed while it encrypted them");
+  return begun;
 }
 
 void check_files_are_plain(const fs::path& run) {

@@ -118,6 +118,7 @@ void SealedTextOpener::begin_section(std::string_view line) {
   }
   if (line_number_ == 1) {
     opened_.previous = head.previous;
+    opened_.first_key = head.key;
   } else if (head.previous != digest_of_line(last_line_)) {
     refuse(
         "this section does not follow the line before it: lines or sections were removed, "

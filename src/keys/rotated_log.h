@@ -16,6 +16,13 @@ inline bool is_rotated_log(const std::filesystem::path& path) {
          path.filename().string().ends_with(kRotatedSuffix);
 }
 
+// Returns logs/rank-00000.jsonl for logs/rank-00000.1.jsonl. Precondition: is_rotated_log().
+inline std::filesystem::path current_log(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return path.parent_path() /
+         (name.substr(0, name.size() - kRotatedSuffix.size()) + std::string(kLogSuffix));
+}
+
 // Returns logs/rank-00000.1.jsonl for logs/rank-00000.jsonl, and "" for other files, which none
 // precedes.
 inline std::filesystem::path rotated_log(const std::filesystem::path& path) {

@@ -56,7 +56,8 @@ class SectionSealer : public TextSealer {
 
 struct OpenedText {
   std::string text;
-  std::string previous;  // PREVIOUS of the first section
+  std::string previous;   // PREVIOUS of the first section
+  std::string first_key;  // KEY of the first section
   std::int64_t sections = 0;
   std::int64_t unfinished = 0;  // sections without an end
 };

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import pathlib
+import re
 import sys
 
 try:
@@ -97,6 +98,38 @@ def plain_xxh3(shard, key):
     return opened(key, name, sealed[:8], sealed[8:])[::-1].hex()
 
 
+def start_of(keys):
+    """Returns the run's identity and the number of the start to which a key of logs belongs."""
+    found = re.fullmatch(r"logs(?: ([0-9a-f]{32}) ([1-9][0-9]{0,8}))?", keys["contents"])
+    assert found, "not the key of logs"
+    return found[1] or "", int(found[2] or 0)
+
+
+def check_end(run, names, contents, first, wrapping):
+    """Compares a file with what the last start that ended in good order has left. names: its path
+    in the run, and that which it had before it was rotated. first: the start that began it."""
+    starts = sorted((*start_of(keys), file.parent, keys)
+                    for file in (run / "log-keys").glob("*/keys.json")
+                    for keys in [json.loads(file.read_text())])
+    assert len({identity for identity, *_ in starts}) == 1, "keys of several runs"
+    closed = [each for each in starts if (each[2] / "closed.json").exists()]
+    if not closed:
+        return
+    _, number, folder, keys = closed[-1]
+    record = json.loads((folder / "closed.json").read_text())
+    assert (record["data_key"], record["contents"]) == (folder.name, keys["contents"])
+    check = hmac.HMAC(derived(unwrapped(keys, wrapping), "trireme mac closed"), hashes.SHA256())
+    check.update(f"{record['data_key']} {record['contents']}\n".encode())
+    for file in record["files"]:
+        check.update(f"{file['name']} {file['bytes']} {file['last']}\n".encode())
+    check.verify(bytes.fromhex(record["mac"]))
+    left = [(contents[:file["bytes"]], file) for file in record["files"] if file["name"] in names]
+    assert not left or first > number or any(
+        len(part) == file["bytes"]
+        and hashlib.sha256(part.split(b"\n")[-2]).hexdigest() == file["last"]
+        for part, file in left), "its end was cut off"
+
+
 def opened_log(run, name, wrapping):
     """Returns the plain text of an encrypted file of a run, as bytes."""
     is_log = name.startswith("logs/rank-")
@@ -104,7 +137,7 @@ def opened_log(run, name, wrapping):
     counted_as = name.replace(".1.jsonl", ".jsonl") if is_rotated else name
     rotated = run / name.replace(".jsonl", ".1.jsonl")
     last = rotated.read_text().split("\n")[-2] if is_log and rotated.exists() else ""
-    text, cipher, number = b"", None, 0
+    text, cipher, number, first = b"", None, 0, 0
     for line in (run / name).read_text().split("\n")[:-1]:
         if line.startswith("TRIREME-SEALED-1 "):
             fields, mac = line.rsplit(" ", 1)
@@ -112,7 +145,7 @@ def opened_log(run, name, wrapping):
             known = hashlib.sha256(last.encode()).hexdigest() if last else "0" * 64
             assert previous == known or (is_rotated and not last), "a section is missing"
             keys = json.loads((run / "log-keys" / identity / "keys.json").read_text())
-            assert keys["contents"] == "logs"
+            first = first or start_of(keys)[1]
             key = unwrapped(keys, wrapping)
             check = hmac.HMAC(derived(key, "trireme mac section"), hashes.SHA256())
             check.update(f"{counted_as}\n{fields}".encode())
@@ -124,6 +157,7 @@ def opened_log(run, name, wrapping):
             text += cipher.decrypt(nonce, sealed, None)
             number += 1
         last = line
+    check_end(run, {name, counted_as}, (run / name).read_bytes(), first, wrapping)
     return text
 
 

@@ -21,8 +21,9 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/run_text.h"
 #include "src/keys/key_ring.h"
-#include "src/keys/log_keys.h"
+#include "src/keys/log_starts.h"
 #include "src/keys/revoked_keys.h"
 
 namespace trireme {
@@ -86,6 +87,13 @@ std::vector<fs::path> keys_files(const fs::path& folder) {
   return files;
 }
 
+// Returns what stands in the keys.json of logs for the seal of a manifest.
+std::string contents_of_logs(const fs::path& folder) {
+  const fs::path file = folder / kKeysFileName;
+  const WrappedKeys keys = parse_wrapped_keys(read_file(file, kMostKeysBytes), file.string());
+  return contents_of(parse_log_contents(keys.contents, keys.data_key));
+}
+
 // What a manifest says about encryption, or what stands for it.
 struct SealedManifest {
   std::string data_key;  // empty if nothing is encrypted
@@ -95,7 +103,7 @@ struct SealedManifest {
 SealedManifest read_sealed_manifest(const fs::path& folder) {
   const fs::path file = folder / kManifestName;
   if (is_log_key_folder(folder)) {
-    return {folder.filename().string(), std::string(kLogContents)};
+    return {folder.filename().string(), contents_of_logs(folder)};
   }
   if (is_dataset_folder(folder)) {
     const DatasetManifest manifest =
@@ -156,9 +164,10 @@ void write_keys(const EncryptedFolder& changed) {
   }
 }
 
-// Leaves a keys.json without recipients, so that later commands can say what happened. Without a
-// manifest, nothing asks for the key.
-void mark_destroyed(const fs::path& folder) {
+// Returns a keys.json without recipients, which is left where a key was destroyed, so that later
+// commands can say what happened. Its data_key is empty if there is no manifest, so that nothing
+// asks for the key.
+WrappedKeys destroyed_keys(const fs::path& folder) {
   WrappedKeys nobody;
   nobody.mac = std::string(64, '0');
   try {
@@ -166,13 +175,11 @@ void mark_destroyed(const fs::path& folder) {
     nobody.data_key = manifest.data_key;
     nobody.contents = manifest.seal;
   } catch (const NotFound&) {
-    return;
+    // Nothing asks for the key.
   } catch (const DataError&) {
-    return;
+    // Nothing opens it anyway.
   }
-  if (!nobody.data_key.empty()) {
-    write_file_durably(folder / kKeysFileName, to_text(nobody));
-  }
+  return nobody;
 }
 
 // Returns whether `place`, in a folder of checkpoints or datasets, is one of them that is in use.
@@ -304,12 +311,15 @@ void destroy_keys(const fs::path& folder) {
   for (const fs::path& place : folders_with_keys(folder)) {
     try {
       const std::vector<fs::path> files = keys_files(place);
+      const WrappedKeys nobody = destroyed_keys(place);
       for (const fs::path& file : files) {
         erase_keys_file(file);
       }
       if (!files.empty()) {
         ++found;
-        mark_destroyed(place);
+        if (!nobody.data_key.empty()) {
+          write_file_durably(place / kKeysFileName, to_text(nobody));
+        }
         fmt::print("{}: its key was destroyed\n", printable(place.string()));
       }
     } catch (const Error& error) {

@@ -63,7 +63,13 @@ void note_unfinished(const OpenedText& opened, const fs::path& file) {
   }
 }
 
-void print_files(const LogCommandOptions& options) {
+void note_unclosed(const fs::path& run) {
+  if (const std::string lack = run.empty() ? "" : lack_of_closing_record(run); !lack.empty()) {
+    fmt::print(stderr, "trireme: {}: {}\n", printable(run.string()), lack);
+  }
+}
+
+void print_files(const LogCommandOptions& options, const fs::path& run) {
   const KeyedTextReader reader = options.keys.reader();
   TextPrinter printer;
   for (const fs::path& file : files_of(options)) {
@@ -76,6 +82,7 @@ void print_files(const LogCommandOptions& options) {
     }
   }
   flush_standard_output();
+  note_unclosed(run);
 }
 
 }  // namespace
@@ -97,14 +104,14 @@ void add_log_command(CommandLine& app, const AccessSource& access) {
       "  trireme log runs/first --key file:/etc/trireme/site.key\n"
       "  trireme log runs/first/metrics.jsonl | tail -n 1\n"
       "Files stay where they are, encrypted. Every line is authenticated before anything of its "
-      "file is printed; what was changed ends with 65 and the number of the line.");
+      "file is printed; what was changed or cut off ends with 65 and the number of the line.");
   command.callback([options, access] {
     const fs::path path = options->path;
     const fs::path run = run_with_log_keys(fs::is_directory(path) ? path / "logs" / "it" : path);
     if (!run.empty()) {
       check_folder_access(access(), Deed::read, run);
     }
-    print_files(*options);
+    print_files(*options, run);
   });
 }
 

@@ -126,7 +126,7 @@ class TrainStart {
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
   void note_progress(ProgressPhase phase, std::int64_t step, double limit);
-  void forbid_programs(Log& log);
+  void forbid_programs(const SecurityConfig& security, Log& log);
   void check_system_calls() const;  // throws PolicyError if this rank tried to start a program
   bool replays() const { return options_.replay != 0; }
   Communicator& world() { return context_.session().world(); }
@@ -308,25 +308,26 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.access = &context_.access();
   const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
   host.keys = keys.get();
-  const RunTextKeys text(config, keys.get(), *ranks.control, log);
+  const RunTextKeys text(config, keys.get(), *ranks.control, log, audit_);
   host.text = text.how();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
-  if (config.security.seccomp) {
-    forbid_programs(log);
-  }
+  forbid_programs(config.security, log);
   if (replays()) {
     opening_.reset();
     replay_logged(config, host, options_.replay);
   } else {
     train(loaded, run, host);
   }
+  text.close(*ranks.control, log);
 }
 
 // MPI, the drivers of devices and tokens have started theirs.
-void TrainStart::forbid_programs(Log& log) {
-  filter_.emplace();
-  log.info("security.seccomp: this rank can start no programs from now on");
+void TrainStart::forbid_programs(const SecurityConfig& security, Log& log) {
+  if (security.seccomp) {
+    filter_.emplace();
+    log.info("security.seccomp: this rank can start no programs from now on");
+  }
 }
 
 void TrainStart::check_system_calls() const {
