@@ -53,6 +53,7 @@ std::vector<std::string> facts_of(const SignedStatement& statement) {
   add("hosts", detail_of(provenance, "hosts"));
   add("ranks", detail_of(provenance, "ranks"));
   add("job", detail_of(provenance, "job"));
+  add("label", detail_of(provenance, "label"));
   return facts;
 }
 
@@ -132,6 +133,8 @@ void LineageWalk::materials(const std::vector<SignedStatement>& statements, std:
       dataset_of(material, depth);
     } else if (material.name == "program") {
       program(material, depth);
+    } else if (material.name == "sbom") {
+      bill(material, depth);
     } else if (material.name == "config") {
       configuration(material, provenance, depth);
     } else {

@@ -63,6 +63,7 @@ class LineageWalk {
   void dataset_provenance(const Material& material, int depth);
   void unsigned_dataset(const std::filesystem::path& path);
   void program(const Material& material, int depth);
+  void bill(const Material& material, int depth);
   void configuration(const Material& material, const Provenance& provenance, int depth);
   void inputs(const std::vector<const Material*>& materials, int depth);
 

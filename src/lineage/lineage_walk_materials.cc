@@ -176,6 +176,28 @@ void LineageWalk::program(const Material& material, int depth) {
   end_item(item, first, digest.sha256 == material.sha256 ? "as signed" : "gone");
 }
 
+// The bill of materials of the process that has saved the checkpoint.
+void LineageWalk::bill(const Material& material, int depth) {
+  const fs::path path = place_of(material);
+  const std::size_t first = lineage.faults.size();
+  const std::size_t item = lineage.items.size();
+  add_item(depth, material.name, path.string());
+  std::error_code code;
+  const FileDigest digest = fs::exists(path, code) ? digest_file(path) : FileDigest{};
+  lineage.bytes += digest.bytes;
+  if (digest.sha256 == material.sha256) {
+    ++lineage.files;
+  } else if (digest.sha256.empty()) {
+    add_fault(ExitCode::not_found, fmt::format("the bill of materials {} is gone", path.string()));
+  } else {
+    add_fault(ExitCode::bad_data,
+              fmt::format("the bill of materials {} was changed: its SHA-256 is {}, and the "
+                          "provenance states {}",
+                          path.string(), digest.sha256, material.sha256));
+  }
+  end_item(item, first, digest.sha256 == material.sha256 ? "as signed" : "not as signed");
+}
+
 // The configuration is in the statement itself: the file is written anew by each start.
 void LineageWalk::configuration(const Material& material, const Provenance& provenance, int depth) {
   const std::size_t first = lineage.faults.size();

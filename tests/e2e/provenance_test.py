@@ -45,9 +45,13 @@ class Statements(unittest.TestCase):
         materials = {each["name"]: each for each in definition["resolvedDependencies"]}
         self.assertEqual(set(materials),
                          {"data.train", "data.train.provenance", "data.validation",
-                          "data.validation.provenance", "program", "config", "parent"})
+                          "data.validation.provenance", "program", "sbom", "config", "parent"})
         self.assertEqual(materials["config"]["digest"]["sha256"], hashlib.sha256(
             definition["externalParameters"]["config"].encode()).hexdigest())
+        bill = json.loads(pathlib.Path(urllib.parse.unquote(
+            materials["sbom"]["uri"].removeprefix("file://"))).read_text())
+        self.assertEqual(bill["bomFormat"], "CycloneDX")
+        self.assertIn("libmpi", " ".join(each["name"] for each in bill["components"]))
         step4 = CHECKPOINTS / "step-00000004"
         self.assertEqual(materials["parent"]["digest"]["sha256"], sha256(step4 / "manifest.json"))
         self.assertEqual((CHECKPOINTS / "step-00000006" / BUNDLE).read_text().splitlines()[1:],

@@ -260,5 +260,44 @@ class Mutations(Copies):
         self.assertEqual(self.verify(self.step, "--moved", "x")[0], 2)
 
 
+class Report(Copies):
+    def page(self, run):
+        return harness.must(harness.run("report", run, "--markdown", "--trust", TRUST)).stdout
+
+    def test_a_report_has_the_page(self):
+        page = self.page(RUN)
+        self.assertIn("Everything that was signed was checked and is unchanged", page)
+        self.assertIn("This page helps demonstrate where the files come from", page)
+        shard = next((RUN / "checkpoints/step-00000006").glob("shard-*"))
+        good = shard.read_bytes()
+        self.flip(shard)
+        try:
+            page = self.page(RUN)
+        finally:
+            shard.write_bytes(good)
+        self.assertIn("NOT verified", page)
+        self.assertIn(f"BAD: {shard} was changed", page.replace("\\", ""))
+
+    def test_without_checkpoints_or_with_other_keys(self):
+        run = FOLDER / "empty-run"
+        run.mkdir()
+        (run / "config.yaml").write_text("")
+        self.assertIn("Nothing could be verified", self.page(run))
+        told = harness.run("report", RUN, "--markdown", "--trust", FOLDER / "none.pem")
+        self.assertEqual(told.returncode, 66, told.stderr)
+
+
+class Bills(Copies):
+    def test_a_changed_bill_of_materials(self):
+        bill = next((self.all / "run").glob("sbom-*.cyclonedx.json"))
+        good = bill.read_bytes()
+        self.flip(bill, 5)
+        self.expect(65, f"the bill of materials {bill} was changed")
+        bill.unlink()
+        self.expect(66, f"the bill of materials {bill} is gone")
+        bill.write_bytes(good)
+        self.assertEqual(self.verify(self.step)[0], 0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "src/app/access/folder_access.h"
+
 namespace trireme {
 
 void KeyChoice::add_to(CommandLine& command) {
@@ -16,6 +18,15 @@ void KeyChoice::add_to(CommandLine& command) {
 KeyOptions KeyChoice::options() const {
   const EncryptionConfig site = site_encryption_config(environ);
   return {uris.empty() ? site.keys : uris, site.accept_plain, site.accept_plain_data};
+}
+
+KeyedTextReader KeyChoice::reader() const {
+  const auto admit = [ask = access](const std::filesystem::path& run) {
+    if (ask) {
+      check_folder_access(ask(), Deed::read, run);
+    }
+  };
+  return KeyedTextReader([choice = *this] { return choice.options().uris; }, admit);
 }
 
 std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world) {

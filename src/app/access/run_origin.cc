@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "mpi/agreement.h"
 #include "src/app/command/version.h"
 #include "src/base/clock.h"
+#include "src/base/digest.h"
+#include "src/base/file.h"
 
 namespace trireme {
 
@@ -33,6 +36,21 @@ RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& 
     origin.key = SigningKey::load(loaded.config.audit.key);
   }
   return origin;
+}
+
+void write_bill_of_materials(const RunConfig& config, Communicator& world, RunOrigin& origin) {
+  (void)run_on_root(world, [&] {
+    const BillText bill = own_bill_text();
+    const std::filesystem::path file =
+        config.run_dir / fmt::format("sbom-{}.cyclonedx.json", bill.uuid);
+    std::error_code unknown;
+    if (!std::filesystem::exists(file, unknown) || read_file(file) != bill.text) {
+      write_file_durably(file, bill.text);
+    }
+    origin.bill = file;
+    origin.bill_sha256 = sha256_hex(bill.text);
+    return std::string();
+  });
 }
 
 nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin) {

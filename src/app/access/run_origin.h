@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "mpi/communicator.h"
 #include "mpi/topology.h"
 #include "src/train/run/run_config.h"
 #include "src/train/saving/checkpoint_provenance.h"
@@ -16,6 +17,10 @@ namespace trireme {
 // arguments: those of the command line.
 RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& arguments,
                     const std::vector<RankPlace>& places);
+
+// Collective; called when all libraries are loaded. Rank 0 writes its bill of materials into the
+// run's folder, unless an earlier start with the same libraries has, and notes it in `origin`.
+void write_bill_of_materials(const RunConfig& config, Communicator& world, RunOrigin& origin);
 
 // Returns what the audit log says about the start.
 nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin);

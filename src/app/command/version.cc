@@ -55,6 +55,14 @@ nlohmann::ordered_json version_json() {
             {"nccl", nccl_build_version()}}}};
 }
 
+BillText own_bill_text() {
+  const BillOfMaterials bill = own_bill_of_materials("trireme", TRIREME_VERSION, kCommit);
+  nlohmann::ordered_json json = cyclonedx_json(bill);
+  json["metadata"].erase("timestamp");
+  using Json = nlohmann::ordered_json;
+  return {document_uuid(bill), json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
 void add_version_flags(CommandLine& app, int& exit_code) {
   const auto shown = std::make_shared<Shown>();
   app.add_flag("--version", shown->version, "Print the version and exit");

@@ -8,6 +8,7 @@
 #include "io/checkpoint/workers.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/evidence/verify_page.h"
 #include "src/base/units.h"
 #include "src/lineage/certificate_check.h"
 #include "src/lineage/lineage.h"
@@ -25,21 +26,6 @@ struct VerifyOptions {
   bool json = false;
 };
 
-std::string_view word_of(ExitCode code) {
-  switch (code) {
-    case ExitCode::ok:
-      return "ok";
-    case ExitCode::not_found:
-      return "GONE";
-    case ExitCode::refused:
-      return "UNTRUSTED";
-    case ExitCode::io:
-      return "UNREAD";
-    default:
-      return "BAD";
-  }
-}
-
 std::pair<std::string, std::string> parse_moved(const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == 0 || at == std::string::npos || at + 1 == text.size()) {
@@ -50,18 +36,6 @@ std::pair<std::string, std::string> parse_moved(const std::string& text) {
     return path;  // "" for the root folder
   };
   return {without_slashes(text.substr(0, at)), without_slashes(text.substr(at + 1))};
-}
-
-std::string conclusion(const Lineage& lineage, bool is_accepted) {
-  const std::string checked =
-      fmt::format("{}, {} read", counted(lineage.files, "file"), format_bytes(lineage.bytes));
-  if (lineage.faults.empty()) {
-    return fmt::format("Everything that was signed was checked and is unchanged: {}.", checked);
-  }
-  const std::string faults = counted(static_cast<std::int64_t>(lineage.faults.size()), "finding");
-  return is_accepted ? fmt::format("What is here is unchanged: {}. {} about files that are gone.",
-                                   checked, faults)
-                     : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
 }
 
 void print_items(const Lineage& lineage) {
@@ -93,10 +67,8 @@ void print_end_of_certificate(const Lineage& lineage) {
 }
 
 void print_end(const Lineage& lineage, bool is_accepted) {
-  fmt::print("\n{}\n", conclusion(lineage, is_accepted));
-  fmt::print(
-      "This page helps demonstrate where the files come from. It shows who had the key, not that "
-      "what was signed was right.\n");
+  fmt::print("\n{}\n", conclusion_of(lineage, is_accepted));
+  fmt::print("{}\n", kWhatAPageShows);
 }
 
 ordered_json to_json(const Lineage& lineage, ExitCode code) {

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-void add_status_command(CommandLine& app) {
+void add_status_command(CommandLine& app, const AccessSource& access) {
   struct Options {
     std::string run;
     bool json = false;
@@ -23,6 +23,7 @@ void add_status_command(CommandLine& app) {
   command.add_option("RUNDIR", options->run, "The run's folder (run.dir)").required();
   command.add_flag("--json", options->json, "Print JSON");
   options->keys.add_to(command);
+  options->keys.access = access;
   command.footer(
       "Example:\n"
       "  trireme status runs/first\n"

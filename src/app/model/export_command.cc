@@ -28,12 +28,17 @@ std::string user_name() {
   return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
-void export_run(const MlflowOptions& options) {
+void export_run(const MlflowOptions& options, AppContext& context) {
   check_run_folder(options.run);
   MlflowExport store = options.store;
-  const KeyedTextReader reader = KeyChoice().reader();
+  const KeyChoice keys{{}, [&context]() -> const Access& { return context.access(); }};
+  const KeyedTextReader reader = keys.reader();
   store.state = state_of_run(options.run, reader).state;
   store.user = user_name();
+  const std::filesystem::path metrics = std::filesystem::path(options.run) / "metrics.jsonl";
+  if (is_sealed_file(metrics)) {
+    (void)reader.read(metrics);  // says why, if they cannot be opened
+  }
   const bool is_running = store.state == "running" || store.state == "starting";
   const auto folder = export_to_mlflow(read_run_folder(options.run, is_running, reader), store);
   fmt::print("{}\n", printable(folder.string()));
@@ -75,7 +80,7 @@ void add_export_command(CommandLine& app, AppContext& context) {
       "  trireme export mlflow runs/first mlruns\n"
       "Metrics, the configuration as parameters, and the state as a tag. Exporting a run again "
       "replaces what was exported before.");
-  mlflow.callback([options] { export_run(*options); });
+  mlflow.callback([options, &context] { export_run(*options, context); });
 }
 
 }  // namespace trireme

@@ -141,7 +141,7 @@ void plot_runs(const PlotOptions& options) {
 
 }  // namespace
 
-void add_plot_command(CommandLine& app) {
+void add_plot_command(CommandLine& app, const AccessSource& access) {
   CommandLine& command =
       app.add_command("plot", "Draw the losses of one or more runs as an SVG figure");
   const auto options = std::make_shared<PlotOptions>();
@@ -159,6 +159,7 @@ void add_plot_command(CommandLine& app) {
       .type_name("LOSS:LABEL");
   command.add_flag("--json", options->json, "Print the plotted points as JSON");
   options->keys.add_to(command);
+  options->keys.access = access;
   command.footer(
       "Example:\n"
       "  trireme plot runs/demo/run --level 3.27:'unigram entropy' -o loss.svg");

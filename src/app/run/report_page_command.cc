@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/version.h"
+#include "src/app/evidence/verify_page.h"
 #include "src/app/launch/run_state.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -33,6 +35,7 @@ struct PageOptions {
   std::vector<std::string> inputs;
   std::string out;
   std::string title;
+  std::string trust;  // file with the keys for the evidence; empty: without it
   bool markdown = false;
   KeyChoice keys;
 };
@@ -140,6 +143,18 @@ void add_input(const fs::path& path, Inputs& inputs) {
   }
 }
 
+// Returns what `trireme verify` says about the run.
+DocSection evidence_of(const fs::path& run, const PageOptions& options) {
+  try {
+    if (options.keys.access) {
+      check_folder_access(options.keys.access(), Deed::read, run);
+    }
+  } catch (const Error& error) {
+    return {.heading = "Evidence", .remarks = {error.what()}};
+  }
+  return evidence_part(run, options.trust);
+}
+
 Document document_of(const PageOptions& options, Inputs inputs) {
   Document document;
   document.title = options.title;
@@ -161,6 +176,9 @@ Document document_of(const PageOptions& options, Inputs inputs) {
   }
   for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
     document.sections.push_back(run_section(inputs.runs[i], inputs.states[i]));
+    if (!options.trust.empty()) {
+      document.sections.back().parts.push_back(evidence_of(inputs.runs[i].path, options));
+    }
   }
   std::move(inputs.benches.begin(), inputs.benches.end(), std::back_inserter(document.sections));
   return document;
@@ -189,7 +207,7 @@ void write_page(const PageOptions& options) {
 
 }  // namespace
 
-void add_report_page_command(CommandLine& app) {
+void add_report_page_command(CommandLine& app, const AccessSource& access) {
   CommandLine& command = app.add_command(
       "report", "Make a page of runs and benchmark results: one HTML file that needs no network");
   const auto options = std::make_shared<PageOptions>();
@@ -205,11 +223,18 @@ void add_report_page_command(CommandLine& app) {
       .type_name("FILE");
   command.add_flag("--markdown", options->markdown, "Make Markdown, with tables but no pictures");
   command.add_option("--title", options->title, "Title of the page");
+  command
+      .add_option("--trust", options->trust,
+                  "Check the checkpoints of the runs and their lineage with these public keys, as "
+                  "trireme verify does, and show what it says")
+      .type_name("FILE");
   options->keys.add_to(command);
+  options->keys.access = access;
   command.footer(
       "Examples:\n"
       "  trireme report runs/first -o first.html\n"
       "  trireme report runs/first results/ --title 'New machine' -o machine.html\n"
+      "  trireme report runs/first --trust trust.pem -o evidence.html\n"
       "Runs that are not finished, and files that are damaged, are shown as far as they go; the "
       "page says what is missing.");
   command.callback([options] { write_page(*options); });

@@ -170,7 +170,7 @@ void summarize_folder(const TraceOptions& options) {
 
 }  // namespace
 
-void add_trace_command(CommandLine& app) {
+void add_trace_command(CommandLine& app, const AccessSource& access) {
   CommandLine& command = app.add_command("trace", "Analyse the steps that run.trace recorded");
   command.require_command();
   command.footer("Example:\n  trireme trace summary runs/first");
@@ -180,6 +180,7 @@ void add_trace_command(CommandLine& app) {
   summary.add_option("DIR", options->folder, "The run's folder, or its folder trace/").required();
   summary.add_flag("--json", options->json, "Print JSON");
   options->keys.add_to(summary);
+  options->keys.access = access;
   summary.footer(
       "Example:\n"
       "  trireme train run.yaml run.trace=5\n"

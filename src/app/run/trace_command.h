@@ -2,9 +2,11 @@
 #pragma once
 
 #include "src/app/command/command_line.h"
+#include "src/policy/access.h"
 
 namespace trireme {
 
-void add_trace_command(CommandLine& app);
+// access: asked before encrypted logs of a run are opened; empty: nobody is asked.
+void add_trace_command(CommandLine& app, const AccessSource& access = {});
 
 }  // namespace trireme

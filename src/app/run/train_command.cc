@@ -297,6 +297,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
   if (!config.audit.key.empty()) {
+    write_bill_of_materials(config, *ranks.control, origin_);
     host.origin = &origin_;
   }
   host.audit = audit_;

@@ -34,6 +34,7 @@ struct SlurmOptions {
   int nodes = 1, spares = 0, chain = 1, at_once = 0;
   bool supervised = false, test_only = false;
   double step_seconds = 0, save_seconds = 0;
+  KeyChoice keys;  // of the site
 };
 
 // Returns the configuration of one run, checked as on the ranks.
@@ -99,7 +100,7 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   request.supervised = options.supervised;
   request.tasks_at_once = options.at_once;
   request.time = options.time;
-  const MeasuredTimes measured = measured_times(config.run_dir, KeyChoice().reader());
+  const MeasuredTimes measured = measured_times(config.run_dir, options.keys.reader());
   request.step_seconds = first_of(options.step_seconds, profile.slurm.step_seconds,
                                   measured.step_seconds, kGuessedStepSeconds);
   request.save_seconds = first_of(options.save_seconds, profile.slurm.save_seconds,
@@ -194,11 +195,12 @@ void add_options(CommandLine& command, SlurmOptions& options) {
 
 }  // namespace
 
-void add_slurm_command(CommandLine& app) {
+void add_slurm_command(CommandLine& app, const AccessSource& access) {
   CommandLine& slurm = app.add_command("slurm", "Write and submit job scripts for Slurm");
   slurm.require_command();
   slurm.footer("Example:\n  trireme slurm submit run.yaml --cluster site.yaml --nodes 8");
   const auto options = std::make_shared<SlurmOptions>();
+  options->keys.access = access;
   CommandLine& to_text = slurm.add_command("render", "Print the job script of a run");
   add_options(to_text, *options);
   to_text.add_option("-o,--output", options->output, "Write the script to FILE instead")

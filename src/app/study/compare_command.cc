@@ -29,6 +29,7 @@ struct CompareOptions {
   double false_alarms = 1;  // percent
   bool allow_unlike = false;
   bool json = false;
+  KeyChoice keys;  // of the site
 };
 
 std::string percent(double fraction) {
@@ -210,7 +211,7 @@ void warn_if_busy(const MeasuredResult& result) {
 }
 
 void compare(const CompareOptions& options, int& exit_code) {
-  const KeyedTextReader reader = KeyChoice().reader();
+  const KeyedTextReader reader = options.keys.reader();
   MeasuredResult a = read_measured_result(options.a, reader);
   MeasuredResult b = read_measured_result(options.b, reader);
   forget_lone_hosts(a, b);
@@ -248,10 +249,11 @@ void compare(const CompareOptions& options, int& exit_code) {
 
 }  // namespace
 
-void add_compare_command(CommandLine& app, int& exit_code) {
+void add_compare_command(CommandLine& app, int& exit_code, const AccessSource& access) {
   CommandLine& command =
       app.add_command("compare", "Say whether a measurement is slower than an earlier one");
   const auto options = std::make_shared<CompareOptions>();
+  options->keys.access = access;
   command.add_option("A", options->a, "The earlier result: a file of bench -J, or a run's folder")
       .required();
   command.add_option("B", options->b, "The later result, of the same kind").required();

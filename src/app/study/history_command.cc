@@ -27,6 +27,7 @@ struct HistoryOptions {
   double threshold = 2;  // percent
   bool check = false;
   bool json = false;
+  KeyChoice keys;  // of the site
 };
 
 std::string day_of(const HistoryEntry& entry) {
@@ -89,7 +90,7 @@ Json to_json(const HistorySeries& series, const std::vector<Level>& levels) {
 }
 
 void add_results(const HistoryOptions& options) {
-  const KeyedTextReader reader = KeyChoice().reader();
+  const KeyedTextReader reader = options.keys.reader();
   for (const std::string& path : options.results) {
     const Added added = add_to_history(options.file, read_measured_result(path, reader));
     if (added.lines + added.present == 0) {
@@ -139,10 +140,11 @@ void show(const HistoryOptions& options, int& exit_code) {
 
 }  // namespace
 
-void add_history_command(CommandLine& app, int& exit_code) {
+void add_history_command(CommandLine& app, int& exit_code, const AccessSource& access) {
   CommandLine& command =
       app.add_command("history", "Keep results over time and find when something changed");
   const auto options = std::make_shared<HistoryOptions>();
+  options->keys.access = access;
   command.add_option("FILE", options->file, "The history, to which nothing but results is added");
   command
       .add_option("--add", options->results,

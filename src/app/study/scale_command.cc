@@ -106,10 +106,11 @@ void add_options(CommandLine& command, ScaleOptions& options) {
 
 }  // namespace
 
-void add_scale_command(CommandLine& app, int& exit_code) {
+void add_scale_command(CommandLine& app, int& exit_code, const AccessSource& access) {
   CommandLine& command =
       app.add_command("scale", "Measure how a training run scales with the nodes");
   const auto options = std::make_shared<ScaleOptions>();
+  options->keys.access = access;
   add_options(command, *options);
   command.footer(
       "Examples:\n"

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/sampling.h"
-#include "src/app/access/key_choice.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
@@ -224,7 +223,7 @@ Json point_json(const ScaleReport& report, std::size_t at, const ScaleStudy& stu
 ScaleReport make_scale_report(const ScaleStudy& study) {
   ScaleReport report;
   std::optional<MeasuredResult> first;
-  const KeyedTextReader reader = KeyChoice().reader();
+  const KeyedTextReader reader = study.options().keys.reader();
   for (const int nodes : study.options().nodes) {
     ScalePoint point{nodes, {}};
     std::vector<StepLosses> losses;

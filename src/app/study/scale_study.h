@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/app/access/key_choice.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -26,6 +27,7 @@ struct ScaleOptions {
   bool weak = false;
   bool no_wait = false;
   bool json = false;
+  KeyChoice keys;  // of the site
 };
 
 // One run of the study.

@@ -103,6 +103,9 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
     }
   }
   common_.materials.push_back(own_program());
+  if (!origin.bill.empty()) {
+    common_.materials.push_back({"sbom", uri_of(origin.bill), origin.bill_sha256});
+  }
   const std::string text = as_in_json(origin.config_yaml);
   common_.materials.push_back({"config", uri_of(config.run_dir / "config.yaml"), sha256_hex(text)});
   *common_.parameters = {{"config", text}, {"arguments", origin.arguments}};
@@ -166,6 +169,9 @@ std::string CheckpointProvenance::bundle(const Manifest& manifest, std::string_v
   }
   (*provenance.details)["step"] = manifest.meta.step;
   (*provenance.details)["generation"] = manifest.generation;
+  if (manifest.meta.label) {
+    (*provenance.details)["label"] = to_json(*manifest.meta.label);
+  }
   provenance.finished = manifest.created;
   if (parent_) {
     provenance.materials.push_back(*parent_);

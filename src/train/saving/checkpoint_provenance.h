@@ -30,9 +30,11 @@ struct RunOrigin {
   JsonValue versions;  // of the program and its libraries
   std::vector<std::string> hosts;
   int ranks = 0;
-  std::string job;         // of Slurm; may be empty
-  std::string invocation;  // identifies the start
-  std::string started;     // "2026-01-31T12:00:00Z"
+  std::string job;                  // of Slurm; may be empty
+  std::string invocation;           // identifies the start
+  std::string started;              // "2026-01-31T12:00:00Z"
+  std::filesystem::path bill = {};  // the bill of materials; empty if there is none
+  std::string bill_sha256 = {};
   std::optional<SigningKey> key = {};
 };
 

@@ -1,0 +1,69 @@
+#include "src/app/evidence/verify_page.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "io/checkpoint/workers.h"
+#include "src/base/error.h"
+#include "src/base/units.h"
+#include "src/evidence/trust_file.h"
+
+namespace trireme {
+
+std::string_view word_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::ok:
+      return "ok";
+    case ExitCode::not_found:
+      return "GONE";
+    case ExitCode::refused:
+      return "UNTRUSTED";
+    case ExitCode::io:
+      return "UNREAD";
+    default:
+      return "BAD";
+  }
+}
+
+std::string conclusion_of(const Lineage& lineage, bool is_accepted) {
+  const std::string checked =
+      fmt::format("{}, {} read", counted(lineage.files, "file"), format_bytes(lineage.bytes));
+  if (lineage.faults.empty()) {
+    return fmt::format("Everything that was signed was checked and is unchanged: {}.", checked);
+  }
+  const std::string faults = counted(static_cast<std::int64_t>(lineage.faults.size()), "finding");
+  return is_accepted ? fmt::format("What is here is unchanged: {}. {} about files that are gone.",
+                                   checked, faults)
+                     : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
+}
+
+DocSection evidence_part(const std::filesystem::path& run, const std::string& trust_file) {
+  LineageOptions options{load_trusted_keys(trust_file), available_processors(), {}};
+  DocSection section;
+  section.heading = "Evidence";
+  Lineage lineage;
+  try {
+    lineage = walk_lineage(run, std::move(options));
+  } catch (const Error& error) {
+    section.remarks.push_back(fmt::format("Nothing could be verified: {}", error.what()));
+    return section;
+  }
+  section.paragraphs = {conclusion_of(lineage, false), kWhatAPageShows};
+  DocTable table{fmt::format("What trireme verify found with the keys of {}", trust_file),
+                 {"state", "what", "where", "found"},
+                 {}};
+  for (const LineageItem& item : lineage.items) {
+    table.rows.push_back({std::string(word_of(item.code)), item.role, item.place, item.summary});
+  }
+  section.tables.push_back(std::move(table));
+  for (const EvidenceFault& fault : lineage.faults) {
+    section.remarks.push_back(fmt::format("{}: {}", word_of(fault.code), fault.what));
+  }
+  for (const std::string& note : lineage.notes) {
+    section.remarks.push_back("Note: " + note);
+  }
+  return section;
+}
+
+}  // namespace trireme
