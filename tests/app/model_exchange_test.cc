@@ -157,17 +157,28 @@ TEST_F(ModelExchange, GgufIsQuantizedUnlessAskedOtherwise) {
   }
 }
 
+TEST_F(ModelExchange, GraphsAreWholeUnlessAskedOtherwise) {
+  for (const auto& [words, dtype] : std::vector<std::pair<Words, std::string>>{
+           {{"--json"}, "float32"}, {{"--dtype", "bf16", "--json"}, "bfloat16"}}) {
+    fs::remove_all(path("out"));
+    const CommandRun run = exported("onnx", words);
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_EQ(json::parse(run.out)["dtype"], dtype);
+    EXPECT_TRUE(fs::exists(path("out/model.onnx")));
+  }
+}
+
 TEST_F(ModelExchange, RefusalsNameTheCauseAndLeaveNothing) {
   for (const auto& [words, why] : std::vector<std::pair<Words, std::string>>{
            {{"export", "--format", "hf", "--out", path("out")}, "CHECKPOINT is missing"},
            {{"export", path("run/checkpoints"), "--out", path("out")}, "--format is missing"},
            {{"export", path("run/checkpoints"), "--format", "hf"}, "--out is missing"},
-           {{"export", path("run/checkpoints"), "--format", "onnx", "--out", path("out")}, "hf"}}) {
+           {{"export", path("run/checkpoints"), "--format", "onyx", "--out", path("out")}, "hf"}}) {
     const CommandRun refused = run(words);
     EXPECT_EQ(refused.code, static_cast<int>(ExitCode::usage)) << why;
     EXPECT_THAT(refused.err, HasSubstr(why));
   }
-  for (const char* const format : {"hf", "peft"}) {
+  for (const char* const format : {"hf", "onnx", "peft"}) {
     const CommandRun type = exported(format, {"--dtype", "q8_0"});
     EXPECT_EQ(type.code, static_cast<int>(ExitCode::usage));
     EXPECT_THAT(type.err, HasSubstr(std::string("with --format ") + format + ", choose fp32"));

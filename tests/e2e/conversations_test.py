@@ -2,6 +2,7 @@
 mask, the same bits on any ranks, and the other commands on such a dataset."""
 
 import json
+import subprocess
 import unittest
 
 import harness
@@ -65,6 +66,39 @@ class Conversations(unittest.TestCase):
                          "Along the coast.<|im_end|>Below.<|im_end|>")
         encoded = self.output("tokenizer", "encode", self.tokenizer, "--text", shown["text"])
         self.assertEqual(list(map(int, encoded.split())), shown["ids"])
+
+    def test_a_chat_uses_the_template(self):
+        config = self.folder / "chat.yaml"
+        config.write_text(
+            "model: {family: llama, layers: 1, hidden: 32, heads: 2, ffn: 64, vocab: 400, "
+            "context: 96}\n"
+            f"data: {{train: {self.data / 'train'}, sequence: 96}}\n"
+            "train: {steps: 2, global_batch: 4, precision: fp32, threads: 1}\n"
+            f"run: {{dir: {self.folder / 'chat-run'}}}\n")
+        harness.must(harness.run("train", config))
+        words = ["generate", "--checkpoint", self.folder / "chat-run/checkpoints", "--tokenizer",
+                 self.tokenizer, "--chat", "--json-lines", "--tokens", 3]
+
+        def prompt_tokens(*more):
+            ran = subprocess.run(harness.command([*words, *more]), env=harness.ENVIRONMENT,
+                                 input='{"content": "Where is the ship?"}\n', text=True,
+                                 capture_output=True, timeout=120, check=False)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            return json.loads(ran.stdout)["prompt_tokens"]
+
+        def encoded(text):
+            return len(self.output("tokenizer", "encode", self.tokenizer, "--text", text).split())
+
+        self.assertEqual(prompt_tokens(), encoded(
+            "<|im_start|>user\nWhere is the ship?<|im_end|>\n<|im_start|>assistant\n"))
+        self.assertEqual(prompt_tokens("--user-mark", "Q: ", "--assistant-mark", "A: "),
+                         encoded("Q: Where is the ship?\nA:"))
+        other = self.folder / "plain.jinja"
+        other.write_text("{% for m in messages %}[{{ m['content'] }}]{% endfor %}")
+        self.assertEqual(prompt_tokens("--chat-template", other),
+                         encoded("[Where is the ship?]"))
+        self.refused(2, ["both given"], *words, "--chat-template", other, "--user-mark", "Q")
+        self.refused(2, ["add --chat"], *words[:5], "--chat-template", other)
 
     def test_refuses_templates_and_lines_by_name(self):
         other = self.folder / "other.jinja"

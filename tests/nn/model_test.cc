@@ -220,8 +220,12 @@ TEST_P(ModelTest, TokensBeyondTheVocabularyAreRefused) {
   EXPECT_NO_THROW(move());
   tokens.ids[5] = static_cast<std::int32_t>(config().vocab);
   EXPECT_THROW(move(), DataError);
+  tokens.ids[5] = -1;
+  EXPECT_THROW(move(), DataError) << "only targets can be ignored";
   tokens.ids[5] = 0;
-  tokens.targets[7] = -1;
+  tokens.targets[7] = kIgnoredTarget;
+  EXPECT_NO_THROW(move());
+  tokens.targets[7] = kIgnoredTarget - 1;
   EXPECT_THROW(move(), DataError);
 }
 

@@ -47,16 +47,16 @@ class LeadingBlanks {
 
 class Chat {
  public:
-  Chat(const ChatOptions& options, const AnswerOptions& answers, const LoadedModel& loaded,
-       Run& run, const Tokenizer& tokenizer)
-      : options_(options),
+  Chat(const ChatOptions& options, const ChatFormat& format, const AnswerOptions& answers,
+       const LoadedModel& loaded, Run& run, const Tokenizer& tokenizer)
+      : format_(format),
         answers_(answers),
         tokenizer_(tokenizer),
         scorer_(*loaded.model, run, loaded.compute, loaded.config.context),
         // An answer gets at most half of the context.
         most_tokens_(std::min(answers.tokens, std::max<std::int64_t>(1, scorer_.window() / 2))),
-        history_([this](const std::vector<ChatTurn>& turns) { return options_.marks.text(turns); },
-                 tokenizer, std::max<std::int64_t>(1, scorer_.window() - most_tokens_),
+        history_(format.rendering, tokenizer,
+                 std::max<std::int64_t>(1, scorer_.window() - most_tokens_),
                  with_replacements(options.system)) {
     if (most_tokens_ < answers.tokens) {
       say(fmt::format("trireme: answers have at most {}: half of the model's context of {}",
@@ -122,7 +122,7 @@ class Chat {
     before(answer.prompt);
     std::vector<std::int32_t> ids = answer.prompt.ids;
     std::vector<std::string> stops = answers_.stop;
-    stops.push_back(options_.marks.stop());
+    stops.insert(stops.end(), format_.stops.begin(), format_.stops.end());
     StopStrings stop(stops);
     DecodeStream texts(tokenizer_, ids);
     WholeCharacters characters;
@@ -144,7 +144,8 @@ class Chat {
       ids.push_back(
           sample_token(std::span(logits).first(known), answers_.sampling, std::ssize(ids)));
       ++answer.tokens;
-      if (ids.back() == tokenizer_.end_of_document()) {
+      if (ids.back() == tokenizer_.end_of_document() ||
+          (format_.ends_at_special && tokenizer_.is_special(ids.back()))) {
         answer.finish = "end";
         break;
       }
@@ -219,7 +220,7 @@ class Chat {
             {"cut_tokens", given.prompt.cut_tokens}};
   }
 
-  const ChatOptions& options_;
+  const ChatFormat& format_;
   const AnswerOptions& answers_;
   const Tokenizer& tokenizer_;
   Scorer scorer_;
@@ -243,11 +244,29 @@ void ChatOptions::add_to(CommandLine& command) {
   command.add_option("--end-mark", marks.end,
                      "With --chat, the text after each message and answer (default: the end of "
                      "the line)");
+  command
+      .add_option("--chat-template", chat_template,
+                  "With --chat, a Jinja template that writes the conversation (default: the one "
+                  "that --tokenizer's files name, unless a mark is given)")
+      .type_name("FILE");
 }
 
-void run_chat(const ChatOptions& options, const AnswerOptions& answers, const LoadedModel& loaded,
-              Run& run, const Tokenizer& tokenizer) {
-  Chat chat(options, answers, loaded, run, tokenizer);
+bool ChatOptions::has_marks() const {
+  const ChatMarks plain;
+  return marks.user != plain.user || marks.assistant != plain.assistant || marks.end != plain.end;
+}
+
+ChatFormat ChatOptions::format(const std::string& tokenizer) const {
+  if (has_marks()) {
+    return format_of(marks);
+  }
+  const auto found = ChatTemplate::open(tokenizer, chat_template);
+  return found ? format_of(*found) : format_of(marks);
+}
+
+void run_chat(const ChatOptions& options, const ChatFormat& format, const AnswerOptions& answers,
+              const LoadedModel& loaded, Run& run, const Tokenizer& tokenizer) {
+  Chat chat(options, format, answers, loaded, run, tokenizer);
   if (!options.json_lines) {
     chat.talk();
     return;

@@ -217,8 +217,8 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   context.status.phase = "generate";
   if (options.chat.on) {
     say_device(device.device());
-    run_chat(options.chat, {options.sampling, options.tokens, options.stop}, loaded, run,
-             *tokenizer);
+    run_chat(options.chat, options.chat.format(options.tokenizer.path),
+             {options.sampling, options.tokens, options.stop}, loaded, run, *tokenizer);
     return;
   }
   Generator generator(loaded, run);
@@ -253,12 +253,14 @@ void check_chat(const GenerateOptions& options) {
         "--chat reads messages from standard input, so that --prompt, --prompts, --samples, --ids "
         "and --json have no meaning: omit them; --json-lines makes it read and print JSON");
   }
-  const ChatMarks plain;
-  if (!chat.on && (chat.json_lines || !chat.system.empty() || chat.marks.user != plain.user ||
-                   chat.marks.assistant != plain.assistant || chat.marks.end != plain.end)) {
+  if (!chat.on && (chat.json_lines || !chat.system.empty() || chat.has_marks() ||
+                   !chat.chat_template.empty())) {
     throw ConfigError(
-        "--json-lines, --system, --user-mark, --assistant-mark and --end-mark are for a chat: add "
-        "--chat");
+        "--json-lines, --system, --user-mark, --assistant-mark, --end-mark and --chat-template are "
+        "for a chat: add --chat");
+  }
+  if (chat.has_marks() && !chat.chat_template.empty()) {
+    throw ConfigError("marks and --chat-template are both given: choose one of them");
   }
   if (chat.on && chat.marks.stop().empty()) {
     throw ConfigError(

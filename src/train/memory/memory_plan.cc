@@ -20,7 +20,7 @@ namespace {
 
 // Bytes that libraries, threads and transports take after the start, as measured
 // (docs/parallelism.md, Memory).
-constexpr std::int64_t kLaterProgramBytes = std::int64_t{40} << 20;
+constexpr std::int64_t kLaterProgramBytes = std::int64_t{32} << 20;
 // Buffers for reading a checkpoint back after it was written.
 constexpr std::int64_t kReadBackBytes = std::int64_t{32} << 20;
 // The sides of the products with which a start measures the rate of its devices
