@@ -36,6 +36,13 @@ class Tokenizers(unittest.TestCase):
         info = json.loads(self.tokenizer("info", self.llama3, "--json"))
         self.assertEqual((info["before"], info["after"]), ([1], [2]))
 
+    def test_a_text_in_square_brackets_is_no_list(self):
+        for text in ("[INST] a ship [/INST]", "[a,b]", ""):
+            with self.subTest(text):
+                ids = self.tokenizer("encode", self.llama3, "--text", text).strip()
+                back = harness.must(harness.run("tokenizer", "decode", self.llama3, "--ids", ids))
+                self.assertEqual(back.stdout.rstrip("\n"), text)
+
     def test_refuses_what_it_does_not_know(self):
         definition = json.loads(self.llama3.read_text())
         definition["normalizer"] = {"type": "BertNormalizer"}

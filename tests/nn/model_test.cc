@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/base/ignored_target.h"
 #include "src/nn/device_tokens.h"
 #include "tests/nn/tiny_model.h"
 #include "tests/support/message_of.h"

@@ -54,7 +54,8 @@ class Option {
   Option& expected(int count);
   // Allows several values in one word, separated by this character.
   Option& delimiter(char between);
-  // Makes each use take one value only, instead of all words up to the next option.
+  // Makes each use take one value only, instead of all words up to the next option. A value in
+  // square brackets then keeps them; otherwise it counts as a list of values between commas.
   Option& one_value_per_use();
 
  private:

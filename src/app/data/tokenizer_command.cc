@@ -215,7 +215,9 @@ void add_tokenizer_command(CommandLine& app) {
 
   CommandLine& encoding = add_one(group, options, "encode", "Print the token ids of a text");
   add_input(encoding, *options, "text");
-  encoding.add_option("--text", options->text, "The text, instead of a file").expected(1);
+  encoding.add_option("--text", options->text, "The text, instead of a file")
+      .expected(1)
+      .one_value_per_use();
   encoding.add_flag("--special", options->special,
                     "Put the tokens around it that the tokenizer's template says");
   encoding.add_flag("--tokens", options->tokens, "Print the tokens instead of their ids");
