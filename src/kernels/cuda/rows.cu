@@ -59,6 +59,13 @@ __device__ Slopes finish(const Row& row, const Terms& terms, float* loss) {
           static_cast<float>(shift), terms.scale, static_cast<float>(of_target * scale)};
 }
 
+// Does the same for a row whose target is ignored, in place of what finish() has done. A branch
+// that left the kernel before would cost registers that it does not have.
+__device__ Slopes ignored(const Slopes& slopes, float* loss) {
+  *loss = 0;
+  return {slopes.most, 0, 0, 0, 0};
+}
+
 // Replaces the row's logits by their gradients. target: an element, or one outside the row.
 template <class T>
 __device__ void put_gradients(const LogitRow<T>& row, const HeldGroups<T>& held,
@@ -82,17 +89,6 @@ __device__ void put_gradients(const LogitRow<T>& row, const HeldGroups<T>& held,
   }
 }
 
-// Handles a row whose target is ignored, by all threads of its block.
-template <class T>
-__device__ void ignore(const LogitRow<T>& row, bool forward_only, float* loss) {
-  if (threadIdx.x == 0) {
-    *loss = 0;
-  }
-  for (int i = row.first(); i < row.count && !forward_only; i += row.stride()) {
-    row.put(i, Floats<LogitRow<T>::kCount>{});
-  }
-}
-
 template <class T>
 struct Losses {
   T* logits;
@@ -110,13 +106,9 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_kernel(const Losse
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
   const LogitRow<T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
-  const std::int64_t target = p.targets[number];
-  if (target == kIgnoredTarget) {
-    ignore(row, p.forward_only, p.losses + number);
-    return;
-  }
   const HeldGroups<T> held{dynamic_shared<typename HeldGroups<T>::Group>(), p.held};
   held.fetch(row);
+  const std::int64_t target = p.targets[number];
   const float logit = threadIdx.x == 0 && row.holds(target) ? widen(row.data[target]) : NAN;
   const Statistics own = statistics_of(row, held, p.terms.smoothing > 0);
   if (threadIdx.x == 0) {
@@ -124,6 +116,9 @@ __global__ void __launch_bounds__(kMostThreads) cross_entropy_kernel(const Losse
     const Row whole{static_cast<double>(own.most), own.sum, chosen,
                     own.logits / p.terms.whole_vocabulary};
     slopes = finish(whole, p.terms, p.losses + number);
+    if (target == kIgnoredTarget) {
+      slopes = ignored(slopes, p.losses + number);
+    }
   }
   __syncthreads();
   if (!p.forward_only) {
@@ -189,13 +184,11 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads) cross_entropy_of_parts_kernel(const Parts<T> p) {
   __shared__ Slopes slopes;
   const std::int64_t number = blockIdx.x;
-  if (p.own.targets[number] == kIgnoredTarget) {
-    const LogitRow<T> row{p.own.logits + number * p.own.pitch, static_cast<int>(p.own.vocabulary)};
-    ignore(row, p.own.forward_only, p.own.losses + number);
-    return;
-  }
   if (threadIdx.x == 0) {
     slopes = finish(whole_row(p, number), p.own.terms, p.own.losses + number);
+    if (p.own.targets[number] == kIgnoredTarget) {
+      slopes = ignored(slopes, p.own.losses + number);
+    }
   }
   __syncthreads();
   if (!p.own.forward_only) {
