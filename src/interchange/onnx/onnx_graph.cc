@@ -113,7 +113,7 @@ std::string ModelGraph::rms_norm(const std::string& x, const std::string& name) 
   return b_.node("Mul", {scaled, b_.vector(name + ".weight", c_.hidden)}, name);
 }
 
-// Of GPT-2, whose matrices are stored as [in,out].
+// Multiplies by a matrix of GPT-2, which is stored as [in,out], and adds its bias.
 std::string ModelGraph::product_and_bias(const std::string& x, const std::string& name,
                                          std::int64_t in, std::int64_t out) {
   const std::string w = b_.widened(b_.stored(name + ".weight", {in, out}));
@@ -181,7 +181,7 @@ std::string ModelGraph::attended(const std::string& q, const std::string& k, con
                  name + "attended");
 }
 
-// The approximation with tanh.
+// Computes GELU by its approximation with tanh.
 std::string ModelGraph::gelu(const std::string& x, const std::string& name) {
   const auto root = static_cast<float>(std::sqrt(2 / std::numbers::pi));
   const std::string square = b_.node("Mul", {x, x}, name + "square");
