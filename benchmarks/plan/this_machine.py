@@ -104,12 +104,12 @@ def print_table(results):
     for (name, *_), rounds in zip(RUNS, results):
         predicted = sum_of_parts(rounds[0]["predicted"])
         measured = [sum_of_parts(each["measured"]) for each in rounds]
-        mean = statistics.mean(measured)
-        errors.append(percent(predicted, mean))
+        median = statistics.median(measured)
+        errors.append(percent(predicted, median))
         memories.append(percent(rounds[0]["predicted_memory_bytes"],
                                 rounds[0]["memory_bytes"]))
         single = ", ".join(f"{percent(predicted, each):+.1f}" for each in measured)
-        print(f"| {name} | {predicted:.2f} s | {mean:.2f} s | {errors[-1]:+.1f} % | {single} % | "
+        print(f"| {name} | {predicted:.2f} s | {median:.2f} s | {errors[-1]:+.1f} % | {single} % | "
               f"{memories[-1]:+.1f} % |")
     for what, values in (("time", errors), ("memory", memories)):
         sizes = [abs(value) for value in values]
@@ -126,7 +126,8 @@ def main():
     parser.add_argument("program", type=pathlib.Path, help="build/release/trireme")
     parser.add_argument("folder", type=pathlib.Path,
                         help="for what this makes; a calibration that is there is used again")
-    parser.add_argument("--rounds", type=int, default=2, help="of all eight, in turns")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="of all eight, in turns; their median counts")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     machine = Machine(options.program.resolve(), options.folder.resolve())
