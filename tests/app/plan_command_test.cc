@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -166,6 +167,24 @@ TEST_F(PlanCommand, ValidatesAgainstPublishedRuns) {
   const auto document = nlohmann::json::parse(plan({"validate", runs, "--json", "--worst", "1"}));
   EXPECT_LE(document["errors"]["median"], 0.08);
   EXPECT_EQ(document["sources"][0]["worst"].size(), 1U);
+}
+
+TEST_F(PlanCommand, ErrorsAreThoseOfTheDocument) {
+  const std::string runs = (kTop / "benchmarks/plan/published_runs.csv").string();
+  const std::string page = read_file(kTop / "docs/planner.md");
+  const auto document = nlohmann::json::parse(plan({"validate", runs, "--json"}));
+  const auto percent = [](const nlohmann::json& of) { return 100 * of.get<double>(); };
+  for (const nlohmann::json& source : document["sources"]) {
+    const nlohmann::json& errors = source["errors"];
+    EXPECT_THAT(
+        page, HasSubstr(fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.1f} | {:.1f} |",
+                                    errors["runs"].get<int>(), percent(errors["mean_absolute"]),
+                                    percent(errors["median"]), percent(errors["p90"]),
+                                    percent(errors["bias"]),
+                                    percent(source["fitted_to_others"]["mean_absolute"]),
+                                    percent(source["fitted_to_a_tenth"]["mean_absolute"]))))
+        << source["source"];
+  }
 }
 
 }  // namespace
