@@ -21,6 +21,7 @@ namespace {
 struct MlflowOptions {
   std::string run;
   MlflowExport store;
+  KeyChoice keys;
 };
 
 std::string user_name() {
@@ -28,11 +29,10 @@ std::string user_name() {
   return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
-void export_run(const MlflowOptions& options, AppContext& context) {
+void export_run(const MlflowOptions& options) {
   check_run_folder(options.run);
   MlflowExport store = options.store;
-  const KeyChoice keys{{}, [&context]() -> const Access& { return context.access(); }};
-  const KeyedTextReader reader = keys.reader();
+  const KeyedTextReader reader = options.keys.reader();
   store.state = state_of_run(options.run, reader).state;
   store.user = user_name();
   const std::filesystem::path metrics = std::filesystem::path(options.run) / "metrics.jsonl";
@@ -69,18 +69,20 @@ void add_export_command(CommandLine& app, AppContext& context) {
   CommandLine& mlflow =
       command.add_command("mlflow", "Write a run into a folder of MLflow's file store");
   const auto options = std::make_shared<MlflowOptions>();
+  options->keys.access = [&context]() -> const Access& { return context.access(); };
   mlflow.add_option("RUNDIR", options->run, "The run's folder (run.dir)").required();
   mlflow
       .add_option("STORE", options->store.folder,
                   "Folder of the file store (mlruns), made if needed")
       .required();
   mlflow.add_option("--experiment", options->store.experiment, "Name of MLflow's experiment");
+  options->keys.add_to(mlflow);
   mlflow.footer(
       "Example:\n"
       "  trireme export mlflow runs/first mlruns\n"
       "Metrics, the configuration as parameters, and the state as a tag. Exporting a run again "
       "replaces what was exported before.");
-  mlflow.callback([options, &context] { export_run(*options, context); });
+  mlflow.callback([options] { export_run(*options); });
 }
 
 }  // namespace trireme

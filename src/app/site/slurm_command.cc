@@ -34,7 +34,7 @@ struct SlurmOptions {
   int nodes = 1, spares = 0, chain = 1, at_once = 0;
   bool supervised = false, test_only = false;
   double step_seconds = 0, save_seconds = 0;
-  KeyChoice keys;  // of the site
+  KeyChoice keys;
 };
 
 // Returns the configuration of one run, checked as on the ranks.
@@ -100,7 +100,9 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   request.supervised = options.supervised;
   request.tasks_at_once = options.at_once;
   request.time = options.time;
-  const MeasuredTimes measured = measured_times(config.run_dir, options.keys.reader());
+  KeyChoice keys = options.keys;
+  keys.uris = config.encryption.keys;
+  const MeasuredTimes measured = measured_times(config.run_dir, keys.reader());
   request.step_seconds = first_of(options.step_seconds, profile.slurm.step_seconds,
                                   measured.step_seconds, kGuessedStepSeconds);
   request.save_seconds = first_of(options.save_seconds, profile.slurm.save_seconds,

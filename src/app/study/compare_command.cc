@@ -29,7 +29,7 @@ struct CompareOptions {
   double false_alarms = 1;  // percent
   bool allow_unlike = false;
   bool json = false;
-  KeyChoice keys;  // of the site
+  KeyChoice keys;  // of encrypted runs
 };
 
 std::string percent(double fraction) {
@@ -257,6 +257,7 @@ void add_compare_command(CommandLine& app, int& exit_code, const AccessSource& a
   command.add_option("A", options->a, "The earlier result: a file of bench -J, or a run's folder")
       .required();
   command.add_option("B", options->b, "The later result, of the same kind").required();
+  options->keys.add_to(command);
   command
       .add_option("--threshold", options->threshold,
                   "Ignore changes that are smaller than PERCENT, even if they are certain")

@@ -27,7 +27,7 @@ struct HistoryOptions {
   double threshold = 2;  // percent
   bool check = false;
   bool json = false;
-  KeyChoice keys;  // of the site
+  KeyChoice keys;  // of encrypted runs
 };
 
 std::string day_of(const HistoryEntry& entry) {
@@ -151,6 +151,7 @@ void add_history_command(CommandLine& app, int& exit_code, const AccessSource& a
                   "Add a result: a file of bench -J or a run's folder; can be repeated")
       .one_value_per_use()
       .type_name("RESULT");
+  options->keys.add_to(command);
   command
       .add_option("--threshold", options->threshold, "Ignore changes that are smaller than PERCENT")
       .type_name("PERCENT")

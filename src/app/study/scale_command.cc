@@ -99,6 +99,7 @@ void add_options(CommandLine& command, ScaleOptions& options) {
           "Time limit of each job: minutes, HH:MM:SS or D-HH:MM:SS (default: the profile's)")
       .type_name("TIME");
   command.add_flag("--no-wait", options.no_wait, "Submit the jobs and end");
+  options.keys.add_to(command);
   command.add_option("-J", options.out, "Write everything that was measured to FILE as JSON")
       .type_name("FILE");
   command.add_flag("--json", options.json, "Print the same JSON");

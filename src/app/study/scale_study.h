@@ -27,7 +27,7 @@ struct ScaleOptions {
   bool weak = false;
   bool no_wait = false;
   bool json = false;
-  KeyChoice keys;  // of the site
+  KeyChoice keys;  // of encrypted runs
 };
 
 // One run of the study.
