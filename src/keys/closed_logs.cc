@@ -14,6 +14,7 @@
 #include "src/base/run_text.h"
 #include "src/base/sealed_json.h"
 #include "src/keys/encrypted_files.h"
+#include "src/keys/rotated_log.h"
 #include "src/keys/sealed_text.h"
 
 namespace trireme {
@@ -97,6 +98,13 @@ bool begins_with_file(std::string_view text, const ClosedFile* file) {
          file->last;
 }
 
+DataError taken_from_elsewhere(const fs::path& file) {
+  return DataError(
+      fmt::format("{}: changed by someone who does not have the data key, or taken from another "
+                  "start",
+                  printable(file.string())));
+}
+
 }  // namespace
 
 std::string ClosedLogs::expected_mac(const DataKey& key) const {
@@ -158,15 +166,19 @@ std::string lack_of_closing_record(const fs::path& run) {
       starts.all.back().number);
 }
 
-ClosedLogs read_closed_logs(const fs::path& run, const LogStart& start, const DataKey& key) {
+ClosedLogs read_closed_logs(const fs::path& run, const LogStart& start) {
   const fs::path file = closed_logs_file(run, start.key);
   ClosedLogs closed = parse_closed_logs(read_file(file, kMostClosedBytes), file.string());
-  if (closed.data_key != key.id() || closed.contents != contents_of(start) ||
-      !same_mac(closed.mac, closed.expected_mac(key))) {
-    throw DataError(
-        fmt::format("{}: changed by someone who does not have the data key, or taken "
-                    "from another start",
-                    printable(file.string())));
+  if (closed.data_key != start.key || closed.contents != contents_of(start)) {
+    throw taken_from_elsewhere(file);
+  }
+  return closed;
+}
+
+ClosedLogs read_closed_logs(const fs::path& run, const LogStart& start, const DataKey& key) {
+  ClosedLogs closed = read_closed_logs(run, start);
+  if (closed.data_key != key.id() || !same_mac(closed.mac, closed.expected_mac(key))) {
+    throw taken_from_elsewhere(closed_logs_file(run, start.key));
   }
   return closed;
 }
@@ -184,10 +196,19 @@ std::int64_t close_logs(const fs::path& run, const LogStart& start, const DataKe
   return std::ssize(closed.files);
 }
 
-void check_not_cut(const ClosedCheck& check, std::string_view text, const fs::path& path) {
-  const ClosedFile* const own = check.closed.find(check.name);
-  const ClosedFile* const before =
-      check.rotated.empty() ? nullptr : check.closed.find(check.rotated);
+void check_not_cut(const ClosedCheck& check, std::string_view text, const fs::path& run,
+                   const fs::path& path) {
+  const ClosedFile* const own = check.closed.find(path.lexically_relative(run).generic_string());
+  const ClosedFile* before = nullptr;  // of the log that a later start has rotated away
+  if (is_rotated_log(path)) {
+    const fs::path current = current_log(path);
+    before = check.closed.find(current.lexically_relative(run).generic_string());
+    if (before != nullptr && !fs::exists(current)) {
+      throw DataError(fmt::format("{} is missing, which start {} of the run has left beside {}",
+                                  printable(current.string()), check.number,
+                                  printable(path.filename().string())));
+    }
+  }
   const bool is_known = own != nullptr || before != nullptr;
   if (!is_known || check.first_number > check.number || begins_with_file(text, own) ||
       begins_with_file(text, before)) {

@@ -61,7 +61,9 @@ std::filesystem::path closed_logs_file(const std::filesystem::path& run, const s
 const LogStart* last_closed_start(const LogStarts& starts, const std::filesystem::path& run);
 // Returns "", or a sentence saying that the newest start has not left one.
 std::string lack_of_closing_record(const std::filesystem::path& run);
-// Reads the record of a start. Throws DataError if it was changed.
+// Reads the record of a start. Throws DataError if it was changed; without the key, only if it does
+// not have its form or belongs to another start.
+ClosedLogs read_closed_logs(const std::filesystem::path& run, const LogStart& start);
 ClosedLogs read_closed_logs(const std::filesystem::path& run, const LogStart& start,
                             const DataKey& key);
 // Writes the record for the files that are there now. No process writes to them. Returns the number
@@ -69,17 +71,16 @@ ClosedLogs read_closed_logs(const std::filesystem::path& run, const LogStart& st
 std::int64_t close_logs(const std::filesystem::path& run, const LogStart& start,
                         const DataKey& key);
 
-// What is known about an encrypted file that is compared with a record.
+// A record, and the starts that an encrypted file compared with it needs.
 struct ClosedCheck {
   const ClosedLogs& closed;
   std::int64_t number;        // of the start that has left the record
   std::int64_t first_number;  // of the start that began the file; 0 if the file is empty
-  std::string name;           // its path in the run's folder
-  std::string rotated;        // that of the log before it was rotated away; or ""
 };
-// Throws DataError, which names the path, if `text`, the contents of the file, is not what the
-// start left, with or without further lines. A file that a later start began is not compared.
+// Throws DataError, which names the path, if `text`, the contents of the file of the run, is not
+// what the start left, with or without further lines. A file that a later start began is not
+// compared. Both paths are absolute.
 void check_not_cut(const ClosedCheck& check, std::string_view text,
-                   const std::filesystem::path& path);
+                   const std::filesystem::path& run, const std::filesystem::path& path);
 
 }  // namespace trireme

@@ -19,15 +19,22 @@ struct FileKind {
 constexpr std::array<FileKind, 4> kFileKinds = {
     {{"", "metrics.jsonl"}, {"logs", ".jsonl"}, {"trace", ".json"}, {"tensorboard", ""}}};
 
-std::vector<fs::path> find_files(const fs::path& run, bool are_encrypted) {
+enum class FileForm { encrypted, plain, none };
+
+FileForm form_of(const fs::directory_entry& entry) {
+  if (!entry.is_regular_file() || entry.is_symlink()) {
+    return FileForm::none;
+  }
+  return is_sealed_file(entry.path()) ? FileForm::encrypted : FileForm::plain;
+}
+
+std::vector<fs::path> find_files(const fs::path& run, FileForm form) {
   std::vector<fs::path> files;
   for (const auto& [folder, suffix] : kFileKinds) {
     std::error_code none;
     for (fs::directory_iterator at(*folder == '\0' ? run : run / folder, none), end;
          !none && at != end; at.increment(none)) {
-      const bool is_file = at->is_regular_file() && !at->is_symlink();
-      if (is_file && at->path().filename().string().ends_with(suffix) &&
-          is_sealed_file(at->path()) == are_encrypted) {
+      if (at->path().filename().string().ends_with(suffix) && form_of(*at) == form) {
         files.push_back(at->path());
       }
     }
@@ -38,9 +45,15 @@ std::vector<fs::path> find_files(const fs::path& run, bool are_encrypted) {
 
 }  // namespace
 
-std::vector<fs::path> encrypted_files(const fs::path& run) { return find_files(run, true); }
+std::vector<fs::path> encrypted_files(const fs::path& run) {
+  return find_files(run, FileForm::encrypted);
+}
 
-std::vector<fs::path> plain_files(const fs::path& run) { return find_files(run, false); }
+std::vector<fs::path> plain_files(const fs::path& run) { return find_files(run, FileForm::plain); }
+
+std::vector<fs::path> misplaced_entries(const fs::path& run) {
+  return find_files(run, FileForm::none);
+}
 
 bool is_file_name(std::string_view name) {
   return !name.empty() &&

@@ -11,6 +11,8 @@ namespace trireme {
 // sorted, so that rank-00000.1.jsonl precedes rank-00000.jsonl.
 std::vector<std::filesystem::path> encrypted_files(const std::filesystem::path& run);
 std::vector<std::filesystem::path> plain_files(const std::filesystem::path& run);
+// Returns the symbolic links, folders and devices that have the name of such a file.
+std::vector<std::filesystem::path> misplaced_entries(const std::filesystem::path& run);
 
 // Returns whether it can be the path of such a file in its run's folder: it has no other characters
 // than letters, digits, and those of "-_./".

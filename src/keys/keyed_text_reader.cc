@@ -2,61 +2,13 @@
 
 #include <utility>
 
-#include "src/base/append_file.h"
 #include "src/base/error.h"
-#include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/keys/log_keys.h"
-#include "src/keys/rotated_log.h"
+#include "src/keys/sealed_form.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
-namespace {
-
-constexpr std::int64_t kMostLogKeysBytes = std::int64_t{16} << 20;
-
-std::string read_log_keys(const fs::path& file) {
-  try {
-    return read_file(file, kMostLogKeysBytes);
-  } catch (const NotFound&) {
-    throw DataError(
-        fmt::format("{} is missing, without which nothing opens the file: it was removed, or the "
-                    "file comes from another run",
-                    printable(file.string())));
-  }
-}
-
-// Returns the start to which a keys.json in the folder of this data key belongs.
-LogStart start_of(const WrappedKeys& wrapped, const std::string& id, const std::string& origin) {
-  try {
-    if (wrapped.data_key == id) {
-      return parse_log_contents(wrapped.contents, id);
-    }
-  } catch (const DataError&) {
-    // It is described below.
-  }
-  throw DataError(
-      fmt::format("{}: holds another key than that of its folder: it was exchanged or changed",
-                  printable(origin)));
-}
-
-// A file begins with the section that follows the end of the log before it, if there is one.
-void check_beginning(const OpenedText& opened, const fs::path& path) {
-  if (is_rotated_log(path)) {
-    return;  // the log before it was replaced
-  }
-  const fs::path older = rotated_log(path);
-  const std::string last = !older.empty() && fs::exists(older) ? last_line_of(older) : "";
-  if (opened.previous != digest_of_line(last)) {
-    throw DataError(fmt::format(
-        "{}, line 1: the first section does not follow {}: sections were removed or exchanged{}",
-        printable(path.string()),
-        last.empty() ? "the beginning of a file" : "the end of " + printable(older.string()),
-        older.empty() ? "" : ", or the log was rotated just now: then try again"));
-  }
-}
-
-}  // namespace
 
 const KeyRing& KeyedTextReader::ring() const {
   if (ring_ == nullptr) {
@@ -72,18 +24,11 @@ const KeyedTextReader::KeyOfStart& KeyedTextReader::key_of(const fs::path& run,
   if (const auto known = keys_.find(file); known != keys_.end()) {
     return known->second;
   }
+  const StartKeys own = read_start_keys(run, id);
   const std::string origin = file.string();
-  const WrappedKeys wrapped = parse_wrapped_keys(read_log_keys(file), origin);
-  const LogStart start = start_of(wrapped, id, origin);
-  if (wrapped.recipients.empty()) {
-    throw DataError(
-        fmt::format("{}: the key was destroyed, and nothing opens the files that were "
-                    "encrypted with it any more",
-                    printable(origin)));
-  }
-  DataKey key = ring().unwrap(wrapped, origin);
-  check_wrapped_keys(wrapped, key, wrapped.contents, origin);
-  return keys_.emplace(file, KeyOfStart{std::move(key), start}).first->second;
+  DataKey key = ring().unwrap(own.keys, origin);
+  check_wrapped_keys(own.keys, key, own.keys.contents, origin);
+  return keys_.emplace(file, KeyOfStart{std::move(key), own.start}).first->second;
 }
 
 // Finds out whether lines are missing that a start has left which ended in good order.
@@ -97,22 +42,16 @@ void KeyedTextReader::check_end(const std::string& text, const OpenedText& opene
   }
   const KeyOfStart& known = key_of(run, last->key);
   const ClosedLogs closed = read_closed_logs(run, known.start, known.key);
-  const auto name_of = [&](const fs::path& file) {
-    return file.lexically_relative(run).generic_string();
-  };
   const std::int64_t first =
       opened.first_key.empty() ? 0 : key_of(run, opened.first_key).start.number;
-  ClosedCheck check{closed, known.start.number, first, name_of(path), ""};
-  if (is_rotated_log(path)) {
-    const fs::path current = current_log(path);
-    check.rotated = name_of(current);
-    if (closed.find(check.rotated) != nullptr && !fs::exists(current)) {
-      throw DataError(fmt::format("{} is missing, which start {} of the run has left beside {}",
-                                  printable(current.string()), check.number,
-                                  printable(path.filename().string())));
-    }
+  check_not_cut({closed, known.start.number, first}, text, run, path);
+}
+
+void KeyedTextReader::check_start(const fs::path& run, const LogStart& start) const {
+  const KeyOfStart& known = key_of(run, start.key);
+  if (fs::exists(closed_logs_file(run, start.key))) {
+    (void)read_closed_logs(run, known.start, known.key);
   }
-  check_not_cut(check, text, path);
 }
 
 OpenedText KeyedTextReader::open_sections(const std::string& text, const fs::path& path) const {
@@ -132,7 +71,7 @@ OpenedText KeyedTextReader::open_sections(const std::string& text, const fs::pat
       text, name_in_run(run, full),
       [&](const std::string& id) -> const DataKey& { return key_of(run, id).key; }, path.string());
   if (!text.empty()) {
-    check_beginning(opened, full);
+    check_first_section(opened.previous, full);
   }
   check_end(text, opened, run, full);
   return opened;

@@ -33,6 +33,9 @@ class KeyedTextReader : public TextReader {
   // Opens the text of an encrypted file. Throws what TextReader::read() throws, which includes
   // DataError if it lacks lines that the last start with a closing record (closed_logs.h) has left.
   OpenedText open_sections(const std::string& text, const std::filesystem::path& path) const;
+  // Opens the key of a start of a run. Throws what open_sections() throws if it, or the record that
+  // the start has left, was changed.
+  void check_start(const std::filesystem::path& run, const LogStart& start) const;
 
  private:
   std::string open(const std::string& text, const std::filesystem::path& path) const override;

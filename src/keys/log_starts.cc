@@ -12,7 +12,6 @@
 #include "src/base/run_text.h"
 #include "src/keys/manifest_fields.h"
 #include "src/keys/secret.h"
-#include "src/keys/wrapped_keys.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -107,6 +106,37 @@ LogStart next_log_start(const LogStarts& earlier, const std::string& key) {
   }
   const LogStart& last = earlier.all.back();
   return last.run.empty() ? LogStart{key, "", 0} : LogStart{key, last.run, last.number + 1};
+}
+
+StartKeys read_start_keys(const fs::path& run, const std::string& id) {
+  const fs::path file = log_key_file(run, id);
+  const std::string origin = file.string();
+  StartKeys found;
+  try {
+    found.keys = parse_wrapped_keys(read_file(file, kMostLogKeyBytes), origin);
+  } catch (const NotFound&) {
+    throw DataError(
+        fmt::format("{} is missing, without which nothing opens the file: it was removed, or the "
+                    "file comes from another run",
+                    printable(origin)));
+  }
+  try {
+    if (found.keys.data_key != id) {
+      throw DataError("has another key");
+    }
+    found.start = parse_log_contents(found.keys.contents, id);
+  } catch (const DataError&) {
+    throw DataError(
+        fmt::format("{}: holds another key than that of its folder: it was exchanged or changed",
+                    printable(origin)));
+  }
+  if (found.keys.recipients.empty()) {
+    throw DataError(
+        fmt::format("{}: the key was destroyed, and nothing opens the files that were "
+                    "encrypted with it any more",
+                    printable(origin)));
+  }
+  return found;
 }
 
 fs::path log_key_file(const fs::path& run, const std::string& id) {

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/keys/wrapped_keys.h"
+
 namespace trireme {
 
 struct LogStart {
@@ -40,6 +42,14 @@ void check_one_run(const LogStarts& starts, const std::filesystem::path& run);
 // Returns the start that follows. key: identity of its data key. A run without an identity gets
 // none.
 LogStart next_log_start(const LogStarts& earlier, const std::string& key);
+
+struct StartKeys {
+  LogStart start;
+  WrappedKeys keys;
+};
+// Reads the keys.json of the start with this data key. Throws DataError if it is missing or
+// damaged, belongs to another key, or no longer wraps its key.
+StartKeys read_start_keys(const std::filesystem::path& run, const std::string& id);
 
 // Returns the place of keys.json. id: of the data key.
 std::filesystem::path log_key_file(const std::filesystem::path& run, const std::string& id);

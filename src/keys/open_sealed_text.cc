@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/base64.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -15,18 +14,6 @@ namespace {
 
 // How far away from its place a record is looked for, to say what was done to the file.
 constexpr std::int64_t kFarthest = 1000;
-constexpr std::size_t kMostRecordBytes = static_cast<std::size_t>(kSealedBlockBytes) + kTagBytes;
-
-bool is_digits(std::string_view text, std::size_t count) {
-  return text.size() == count &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// The fields of a line that begins a section.
-struct SectionHead {
-  std::string_view fields;  // up to the blank before the MAC
-  std::string_view key, salt, previous, mac;
-};
 
 struct Section {
   BlockCipher cipher;
@@ -46,9 +33,16 @@ class SealedTextOpener {
   [[noreturn]] void refuse(std::string_view what) const {
     throw DataError(fmt::format("{}, line {}: {}", printable(origin_), line_number_, what));
   }
-  SectionHead parse_head(std::string_view line) const;
+  // Returns what a function makes of the line, whose refusal gets the place.
+  template <class Parse>
+  auto formed(Parse parse) const {
+    try {
+      return parse();
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+  }
   void begin_section(std::string_view line);
-  std::string decoded(std::string_view line) const;
   void open_record(std::string_view line);
   // Tries to open `sealed` as the record with this number. Fills buffer_.
   bool opens(BlockCipher& cipher, BlockPlace place, std::string_view sealed);
@@ -87,31 +81,8 @@ OpenedText SealedTextOpener::open() {
   return std::move(opened_);
 }
 
-SectionHead SealedTextOpener::parse_head(std::string_view line) const {
-  std::string_view rest = line.substr(kSealedMark.size());
-  const auto next = [&] {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-    return word;
-  };
-  const std::string_view version = next();
-  if (version != std::to_string(kSealedVersion)) {
-    refuse(
-        fmt::format("begins a section of version '{}', but this program knows version {}: use a "
-                    "newer one, or the line was changed",
-                    printable(version.substr(0, 20)), kSealedVersion));
-  }
-  SectionHead head{{}, next(), next(), next(), rest};
-  if (!is_digits(head.key, 32) || !is_digits(head.salt, 32) || !is_digits(head.previous, 64) ||
-      !is_digits(head.mac, 64)) {
-    refuse("the beginning of a section was changed: it does not have its form");
-  }
-  head.fields = line.substr(0, line.size() - head.mac.size() - 1);
-  return head;
-}
-
 void SealedTextOpener::begin_section(std::string_view line) {
-  const SectionHead head = parse_head(line);
+  const SectionHead head = formed([&] { return parse_section_line(line); });
   const DataKey& key = find_(std::string(head.key));
   if (!same_mac(mac_of_section(key, name_, head.fields), head.mac)) {
     refuse("the beginning of a section was changed, or comes from another file");
@@ -134,19 +105,6 @@ void SealedTextOpener::begin_section(std::string_view line) {
   ++opened_.sections;
 }
 
-std::string SealedTextOpener::decoded(std::string_view line) const {
-  try {
-    std::string sealed = from_base64(line);
-    if (sealed.size() >= kTagBytes && sealed.size() <= kMostRecordBytes &&
-        line.find_first_of("-_") == std::string_view::npos) {
-      return sealed;
-    }
-  } catch (const DataError&) {
-    // It is described below.
-  }
-  refuse("is neither an encrypted record nor the beginning of a section: somebody else wrote it");
-}
-
 bool SealedTextOpener::opens(BlockCipher& cipher, BlockPlace place, std::string_view sealed) {
   const std::size_t bytes = sealed.size() - kTagBytes;
   BlockTag tag{};
@@ -161,9 +119,9 @@ void SealedTextOpener::open_record(std::string_view line) {
   if (sections_.empty()) {
     refuse("there is no section to which this record could belong: lines before it were removed");
   }
-  const std::string sealed = decoded(line);
+  const std::string sealed = formed([&] { return decode_record(line); });
   Section& section = sections_.back();
-  const bool is_end = sealed.size() == kTagBytes;
+  const bool is_end = ends_section(sealed);
   if (section.has_ended || !opens(section.cipher, {section.records, is_end}, sealed)) {
     explain(sealed);
   }
@@ -174,7 +132,7 @@ void SealedTextOpener::open_record(std::string_view line) {
 
 void SealedTextOpener::explain(std::string_view sealed) {
   Section& section = sections_.back();
-  const bool is_end = sealed.size() == kTagBytes;
+  const bool is_end = ends_section(sealed);
   for (std::int64_t away = 1; away <= kFarthest; ++away) {
     if (opens(section.cipher, {section.records + away, is_end}, sealed)) {
       refuse(away == 1 ? "1 record before this one was removed"

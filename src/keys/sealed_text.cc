@@ -30,14 +30,6 @@ std::string digest_of_line(std::string_view last_line) {
   return last_line.empty() ? std::string(64, '0') : sha256_hex(last_line);
 }
 
-std::string mac_of_section(const DataKey& key, std::string_view name, std::string_view fields) {
-  return key.mac("section", fmt::format("{}\n{}", name, fields));
-}
-
-BlockCipher cipher_of_section(const DataKey& key, std::string_view name, std::string_view salt) {
-  return {key, fmt::format("{} {}", name, salt)};
-}
-
 SectionSealer::SectionSealer(std::shared_ptr<const DataKey> key, std::string name)
     : key_(std::move(key)), name_(std::move(name)) {}
 

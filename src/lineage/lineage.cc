@@ -5,6 +5,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "io/data/dataset_manifest.h"
+#include "src/base/run_text.h"
 #include "src/evidence/digest_list.h"
 #include "src/evidence/model_signature.h"
 #include "src/lineage/lineage_walk.h"
@@ -65,8 +66,9 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
     only_step(folder);
   } else if (fs::exists(fs::symlink_status(folder / kModelSignatureName, code))) {
     walk.model(folder);
-  } else if (fs::is_directory(folder / "checkpoints", code)) {
-    walk.steps_of(folder / "checkpoints");
+  } else if (fs::is_directory(folder / "checkpoints", code) ||
+             fs::is_directory(folder / kLogKeysFolder, code)) {
+    walk.run(folder);
   } else if (is_step_folder(folder)) {
     only_step(folder);
   } else {

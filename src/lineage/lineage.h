@@ -1,7 +1,7 @@
 // Walks from a checkpoint, the checkpoints of a run or a dataset to everything that it was made
 // from, as far as it can still be read, and checks all of it against signed statements
-// (src/evidence/folder_check.h). Of an exported model, it checks the files. It needs no network and
-// no configuration.
+// (src/evidence/folder_check.h). Of an exported model, it checks the files. Of a run, it also
+// checks the encrypted logs (src/keys/run_logs_check.h). It needs no network and no configuration.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/evidence/folder_check.h"
+#include "src/keys/keyed_text_reader.h"
 
 namespace trireme {
 
@@ -20,6 +21,9 @@ struct LineageOptions {
   // Folders that were moved: the place that statements name, and the place now, both without a
   // slash at the end. A note names those that no statement mentions.
   std::vector<std::pair<std::string, std::string>> moved = {};
+  // Opens the encrypted logs of a run; null to check what can be checked without keys. Outlives the
+  // walk.
+  const KeyedTextReader* logs = nullptr;
 };
 
 // LineageItem is a line of the page: something that was checked, or could not be.

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/lineage/energy_fact.h"
+
 namespace trireme {
 namespace fs = std::filesystem;
 namespace {
@@ -54,6 +56,7 @@ std::vector<std::string> facts_of(const SignedStatement& statement) {
   add("ranks", detail_of(provenance, "ranks"));
   add("job", detail_of(provenance, "job"));
   add("label", detail_of(provenance, "label"));
+  add("energy", energy_fact(provenance));
   return facts;
 }
 

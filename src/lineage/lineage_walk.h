@@ -1,13 +1,15 @@
 // LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to this
 // folder. lineage_walk_list.cc has what concerns lists of digests, lineage_walk_model.cc exported
-// models, lineage_walk_steps.cc the steps of a folder, lineage_walk_parents.cc the checkpoints from
-// which they were resumed, and lineage_walk_materials.cc what else they were made from.
+// models, lineage_walk_run.cc the logs of a run, lineage_walk_steps.cc the steps of a folder,
+// lineage_walk_parents.cc the checkpoints from which they were resumed, and
+// lineage_walk_materials.cc what else they were made from.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 
+#include "src/keys/run_logs_check.h"
 #include "src/lineage/lineage.h"
 
 namespace trireme {
@@ -20,6 +22,8 @@ class LineageWalk {
   void digest_list(const std::filesystem::path& path);
   // An exported model with its signature (src/evidence/model_signature.h).
   void model(const std::filesystem::path& folder);
+  // The checkpoints of a run, and its encrypted logs.
+  void run(const std::filesystem::path& folder);
   void steps_of(const std::filesystem::path& folder);
   // Returns false, and reports nothing, if the step has been deleted meanwhile.
   bool step(const std::filesystem::path& path, int depth, const std::string& role);
@@ -31,6 +35,17 @@ class LineageWalk {
   Lineage lineage;
 
  private:
+  // The start whose logs the run has encrypted, as a signed step states it.
+  struct StatedLogs {
+    std::string step;  // path of its folder
+    LogStart start;
+  };
+  void logs(const std::filesystem::path& folder);
+  std::vector<std::string> facts_of_logs(const RunLogsCheck& check) const;
+  std::vector<StatedLogs> stated_logs(const std::filesystem::path& folder);
+  void compare_logs(const std::vector<StatedLogs>& stated, const RunLogsCheck& check,
+                    const std::filesystem::path& folder);
+  void logs_are_gone(const StatedLogs& stated, const std::filesystem::path& folder);
   void stray(const std::filesystem::path& path);
   std::optional<FolderCheck> check_step(const std::filesystem::path& path) const;
   void check_home(const std::filesystem::path& path, const Provenance& provenance);

@@ -13,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
+#include "src/lineage/energy_fact.h"
 #include "src/lineage/lineage_walk.h"
 
 namespace trireme {
@@ -224,6 +225,9 @@ bool LineageWalk::step(const fs::path& path, int depth, const std::string& role)
   }
   check_ancestor_count(check.statements, path);
   lineage.items[item].facts = facts_of(check.statements[0]);
+  if (const std::string all = energy_with_ancestors(check.statements); !all.empty()) {
+    lineage.items[item].facts.push_back("energy " + all);
+  }
   end_item(
       item, first,
       fmt::format("{} as signed, {}", counted(check.files, "file"), format_bytes(check.bytes)));

@@ -15,7 +15,6 @@
 #include "src/train/parts/training_parts.h"
 #include "src/train/prediction/run_prediction.h"
 #include "src/train/recovery/recovery.h"
-#include "src/train/report/energy.h"
 #include "src/train/run/done_mark.h"
 #include "src/train/run_evaluations.h"
 #include "src/train/step_window.h"
@@ -59,7 +58,6 @@ class Loop {
 
   TrainingParts& p_;
   StepRecords& records_;
-  RunEnergy energy_{p_.world, p_.host.devices, p_.host.places};
   RunEvaluations evaluations_{p_};
   RunPrediction prediction_{p_.config, p_.layout, p_.host.places, p_.world, p_.context.device()};
   StepWindow window_;
@@ -69,9 +67,10 @@ class Loop {
 
 LoopEnd Loop::run() {
   TrainingOutcome outcome;
-  if (p_.metrics != nullptr && !energy_.complaint().empty()) {
-    p_.host.log.info("energy is not counted: " + energy_.complaint());
+  if (p_.metrics != nullptr && !p_.energy->complaint().empty()) {
+    p_.host.log.info("energy is not counted: " + p_.energy->complaint());
   }
+  p_.energy->begin_steps();
   make_up_evaluation();
   if (p_.counters.step > p_.config.train.steps && p_.world.rank() == 0) {
     p_.host.log.warning(fmt::format(
@@ -125,12 +124,12 @@ StepResult Loop::one_step() {
   const std::int64_t first_sample = p_.config.batches().before(p_.counters.batches());
   const Stopwatch watch;
   if (is_logged(step + 1)) {
-    energy_.start_reading();
+    p_.energy->start_reading();
   }
   const StepResult result = p_.step->run(p_.counters, stop_signal());
   prediction_.timings().add(result, watch.seconds());
   fault("step.end");
-  energy_.note_step();
+  p_.energy->note_step();
   p_.host.status.step = p_.counters.step;
   if (!result.judgement.breaks_off()) {
     p_.counters.loss_window.add(result.loss);
@@ -268,7 +267,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) {
   const double flops = flops_per_token(config.model, config.data.sequence) * m.tokens_per_s;
   m.flops_per_s_per_rank = flops / p_.world.size();
   m.mfu = flops / p_.ceiling->at_least(flops);
-  energy_.add_to(m, window_.steps(), window_.sequences() * config.data.sequence);
+  p_.energy->add_to(m, window_.steps(), window_.sequences() * config.data.sequence);
   return m;
 }
 
@@ -313,11 +312,11 @@ void Loop::save_if_due(bool stopping) {
   p_.checkpoints->poll();
   const bool due = stopping || p_.checkpoints->save_due(p_.counters.step);
   if (due) {
-    energy_.begin_save();
+    p_.energy->begin_save();
   }
   p_.checkpoints->save_if_due(p_.counters, stopping);
   if (due) {
-    energy_.end_save(true);
+    p_.energy->end_save(true);
   }
   add_stall(watch);
 }
@@ -331,9 +330,9 @@ void Loop::add_stall(const Stopwatch& watch) {
 void Loop::finish_saves() {
   const Stopwatch watch;
   const SpanTimer span(p_.engine.spans(), SpanKind::checkpoint, "checkpoint");
-  energy_.begin_save();
+  p_.energy->begin_save();
   (void)p_.checkpoints->finish(p_.counters.step);
-  energy_.end_save(false);
+  p_.energy->end_save(false);
   add_stall(watch);
 }
 

@@ -2,6 +2,7 @@
 job, and what doctor, health, metrics and logs report about them. The devices and their driver are
 simulated (tests/device/nvml/library)."""
 
+import base64
 import json
 import os
 import pathlib
@@ -310,6 +311,22 @@ class GpuOperations(unittest.TestCase):
         env = self.script("0 energy_mj unsupported\n")
         harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertIsNone(harness.metrics(config)[-1]["gpu_joules_per_step"])
+
+    def test_checkpoints_state_the_energy_of_the_gpus(self):
+        key = self.folder / "evidence"
+        harness.must(harness.run("audit", "keygen", "--out", key))
+        for name, text in (("stated", ""), ("unstated", "1 energy_mj unsupported\n")):
+            config = self.config(name, audit__key=key, checkpoint__every=2)
+            harness.must(harness.run("train", config, ranks=2, env=self.script(text)))
+            bundle = harness.run_dir(config) / "checkpoints/step-00000002/provenance.intoto.jsonl"
+            payload = json.loads(bundle.read_text().splitlines()[0])["payload"]
+            statement = json.loads(base64.b64decode(payload))["predicate"]["buildDefinition"]
+            energy = statement["internalParameters"]["energy"]
+            if name == "stated":  # each reading of each GPU adds one joule
+                self.assertGreaterEqual(energy["gpu_joules"], 4)
+            else:
+                self.assertIsNone(energy["gpu_joules"])
+                self.assertIn("unknown", energy)
 
     def test_other_users_of_the_gpus_are_named(self):
         config = self.config("in-use")

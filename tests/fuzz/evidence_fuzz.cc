@@ -7,6 +7,7 @@
 #include "src/evidence/certificate.h"
 #include "src/evidence/digest_list.h"
 #include "src/evidence/model_signature.h"
+#include "src/lineage/energy_fact.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -40,7 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     require(to_text(parse_envelope(to_text(envelope), "text")) == to_text(envelope));
   });
   refuses_only_with<DataError>([&] {
-    const std::string statement = statement_text(parse_statement(text));
+    const Provenance provenance = parse_statement(text);
+    (void)energy_fact(provenance);
+    const std::string statement = statement_text(provenance);
     require(statement_text(parse_statement(statement)) == statement);
   });
   refuses_only_with<DataError>([&] {
@@ -51,7 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   });
   refuses_only_with<DataError>([&] {
     std::string lines;
-    for (const SignedStatement& each : parse_bundle(text, "input", demands.trusted)) {
+    const std::vector<SignedStatement> statements = parse_bundle(text, "input", demands.trusted);
+    (void)energy_with_ancestors(statements);
+    for (const SignedStatement& each : statements) {
       lines += each.line + "\n";
     }
     require(lines == text);

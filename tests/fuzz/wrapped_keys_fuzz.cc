@@ -1,10 +1,10 @@
 // Parses any bytes as a file of wrapped keys, which gives keys that survive a round trip, or a
 // DataError. A valid seal is added first, because the parser refuses everything else at once. The
 // parameters of passphrases are parsed as well, but no key is derived. Also parses the bytes as the
-// list of revoked keys, as the identity of a start, and as the record of closed logs.
+// list of revoked keys, and as the identity of a start.
 #include "src/base/sealed_json.h"
-#include "src/keys/closed_logs.h"
 #include "src/keys/key_ring.h"
+#include "src/keys/log_starts.h"
 #include "src/keys/revoked_keys.h"
 #include "src/keys/scrypt.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -28,10 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   });
   refuses_only_with<DataError>(
       [&] { require(contents_of(parse_log_contents(body, "key")) == body); });
-  refuses_only_with<DataError>([&] {
-    const std::string text = to_text(parse_closed_logs(seal_body(body), "input"));
-    require(to_text(parse_closed_logs(text, "text")) == text);
-  });
   refuses_only_with<PolicyError>([&] {
     std::string lines;
     const std::vector<RevokedKey> revoked = parse_revoked_keys(body, "input");

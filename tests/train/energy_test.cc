@@ -102,6 +102,58 @@ TEST_F(EnergyTest, CountsWhatSavesUse) {
   EXPECT_FALSE(metrics.cpu_save_joules);
 }
 
+// What logged steps count does not matter to what the run has used.
+TEST_F(EnergyTest, IsCountedFromTheBeginning) {
+  zone("intel-rapl:0", "package-0", "1000000");
+  SelfCommunicator world;
+  std::vector<RankPlace> places(1);
+  RunEnergy energy(world, nullptr, places, folder_.path());
+  zone("intel-rapl:0", "package-0", "1500000");
+  energy.begin_steps();
+  zone("intel-rapl:0", "package-0", "4000000");
+  StepMetrics metrics;
+  energy.add_to(metrics, 1, 100);
+  EXPECT_DOUBLE_EQ(metrics.cpu_joules.value(), 2.5);
+  zone("intel-rapl:0", "package-0", "500000");  // the counter has started again at 5 J
+  const EnergyUsed used = energy.used();
+  EXPECT_DOUBLE_EQ(used.cpu_joules.value(), 0.5 + 2.5 + 1.5);
+  EXPECT_FALSE(used.has_gpus);
+  EXPECT_FALSE(used.gpu_joules);
+  EXPECT_EQ(used.unknown, "");
+  EXPECT_THAT(used.since, testing::MatchesRegex("20..-..-..T..:..:..Z"));
+}
+
+TEST_F(EnergyTest, IsUnknownFromTheFirstFailureOn) {
+  SelfCommunicator world;
+  std::vector<RankPlace> places(1);
+  EXPECT_FALSE(RunEnergy(world, nullptr, places, folder_.path()).used().cpu_joules);
+  EXPECT_THAT(RunEnergy(world, nullptr, places, folder_.path()).used().unknown,
+              testing::HasSubstr("has no zone of a processor package"));
+  zone("intel-rapl:0", "package-0", "1000000");
+  RunEnergy energy(world, nullptr, places, folder_.path());
+  EXPECT_EQ(energy.used().cpu_joules, 0.0);
+  zone("intel-rapl:0", "package-0", "secret");
+  EXPECT_FALSE(energy.used().cpu_joules);
+  zone("intel-rapl:0", "package-0", "2000000");
+  const EnergyUsed used = energy.used();
+  EXPECT_FALSE(used.cpu_joules);
+  EXPECT_THAT(used.unknown, testing::HasSubstr("energy_uj: it holds no number"));
+}
+
+// Nothing is said about GPUs that cannot be read, but that.
+TEST_F(EnergyTest, OfGpusThatCannotBeReadIsUnknown) {
+  zone("intel-rapl:0", "package-0", "1000000");
+  SelfCommunicator world;
+  std::vector<RankPlace> places(1);
+  std::vector<RankDevice> devices(1);
+  devices[0].is_gpu = true;
+  const EnergyUsed used = RunEnergy(world, &devices, places, folder_.path()).used();
+  EXPECT_EQ(used.cpu_joules, 0.0);
+  EXPECT_TRUE(used.has_gpus);
+  EXPECT_FALSE(used.gpu_joules);
+  EXPECT_THAT(used.unknown, testing::HasSubstr("GPU of rank 0: "));
+}
+
 TEST_F(EnergyTest, SaysWhichCounterCannotBeReadAndWhy) {
   SelfCommunicator world;
   std::vector<RankPlace> places(1);

@@ -38,7 +38,11 @@ RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& 
   return origin;
 }
 
-void write_bill_of_materials(const RunConfig& config, Communicator& world, RunOrigin& origin) {
+const RunOrigin* write_bill_of_materials(const RunConfig& config, Communicator& world,
+                                         RunOrigin& origin) {
+  if (config.audit.key.empty()) {
+    return nullptr;
+  }
   (void)run_on_root(world, [&] {
     const BillText bill = own_bill_text();
     const std::filesystem::path file =
@@ -51,6 +55,7 @@ void write_bill_of_materials(const RunConfig& config, Communicator& world, RunOr
     origin.bill_sha256 = sha256_hex(bill.text);
     return std::string();
   });
+  return &origin;
 }
 
 nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin) {

@@ -20,7 +20,9 @@ RunOrigin origin_of(const LoadedConfig& loaded, const std::vector<std::string>& 
 
 // Collective; called when all libraries are loaded. Rank 0 writes its bill of materials into the
 // run's folder, unless an earlier start with the same libraries has, and notes it in `origin`.
-void write_bill_of_materials(const RunConfig& config, Communicator& world, RunOrigin& origin);
+// Returns `origin`; null, and writes nothing, if the configuration names no key that signs.
+const RunOrigin* write_bill_of_materials(const RunConfig& config, Communicator& world,
+                                         RunOrigin& origin);
 
 // Returns what the audit log says about the start.
 nlohmann::ordered_json start_details(const RunConfig& config, const RunOrigin& origin);

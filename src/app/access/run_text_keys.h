@@ -30,6 +30,8 @@ class RunTextKeys {
   RunTextKeys(const RunConfig& config, StepKeys* keys, Communicator& world, Log& log, Audit audit);
 
   const RunText& how() const { return how_; }
+  // Returns this start on rank 0; without a key if nothing is encrypted or the run has no identity.
+  LogStart start() const { return start_.run.empty() ? LogStart() : start_; }
 
   // Collective; called at an orderly end, when only logs are still open. Records how the run's
   // files end by now (closed_logs.h), in the run's folder and in the audit log. If that fails, logs

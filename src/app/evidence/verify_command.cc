@@ -9,7 +9,8 @@
 #include "src/app/access/folder_access.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/evidence/verify_page.h"
-#include "src/base/units.h"
+#include "src/keys/key_ring.h"
+#include "src/keys/keyed_text_reader.h"
 #include "src/lineage/certificate_check.h"
 #include "src/lineage/lineage.h"
 
@@ -22,6 +23,7 @@ struct VerifyOptions {
   std::string what;
   std::string trust;
   std::vector<std::string> moved;
+  std::vector<std::string> keys;
   bool allow_missing = false;
   bool json = false;
 };
@@ -99,6 +101,9 @@ ordered_json to_json(const Lineage& lineage, ExitCode code) {
 void verify(const VerifyOptions& options, const Access& access, int& exit_code) {
   check_folder_access(access, Deed::read, options.what);
   LineageOptions walk{load_trusted_keys(options.trust), available_processors(), {}};
+  const KeyRing ring(options.keys);
+  const KeyedTextReader logs(ring);
+  walk.logs = ring.empty() ? nullptr : &logs;
   for (const std::string& each : options.moved) {
     walk.moved.push_back(parse_moved(each));
   }
@@ -144,6 +149,13 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
                   "What statements name below the folder OLD is now below NEW; can be repeated")
       .one_value_per_use()
       .type_name("OLD=NEW");
+  command
+      .add_option("--key", options->keys,
+                  "A key that opens the encrypted logs of a run, such as "
+                  "file:/etc/trireme/site.key; without one, only their form, order and ends are "
+                  "compared; can be repeated")
+      .one_value_per_use()
+      .type_name("URI");
   command.add_flag("--allow-missing", options->allow_missing,
                    "Exit with 0 even if files that statements name are gone, as long as everything "
                    "else is as signed");
@@ -152,6 +164,7 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
       "Examples:\n"
       "  trireme verify runs/first --trust trust.pem\n"
       "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
+      "  trireme verify runs/first --trust trust.pem --key file:/etc/trireme/site.key\n"
       "  trireme verify models/first --trust trust.pem\n"
       "  trireme verify SHA256SUMS --trust trust.pem --allow-missing\n"
       "It follows the checkpoints from which runs were resumed, the datasets and the files from "

@@ -38,8 +38,9 @@ std::string conclusion_of(const Lineage& lineage, bool is_accepted) {
                      : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
 }
 
-DocSection evidence_part(const std::filesystem::path& run, const std::string& trust_file) {
-  LineageOptions options{load_trusted_keys(trust_file), available_processors(), {}};
+DocSection evidence_part(const std::filesystem::path& run, const std::string& trust_file,
+                         const KeyedTextReader* logs) {
+  LineageOptions options{load_trusted_keys(trust_file), available_processors(), {}, logs};
   DocSection section;
   section.heading = "Evidence";
   Lineage lineage;

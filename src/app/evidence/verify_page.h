@@ -20,8 +20,9 @@ inline constexpr const char* kWhatAPageShows =
     "what was signed was right.";
 
 // Checks the checkpoints of a run against the keys in a trust file, and returns what `trireme
-// verify` says about them. A run without checkpoints has a remark. Throws what
-// load_trusted_keys() throws.
-DocSection evidence_part(const std::filesystem::path& run, const std::string& trust_file);
+// verify` says about them. A run without checkpoints has a remark. logs: opens the run's encrypted
+// logs; null to check them without keys. Throws what load_trusted_keys() throws.
+DocSection evidence_part(const std::filesystem::path& run, const std::string& trust_file,
+                         const KeyedTextReader* logs);
 
 }  // namespace trireme

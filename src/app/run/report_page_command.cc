@@ -152,7 +152,8 @@ DocSection evidence_of(const fs::path& run, const PageOptions& options) {
   } catch (const Error& error) {
     return {.heading = "Evidence", .remarks = {error.what()}};
   }
-  return evidence_part(run, options.trust);
+  const KeyedTextReader logs = options.keys.reader();
+  return evidence_part(run, options.trust, options.keys.uris.empty() ? nullptr : &logs);
 }
 
 Document document_of(const PageOptions& options, Inputs inputs) {

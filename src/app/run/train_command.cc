@@ -296,10 +296,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   }
   host.node = NodeMemory::from_environment();
   host.mtbf_hours = seen_mtbf_hours();
-  if (!config.audit.key.empty()) {
-    write_bill_of_materials(config, *ranks.control, origin_);
-    host.origin = &origin_;
-  }
+  host.origin = write_bill_of_materials(config, *ranks.control, origin_);
   host.audit = audit_;
   host.check_security = [&](std::int64_t step, bool saves) {
     transport.at_step(step, saves);
@@ -311,6 +308,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.keys = keys.get();
   const RunTextKeys text(config, keys.get(), *ranks.control, log, audit_);
   host.text = text.how();
+  origin_.logs = text.start();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
   forbid_programs(config.security, log);

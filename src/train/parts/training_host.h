@@ -2,6 +2,7 @@
 // and what tells it to stop. All of it outlives Training, which takes it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,8 @@ struct TrainingHost {
   StepKeys* keys = nullptr;
   // Encrypts and opens logs, metrics and traces; in plain unless encryption.logs is set.
   RunText text = {};
+  // The folder that contains sys, with the kernel's counters of energy.
+  std::filesystem::path counters = "/";
   // Says what the run may do by the policies of the hosts; null on all ranks if that is not asked.
   const Access* access = nullptr;
   // Called on every rank after each logged step, with that rank's own times; may be empty.

@@ -121,7 +121,10 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
   if (config.model.lora.is_on()) {
     base = find_initial_step(config, world);
   }
-  make_checkpoints(start && start->is_replay() ? nullptr : host.origin, base);
+  if (!start || !start->is_replay()) {
+    energy = std::make_unique<RunEnergy>(world, host.devices, host.places, host.counters);
+  }
+  make_checkpoints(energy == nullptr ? nullptr : host.origin, base);
   if (base) {
     load_base(std::move(*base), !start);
   }
@@ -248,7 +251,7 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
       config, fingerprints, engine, world, host.log, host.node, host.mtbf_hours, host.audit, origin,
-      host.keys, data.used(), host.access});
+      host.keys, data.used(), host.access, [this] { return energy->used(); }});
 }
 
 void TrainingParts::load_base(StepFolder base, bool say) {

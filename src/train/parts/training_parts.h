@@ -12,6 +12,7 @@
 #include "src/train/memory/memory_report.h"
 #include "src/train/parts/product_choices.h"
 #include "src/train/parts/training_host.h"
+#include "src/train/report/energy.h"
 #include "src/train/report/metrics.h"
 #include "src/train/report/running_ceiling.h"
 #include "src/train/run/layout.h"
@@ -74,6 +75,7 @@ struct TrainingParts {
   Engine engine;
   ProductChoices choices;
   RunFingerprints fingerprints;
+  std::unique_ptr<RunEnergy> energy;  // null in a replay
   std::unique_ptr<TrainingCheckpoints> checkpoints;
   TrainingCounters counters;
   std::unique_ptr<Loader> loader;  // null on ranks that read no tokens

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/clock.h"
 #include "src/base/units.h"
 #include "src/device/cuda_device.h"
 
@@ -107,7 +108,13 @@ RunEnergy::RunEnergy(Communicator& world, const std::vector<RankDevice>* devices
     monitor_ = counts_gpu_ ? GpuMonitor::open(cuda::management_library()) : nullptr;
     uuid_ = (*devices)[me].is_slice() ? "" : (*devices)[me].uuid;
   }
+  has_gpus_ =
+      devices != nullptr && std::any_of(devices->begin(), devices->end(),
+                                        [](const RankDevice& device) { return device.is_gpu; });
   const Reading now = read();
+  begun_ = utc_now();
+  first_gpu_ = now.gpu;
+  is_gpu_whole_ = now.gpu_is_readable;
   since_ = Stopwatch();
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;
@@ -122,11 +129,13 @@ void RunEnergy::note_complaints(const Reading& now) {
   if (counts_host_ && !now.cpu_is_readable) {
     own = fmt::format("processors of {}: {}", world_.host(world_.rank()), processors_->complaint());
   }
-  if (counts_gpu_ && !now.gpu_is_readable) {
+  if (counts_gpu_ && (!now.gpu_is_readable || !is_gpu_whole_)) {
     own += fmt::format("{}GPU of rank {}: {}", own.empty() ? "" : "; ", world_.rank(),
                        monitor_ == nullptr ? "NVIDIA's management library cannot be used"
                        : uuid_.empty()     ? "a MIG slice shares its counter with others"
-                                           : "its driver does not count energy");
+                       : now.gpu_is_readable
+                           ? "its counter began again, because the driver was loaded anew"
+                           : "its driver does not count energy");
   }
   std::int64_t further = 0;
   for (const std::string& each : all_gather_text(world_, own)) {
@@ -154,7 +163,22 @@ void RunEnergy::start_reading() {
   }
 }
 
-RunEnergy::Reading RunEnergy::read(GpuReading gpu) {
+void RunEnergy::compare_gpu(const Reading& now) {
+  is_gpu_whole_ = is_gpu_whole_ && (!now.gpu_is_readable || now.gpu >= last_gpu_);
+}
+
+void RunEnergy::begin_steps() {
+  if (!is_readable_) {
+    return;
+  }
+  const Reading now = read();
+  compare_gpu(now);
+  since_ = Stopwatch();
+  last_gpu_ = now.gpu;
+  last_cpu_ = now.cpu;
+}
+
+RunEnergy::Reading RunEnergy::read(const GpuReading& gpu) {
   Reading now;
   if (counts_gpu_) {
     const std::optional<double> joules = gpu.valid() ? gpu.get() : read_gpu();
@@ -215,6 +239,7 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
   const Reading now = read(std::exchange(started_, {}));
   const double seconds = std::exchange(since_, Stopwatch()).seconds();
   const bool went_back = now.gpu < last_gpu_;  // the driver was loaded anew
+  compare_gpu(now);
   std::array<double, 7> sums = {now.gpu - last_gpu_,
                                 now.cpu - last_cpu_,
                                 now.gpu_is_readable && !went_back ? 0.0 : 1.0,
@@ -237,6 +262,32 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
     metrics.cpu_joules = sums[1] / static_cast<double>(steps);
     metrics.cpu_save_joules = per_save(sums[6], metrics.saves);
   }
+}
+
+EnergyUsed RunEnergy::used() {
+  EnergyUsed energy;
+  energy.since = begun_;
+  energy.has_gpus = has_gpus_;
+  if (is_readable_) {
+    const bool in_save = !gpu_in_saves_.empty() && !gpu_in_saves_.back().after.valid();
+    const Reading now = read(in_save ? gpu_in_saves_.back().before : GpuReading());
+    compare_gpu(now);
+    std::array<double, 4> sums = {
+        now.gpu - first_gpu_, now.cpu,
+        now.gpu_is_readable && (!counts_gpu_ || is_gpu_whole_) ? 0.0 : 1.0,
+        now.cpu_is_readable ? 0.0 : 1.0};
+    world_
+        .all_reduce({sums.data(), static_cast<std::int64_t>(sums.size()), DType::f64},
+                    ReduceOp::sum)
+        .wait();
+    energy.gpu_joules = has_gpus_ && sums[2] == 0 ? std::optional(sums[0]) : std::nullopt;
+    energy.cpu_joules = sums[3] == 0 ? std::optional(sums[1]) : std::nullopt;
+    if (complaint_.empty() && (sums[2] > 0 || sums[3] > 0)) {
+      note_complaints(now);
+    }
+  }
+  energy.unknown = complaint_;
+  return energy;
 }
 
 }  // namespace trireme

@@ -1,7 +1,7 @@
 // RunEnergy counts the joules that a run uses: those of its GPUs as NVIDIA's driver counts them
 // (NVML), and those of its hosts' processors as the kernel shows them (RAPL, in
 // /sys/class/powercap). What cannot be read everywhere is not reported: a sum that lacks a part
-// would be a guess. Used by the main thread; add_to() and the constructor are collective.
+// would be a guess. Used by the main thread; add_to(), used() and the constructor are collective.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "src/base/stopwatch.h"
 #include "src/device/nvml/gpu_monitor.h"
 #include "src/train/report/metrics.h"
+#include "src/train/run/energy_used.h"
 #include "src/train/run/rank_device.h"
 
 namespace trireme {
@@ -59,6 +60,8 @@ class RunEnergy {
   // Returns which counters of the run cannot be read and why, or "". The same on all ranks.
   const std::string& complaint() const { return complaint_; }
 
+  // Begins what add_to() counts anew, such as before the first step.
+  void begin_steps();
   // Starts reading the GPU's counter in another thread: its driver takes milliseconds. The next
   // add_to() counts up to this reading. Call it while the GPU has work; it is not needed.
   void start_reading();
@@ -70,10 +73,13 @@ class RunEnergy {
   void end_save(bool counts);
   // Sets what the whole run has used per step and token since the last call, the same on all ranks.
   void add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens);
+  // Returns what the whole run has used since the object was made, the same on all ranks. Within a
+  // save, the GPUs' energy is that at begin_save().
+  EnergyUsed used();
 
  private:
   struct Reading;
-  using GpuReading = std::future<std::optional<double>>;
+  using GpuReading = std::shared_future<std::optional<double>>;
   struct SaveReadings {
     GpuReading before;
     GpuReading after;
@@ -81,11 +87,14 @@ class RunEnergy {
   std::optional<double> read_gpu() const;
   GpuReading start_gpu() const;
   // gpu: what the GPU's counter showed before; empty to read it now.
-  Reading read(GpuReading gpu = {});
+  Reading read(const GpuReading& gpu = {});
+  // Notes whether the GPU's counter began again, because its driver was loaded anew.
+  void compare_gpu(const Reading& now);
   double gpu_joules_of_saves();
   void note_complaints(const Reading& now);
 
   Communicator& world_;
+  bool has_gpus_ = false;  // whether any rank has one
   bool counts_gpu_ = false;
   bool counts_host_ = false;
   bool is_readable_ = true;  // whether any rank reads anything
@@ -94,7 +103,11 @@ class RunEnergy {
   std::optional<ProcessorEnergy> processors_;
   std::string complaint_;
   GpuReading started_;  // by start_reading()
-  // Since the constructor or add_to() has last read the counters.
+  // Since the constructor.
+  std::string begun_;
+  double first_gpu_ = 0;
+  bool is_gpu_whole_ = true;  // whether this rank's GPU was readable then and its counter went on
+  // Since begin_steps() or add_to() has last read the counters.
   Stopwatch since_;
   double last_gpu_ = 0;
   double last_cpu_ = 0;

@@ -1,6 +1,7 @@
 #include "src/train/saving/checkpoint_provenance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 
@@ -17,6 +18,9 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
+using nlohmann::json;
+
+constexpr std::size_t kMostSavesAtOnce = 2;  // the one that begins, and the one before it
 constexpr const char* kOwnProgram = "/proc/self/exe";
 
 // Returns the absolute path without a slash at its end.
@@ -63,9 +67,24 @@ Material own_program() {
 
 // Returns the text as a reader of JSON gets it: JSON cannot hold bytes that are not UTF-8.
 std::string as_in_json(const std::string& text) {
-  using nlohmann::json;
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
       .get<std::string>();
+}
+
+// Returns joules to the thousandth, or null if they are not known.
+json joules_json(const std::optional<double>& joules) {
+  return joules ? json(std::round(1000 * *joules) / 1000) : json();
+}
+
+json energy_json(const EnergyUsed& energy) {
+  json object = {{"since", energy.since}, {"cpu_joules", joules_json(energy.cpu_joules)}};
+  if (energy.has_gpus) {
+    object["gpu_joules"] = joules_json(energy.gpu_joules);
+  }
+  if (!energy.unknown.empty()) {
+    object["unknown"] = as_in_json(energy.unknown);
+  }
+  return object;
 }
 
 }  // namespace
@@ -115,6 +134,9 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
                       {"ranks", origin.ranks},
                       {"job", origin.job},
                       {"versions", *origin.versions}};
+  if (!origin.logs.key.empty()) {
+    (*common_.details)["logs"] = {{"key", origin.logs.key}, {"contents", contents_of(origin.logs)}};
+  }
   common_.builder =
       "urn:trireme:host:" + (origin.hosts.empty() ? std::string("unknown") : origin.hosts.front());
   common_.invocation = origin.invocation;
@@ -160,6 +182,14 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
   return "";
 }
 
+void CheckpointProvenance::used(std::int64_t step, const EnergyUsed& energy) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  energy_[step] = energy;
+  while (energy_.size() > kMostSavesAtOnce) {
+    energy_.erase(energy_.begin());
+  }
+}
+
 std::string CheckpointProvenance::bundle(const Manifest& manifest, std::string_view manifest_text) {
   const std::lock_guard<std::mutex> guard(mutex_);
   Provenance provenance = common_;
@@ -171,6 +201,9 @@ std::string CheckpointProvenance::bundle(const Manifest& manifest, std::string_v
   (*provenance.details)["generation"] = manifest.generation;
   if (manifest.meta.label) {
     (*provenance.details)["label"] = to_json(*manifest.meta.label);
+  }
+  if (const auto energy = energy_.find(manifest.meta.step); energy != energy_.end()) {
+    (*provenance.details)["energy"] = energy_json(energy->second);
   }
   provenance.finished = manifest.created;
   if (parent_) {

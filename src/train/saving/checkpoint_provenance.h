@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@
 #include "io/checkpoint/manifest.h"
 #include "src/evidence/keys.h"
 #include "src/evidence/statement.h"
+#include "src/keys/log_starts.h"
+#include "src/train/run/energy_used.h"
 #include "src/train/run/run_config.h"
 #include "src/train/run/used_dataset.h"
 
@@ -35,6 +38,7 @@ struct RunOrigin {
   std::string started;              // "2026-01-31T12:00:00Z"
   std::filesystem::path bill = {};  // the bill of materials; empty if there is none
   std::string bill_sha256 = {};
+  LogStart logs = {};  // of this start's encrypted logs; without a key if they are in plain
   std::optional<SigningKey> key = {};
 };
 
@@ -65,6 +69,8 @@ class CheckpointProvenance {
   // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.
   // Returns a warning if the lineage of that checkpoint is lost, else "".
   std::string resumed(const Resumed& resumed);
+  // Notes what the run had used when the save of a step began. Call it before bundle().
+  void used(std::int64_t step, const EnergyUsed& energy);
   // Returns the contents of the provenance file for a step.
   std::string bundle(const Manifest& manifest, std::string_view manifest_text);
   // Returns the digests of the files for which bundle() was last called.
@@ -75,6 +81,7 @@ class CheckpointProvenance {
   mutable std::mutex mutex_;  // guards what follows
   Provenance common_;         // what all steps share
   StepDigests latest_;
+  std::map<std::int64_t, EnergyUsed> energy_;  // by step, of the latest saves
   std::optional<Material> parent_;
   std::string ancestors_;               // lines of the parent's bundle
   bool is_lineage_unreadable_ = false;  // the parent has a bundle that cannot be read

@@ -20,6 +20,7 @@
 #include "src/base/stopwatch.h"
 #include "src/train/engine/engine.h"
 #include "src/train/memory/memory_report.h"
+#include "src/train/run/energy_used.h"
 #include "src/train/saving/checkpoint_label.h"
 #include "src/train/saving/checkpoint_provenance.h"
 #include "src/train/saving/deleted_steps.h"
@@ -45,6 +46,8 @@ class TrainingCheckpoints {
     StepKeys* keys;                       // null on all ranks if nothing is encrypted
     std::vector<UsedDataset> train = {};  // of data.train; empty without a dataset
     const Access* access = nullptr;       // null on all ranks if no policy is asked
+    // Returns what the run has used so far, for its provenance; collective. May be empty.
+    std::function<EnergyUsed()> energy = {};
   };
   // Takes the lock of the checkpoint folder, as described for DiskTarget.
   explicit TrainingCheckpoints(const Parts& parts);
@@ -113,6 +116,7 @@ class TrainingCheckpoints {
   CheckpointMeta meta_of(const TrainingCounters& counters) const;
   bool open_memory();
   bool make_key(std::int64_t step);
+  void note_energy(std::int64_t step);
   void save_in_memory(const CheckpointMeta& meta);
   void save_on_disk(const CheckpointMeta& meta);
   void audit(std::string_view event, const std::filesystem::path& step_folder,
