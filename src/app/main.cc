@@ -35,6 +35,7 @@
 #include "src/app/model/generate_command.h"
 #include "src/app/model/import_command.h"
 #include "src/app/plan/plan_command.h"
+#include "src/app/registry/registry_command.h"
 #include "src/app/run/config_command.h"
 #include "src/app/run/fault_sites.h"
 #include "src/app/run/log_command.h"
@@ -104,6 +105,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_erase_command(cli, context.audit, access);
   add_policy_command(cli, access, context.exit_code);
   add_release_command(cli);
+  add_registry_command(cli, access, context.exit_code);
   add_launch_command(cli, context);
   add_status_command(cli, access);
   add_slurm_command(cli, access);

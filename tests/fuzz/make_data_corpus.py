@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of text_streams_fuzz, token_arrays_fuzz, eval_tasks_fuzz and
-eval_gates_fuzz: compressed texts, archives and arrays of tokens, as other programs write them,
-examples of evaluation tasks, and files of gates.
+"""Makes the first inputs of text_streams_fuzz, token_arrays_fuzz, eval_tasks_fuzz,
+eval_gates_fuzz and registry_fuzz: compressed texts, archives and arrays of tokens, as other
+programs write them, examples of evaluation tasks, files of gates, and records of a registry.
 
     tests/fuzz/make_data_corpus.py
 """
@@ -77,6 +77,16 @@ def npy(dictionary, array, major=1):
     return b"\x93NUMPY" + bytes([major, 0]) + length + text + array
 
 
+WRITTEN = {"figures": {"loss": 2.5}, "gates_met": True, "time": "2026-01-02T03:04:05Z",
+           "user": "sara", "host": "n1"}
+RECORDS = {
+    "version.json": {"record": "version", "version": 1, "kind": "checkpoint", "path": "/runs/a",
+                     "sha256": "0" * 64, "step": 3, "label": "", "note": "n", **WRITTEN},
+    "change.json": {"record": "change", "change": 1, "stage": "production", "version": 1,
+                    "action": "rollback", "reason": "slow", **WRITTEN},
+}
+
+
 def main():
     samples = (("a/1.json", b'{"text": "first"}'), ("a/1.jpg", b"\xff\xd8"), ("b.txt", b"second"),
                ("c" * 120 + ".jsonl", LINES))
@@ -101,6 +111,10 @@ def main():
     put("eval_tasks_fuzz", "array", json.dumps([TASKS["text"]] * 2, indent=1).encode())
     put("eval_gates_fuzz", "gates.yaml", GATES)
     put("eval_gates_fuzz", "result.json", json.dumps(RESULT).encode())
+    for name, record in RECORDS.items():
+        put("registry_fuzz", name, json.dumps({"schema": 1, "model": "chat", **record}).encode())
+    judged = {"step": 1, "gates_met": True, **RESULT}
+    put("registry_fuzz", "result.json", json.dumps(judged).encode())
 
 
 if __name__ == "__main__":

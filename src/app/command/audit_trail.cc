@@ -22,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 19> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 22> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"import", ""},
                                                                        {"export", ""},
@@ -33,6 +33,9 @@ constexpr std::array<std::array<std::string_view, 2>, 19> kAudited = {{{"eval", 
                                                                        {"ckpt", "export"},
                                                                        {"release", "request"},
                                                                        {"release", "sign"},
+                                                                       {"registry", "add"},
+                                                                       {"registry", "promote"},
+                                                                       {"registry", "rollback"},
                                                                        {"ckpt", "prune"},
                                                                        {"keys", "create"},
                                                                        {"keys", "add"},
