@@ -1,6 +1,7 @@
 // BarPlot is a figure of horizontal bars over one axis, as self-contained SVG text: stacked bars,
-// or a timeline with one row per activity. A pure function of its data. The classes of its elements
-// are those of LinePlot; pieces have c0 to c11.
+// or a timeline with one row per activity. Categories differ in colour and in the marks on their
+// bars (texture.h). A pure function of its data. The classes of its elements are those of LinePlot;
+// pieces have c0 to c11, and marks t0 to t11.
 #pragma once
 
 #include <cstddef>

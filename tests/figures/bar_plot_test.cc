@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/figures/texture.h"
+
 namespace trireme {
 namespace {
 
@@ -22,6 +24,33 @@ TEST(BarPlot, DrawsPiecesWithALegendOfThoseThatOccur) {
     EXPECT_THAT(svg, HasSubstr(words));
   }
   EXPECT_THAT(svg, Not(HasSubstr("never")));
+}
+
+// Colours alone do not tell categories apart on paper, and to some readers nowhere.
+TEST(BarPlot, MarksTellCategoriesApartInBarsAndLegend) {
+  BarPlot plot{"ms", {}, {{"r", {}}, {"s", {}}}};
+  for (std::size_t i = 0; i < kTextures; ++i) {
+    plot.categories.push_back("part " + std::to_string(i));
+    for (BarRow& row : plot.rows) {
+      row.pieces.push_back({static_cast<double>(i), static_cast<double>(i + 1), i, "piece"});
+    }
+  }
+  const std::string svg = to_svg(plot);
+  for (std::size_t i = 0; i < kTextures; ++i) {
+    std::size_t paths = 0;
+    const std::string mark = "class=\"t" + std::to_string(i) + "\"";
+    for (std::size_t at = svg.find(mark); at != std::string::npos; at = svg.find(mark, at + 1)) {
+      const TextureStroke& stroke = texture(i).at(paths++);
+      const std::size_t begin = svg.rfind("<path d=\"", at);
+      const std::string path = svg.substr(begin, svg.find("/>", at) - begin);
+      EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 3)
+          << "two bars and the legend: " << path;
+      EXPECT_EQ(path.find("stroke-dasharray") == std::string::npos, stroke.dash.empty());
+      EXPECT_THAT(path, HasSubstr(stroke.dash));
+    }
+    EXPECT_EQ(paths, texture(i).size()) << i;
+  }
+  EXPECT_THAT(svg, Not(HasSubstr(" id="))) << "names would have to be unique on a page";
 }
 
 TEST(BarPlot, OddInputMakesAPicture) {

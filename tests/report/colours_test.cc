@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "src/figures/bar_plot.h"
 #include "src/figures/line_plot.h"
+#include "src/figures/texture.h"
 #include "src/report/assets.h"
 
 namespace trireme {
@@ -106,6 +108,29 @@ TEST(Colours, BarsDifferInTheDarkLook) {
   const std::vector<std::string> bars = colours_after(std::string(kReportStyle), "svg .c");
   ASSERT_EQ(bars.size(), 12U);
   expect_distinct(bars, "", "dark");
+}
+
+// The value of an attribute of the element in which `mark` stands.
+std::string attribute_of(const std::string& svg, const std::string& mark, const std::string& name) {
+  const std::size_t at = svg.find(name + "=\"", svg.find(mark)) + name.size() + 2;
+  return svg.substr(at, svg.find('"', at) - at);
+}
+
+TEST(Colours, MarksStandOutAgainstTheirBarsInEveryLook) {
+  BarPlot plot{"ms", std::vector<std::string>(kTextures, "part"), {{"r", {}}}};
+  for (std::size_t i = 0; i < kTextures; ++i) {
+    plot.rows[0].pieces.push_back({static_cast<double>(i), static_cast<double>(i + 1), i});
+  }
+  const std::string svg = to_svg(plot);
+  const std::vector<std::string> dark = colours_after(std::string(kReportStyle), "svg .c");
+  for (std::size_t i = 1; i < kTextures; ++i) {
+    const std::string number = std::to_string(i) + "\"";
+    const std::string bar = attribute_of(svg, "class=\"c" + number, "fill");
+    const std::string ink = attribute_of(svg, "class=\"t" + number, "stroke");
+    EXPECT_GE(contrast(bar, ink), 3) << "light: " << ink << " on " << bar;
+    EXPECT_GE(contrast(dark[i], "#12161c"), 3) << "dark: the page on " << dark[i];
+  }
+  EXPECT_NE(kReportStyle.find(".textures path { stroke: var(--page); }"), std::string_view::npos);
 }
 
 }  // namespace
