@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/node_name.h"
 
 namespace trireme {
 namespace {
@@ -17,11 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds kNap{20};
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
 
 // Waits without using a core, so that others on the node can measure.
 void wait_asleep(Communicator& world) {
@@ -32,13 +27,13 @@ void wait_asleep(Communicator& world) {
   barrier.wait();
 }
 
-void add_host(Json& results, const std::string& host) {
+void add_host(Json& results, const std::string& node) {
   for (Json& result : results) {
-    result["params"]["host"] = host;
+    result["params"]["host"] = node;
   }
 }
 
-// Joins the reports of all ranks into one, in which a heading with the rank's host stands before
+// Joins the reports of all ranks into one, in which a heading with the rank's node stands before
 // each text. All ranks call it.
 NodeReport gathered(MpiSession& session, const NodeReport& own, const char* what) {
   NodeReport all;
@@ -53,7 +48,7 @@ NodeReport gathered(MpiSession& session, const NodeReport& own, const char* what
     const std::string text = report.at("text");
     all.text += text.empty() || reports.size() == 1
                     ? text
-                    : fmt::format("# {} {}:\n{}", what, session.places()[rank].host, text);
+                    : fmt::format("# {} {}:\n{}", what, session.places()[rank].node, text);
   }
   return all;
 }
@@ -73,7 +68,7 @@ bool has_several_ranks() {
 NodeReport on_each_rank(AppContext& context, const std::function<NodeReport()>& measure) {
   MpiSession& session = context.session();
   NodeReport own = measure();
-  add_host(own.results, session.place().host);
+  add_host(own.results, session.place().node);
   for (Json& result : own.results) {
     result["params"]["rank"] = session.place().rank;
   }
@@ -84,7 +79,7 @@ NodeReport on_each_node(AppContext& context, SecondRank second,
                         const std::function<NodeReport()>& measure) {
   if (!has_several_ranks() && !context.has_session()) {
     NodeReport own = measure();
-    add_host(own.results, host_name());
+    add_host(own.results, node_name());
     return own;
   }
   MpiSession& session = context.session();
@@ -100,7 +95,7 @@ NodeReport on_each_node(AppContext& context, SecondRank second,
   own.results = Json::array();
   if (session.place().local_rank == 0) {
     own = measure();
-    add_host(own.results, session.place().host);
+    add_host(own.results, session.place().node);
   }
   wait_asleep(session.world());
   return gathered(session, own, "node");

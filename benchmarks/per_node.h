@@ -23,8 +23,9 @@ bool has_several_ranks();
 // measures while the others sleep.
 enum class SecondRank { refused, waits };
 
-// Returns the results of all nodes, each with the parameter "host", and the tables with a line per
-// host between them; the same on all ranks. Collective if there are several ranks.
+// Returns the results of all nodes, each with the parameter "host", the name of its node, and the
+// tables with a line per node between them; the same on all ranks. Collective if there are several
+// ranks.
 NodeReport on_each_node(AppContext& context, SecondRank second,
                         const std::function<NodeReport()>& measure);
 

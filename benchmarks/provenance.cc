@@ -16,6 +16,7 @@
 
 #include "mpi/topology.h"
 #include "src/base/error.h"
+#include "src/base/node_name.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/device/nvml/gpu_monitor.h"
@@ -163,6 +164,7 @@ Json host_json() {
   const std::int64_t cache = last_level_cache_bytes();
   const UsableGpus found = usable_gpus();
   return {{"name", name.nodename},
+          {"node", node_name()},
           {"kernel", name.release},
           {"machine", name.machine},
           {"processor", processor_name()},

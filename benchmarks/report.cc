@@ -82,7 +82,10 @@ void check_one_per_node() {
 Json bench_document(const Json& results, const BenchContext& context) {
   Json ranks = Json::array();
   for (const RankPlace& place : context.places) {
-    ranks.push_back({{"rank", place.rank}, {"host", place.host}, {"cpus", place.binding.cpus}});
+    ranks.push_back({{"rank", place.rank},
+                     {"host", place.host},
+                     {"node", place.node},
+                     {"cpus", place.binding.cpus}});
   }
   Json program = version_json();
   program["mpi"] = context.mpi.empty() ? Json(nullptr) : Json(context.mpi);

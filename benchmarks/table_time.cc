@@ -59,6 +59,11 @@ std::string TableTime::text() const {
                                          fmt::join(left_out_, ", "));
 }
 
+double table_seconds(double duration, double elapsed, std::int64_t tables) {
+  return duration > 0 ? std::max((duration - elapsed) / static_cast<double>(tables), kLeastSeconds)
+                      : 0;
+}
+
 double spare_seconds(const std::vector<double>& samples, double factor) {
   const auto count = static_cast<double>(samples.size());
   const auto fewest = static_cast<double>(StopRule::count_or_duration(1, 1).least);

@@ -42,6 +42,7 @@ std::vector<int> numbers_in(const std::string& list);
 struct RankPlace {
   int rank = 0;
   std::string host;
+  std::string node;    // the host as Slurm names it (SLURMD_NODENAME); `host` without Slurm
   int local_rank = 0;  // number among the ranks of this host
   int local_size = 1;
   CoreBinding binding;

@@ -1,6 +1,7 @@
 #include "benchmarks/coll/coll.h"
 
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -63,8 +64,10 @@ class CollBench {
 
   BenchCollResult run() {
     BenchCollResult result{nlohmann::ordered_json::array(), 0, {}};
+    const AgreedClock clock = agreed_clock(control());
+    std::int64_t left = std::ssize(options_.ops);
     for (const Collective op : options_.ops) {
-      run_one(op, result);
+      run_one(op, table_seconds(options_.duration, clock(), left--), result);
     }
     return result;
   }
@@ -82,7 +85,7 @@ class CollBench {
     return static_cast<std::int64_t>(rows);
   }
 
-  void run_one(Collective op, BenchCollResult& result);
+  void run_one(Collective op, double seconds, BenchCollResult& result);
   std::string header(Collective op);
   std::string osu_header(Collective op) const;
   std::string osu_line(const CollMeasurement& measurement) const;
@@ -90,6 +93,7 @@ class CollBench {
   void report(const CollMeasurement& measurement, CollTotals& totals, BenchCollResult& result);
   void check(CollMeasurement& measurement, Contestant& ours);
   std::int64_t count_wrong(const CollCheck& checker, const View& data);
+  double memory_rate();
   void time(CollMeasurement& measurement, Contestant& ours, const TableTime& limit);
   // Calls set(view), which sets the elements of `data`, or of a copy of it on the host.
   template <class Set>
@@ -117,13 +121,14 @@ class CollBench {
   Buffer second_;
   std::optional<MpiNative> mpi_;
   std::optional<MemoryRate> memory_;
+  std::optional<double> last_memory_rate_;
   TableProgress progress_;
 };
 
 std::string CollBench::header(Collective op) {
   const RankPlace& place = session_.place();
   const std::string line =
-      nccl_device_line(place.rank, ::getpid(), place.host, place.local_rank,
+      nccl_device_line(place.rank, ::getpid(), place.node, place.local_rank,
                        on_gpu() ? device_text(options_.device) : "cpus " + place.binding.cpus);
   const auto version = version_json();
   NcclHeader header{
@@ -234,6 +239,17 @@ void CollBench::time(CollMeasurement& measurement, Contestant& ours, const Table
   }
 }
 
+// Measured after each size, but once only if the time is limited.
+double CollBench::memory_rate() {
+  if (!memory_) {
+    memory_.emplace();
+  }
+  if (options_.duration <= 0 || !last_memory_rate_) {
+    last_memory_rate_ = memory_->measure(comm());
+  }
+  return *last_memory_rate_;
+}
+
 CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t bytes,
                                    TableTime& limit) {
   CollMeasurement measurement;
@@ -245,10 +261,7 @@ CollMeasurement CollBench::measure(const CollectiveTask& task, std::int64_t byte
   time(measurement, *ours, limit);
   const bool within_memory = task.op == Collective::all_reduce && !on_gpu();
   if (within_memory && measurement.size.bytes >= kMemoryBoundBytes) {
-    if (!memory_) {
-      memory_.emplace();
-    }
-    measurement.memory_rate = memory_->measure(comm());
+    measurement.memory_rate = memory_rate();
   }
   limit.ends(measurement.spare_seconds());
   return measurement;
@@ -289,11 +302,10 @@ void CollBench::report(const CollMeasurement& measurement, CollTotals& totals,
   result.results.push_back(coll_entry(measurement, options_, session_));
 }
 
-void CollBench::run_one(Collective op, BenchCollResult& result) {
+void CollBench::run_one(Collective op, double seconds, BenchCollResult& result) {
   const CollectiveTask task{op, options_.reduction, options_.root};
   const std::vector<std::int64_t> sizes = distinct_sizes(op, options_, comm().size());
-  TableTime limit(options_.duration / static_cast<double>(options_.ops.size()),
-                  static_cast<std::int64_t>(sizes.size()), agreed_clock(control()));
+  TableTime limit(seconds, std::ssize(sizes), agreed_clock(control()));
   progress_.print(options_.osu_table ? osu_header(op) : header(op));
   CollTotals totals;
   for (const std::int64_t bytes : sizes) {

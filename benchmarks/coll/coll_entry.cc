@@ -36,7 +36,7 @@ Json params_of(const CollMeasurement& measurement, const BenchCollOptions& optio
                const MpiSession& session) {
   std::set<std::string> hosts;
   for (const RankPlace& place : session.places()) {
-    hosts.insert(place.host);
+    hosts.insert(place.node);
   }
   const Collective op = measurement.task.op;
   return {{"op", name_of(op)},

@@ -1,6 +1,7 @@
 #include "benchmarks/coll/tune.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -66,10 +67,12 @@ class TuneBench {
   TuneResult run() {
     TuneResult result{empty_tuning(), nlohmann::ordered_json::array()};
     Communicator& world = session_.world();
+    const AgreedClock clock = agreed_clock(world);
+    std::int64_t left = std::ssize(options_.ops);
     for (const Collective op : options_.ops) {
       const std::vector<std::int64_t> sizes = distinct_sizes(op, options_, world.size());
-      TableTime limit(options_.duration / static_cast<double>(options_.ops.size()),
-                      static_cast<std::int64_t>(sizes.size()), agreed_clock(world));
+      TableTime limit(table_seconds(options_.duration, clock(), left--), std::ssize(sizes),
+                      agreed_clock(world));
       std::vector<std::pair<std::int64_t, Backend>> fastest;
       std::optional<std::size_t> chosen;
       for (const std::int64_t bytes : sizes) {

@@ -58,12 +58,15 @@ class P2pBench {
 
   BenchP2pResult run() {
     BenchP2pResult result{Json::array(), 0, {}};
+    const AgreedClock clock = agreed_clock(control());
+    std::int64_t left = tables();
+    const auto seconds = [&] { return table_seconds(options_.duration, clock(), left--); };
     if (options_.latency) {
       say(fmt::format("# Trireme latency test between ranks {} and {}, backend {}\n",
                       options_.first, options_.second, backend()));
       say(osu_title("Latency", "MPI_CHAR") +
           osu_columns("Avg Latency(us)", true, options_.show_check));
-      table("p2p_latency", 1, result,
+      table("p2p_latency", 1, seconds(), result,
             [&](std::int64_t bytes, TableTime& limit) { latency(bytes, limit, result); });
     }
     if (options_.bandwidth) {
@@ -71,7 +74,7 @@ class P2pBench {
                       options_.first, options_.second, backend(), options_.window));
       say(osu_title("Bandwidth", "MPI_CHAR") +
           osu_columns("Bandwidth (MB/s)", true, options_.show_check));
-      table("p2p_bw", options_.window, result,
+      table("p2p_bw", options_.window, seconds(), result,
             [&](std::int64_t bytes, TableTime& limit) { bandwidth(bytes, limit, result); });
     }
     return result;
@@ -81,6 +84,7 @@ class P2pBench {
   Communicator& comm() const { return group_.data(); }
   Communicator& control() const { return group_.control(); }
   bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
+  std::int64_t tables() const { return (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0); }
   std::string_view backend() const { return on_gpu() ? "nccl" : name_of(options_.backend); }
   bool takes_part() const {
     return comm().rank() == options_.first || comm().rank() == options_.second;
@@ -117,9 +121,9 @@ class P2pBench {
 
   // Measures the sizes for which there is time. Each test has the same part of it.
   template <class Measure>
-  void table(const char* name, int messages, BenchP2pResult& result, Measure measure) {
-    const int tests = (options_.latency ? 1 : 0) + (options_.bandwidth ? 1 : 0);
-    TableTime limit(options_.duration / tests, rows() / tests, agreed_clock(control()));
+  void table(const char* name, int messages, double seconds, BenchP2pResult& result,
+             Measure measure) {
+    TableTime limit(seconds, rows() / tables(), agreed_clock(control()));
     over_sizes([&](std::int64_t bytes) {
       const double work = kLatencyBound + static_cast<double>(bytes) * messages;
       if (limit.begins(format_bytes(bytes), work)) {
@@ -242,11 +246,14 @@ std::int64_t P2pBench::wrong_bytes(const View& data) {
 }
 
 Json P2pBench::params(std::int64_t bytes, const PairTimes& times) const {
+  const auto node = [this](int rank) {
+    return session_.places()[static_cast<std::size_t>(rank)].node;
+  };
   return {{"bytes", bytes},
           {"backend", backend()},
           {"ranks", comm().size()},
           {"pair", {options_.first, options_.second}},
-          {"hosts", {comm().host(options_.first), comm().host(options_.second)}},
+          {"hosts", {node(options_.first), node(options_.second)}},
           {"iterations", times.seconds.size()},
           {"warmup", times.warmup}};
 }

@@ -17,7 +17,6 @@
 #include "benchmarks/table_time.h"
 #include "benchmarks/tournament.h"
 #include "src/base/file.h"
-#include "src/base/node_name.h"
 #include "src/base/units.h"
 #include "src/device/pool.h"
 #include "src/figures/heat_map.h"
@@ -47,11 +46,10 @@ class PairsBench {
         comm_(session.make_world(options.backend)),
         pool_(Device::cpu(), comm_->memory()),
         buffer_(pool_.allocate(std::max(options.bytes, kLatencyBytes))) {
-    const std::vector<std::string> nodes = all_gather_text(session.world(), node_name());
     for (const RankPlace& place : session.places()) {
       if (!options.by_host || place.local_rank == 0) {
         members_.push_back(place.rank);
-        hosts_.push_back(nodes[static_cast<std::size_t>(place.rank)]);
+        hosts_.push_back(place.node);
       }
     }
     if (members_.size() < 2) {

@@ -18,6 +18,7 @@
 #include "mpi/session/start_alarm.h"
 #include "mpi/session/world_factory.h"
 #include "src/base/log.h"
+#include "src/base/node_name.h"
 #include "src/base/philox.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
@@ -94,7 +95,7 @@ void silence_open_mpi() {
 
 std::vector<RankPlace> all_places(Communicator& world) {
   const CoreBinding own = current_binding();
-  const nlohmann::json text = {own.cores, own.cpus, own.packages, own.numa_nodes};
+  const nlohmann::json text = {own.cores, own.cpus, own.packages, own.numa_nodes, node_name()};
   const std::vector<std::string> texts = all_gather_text(world, text.dump());
   std::vector<RankPlace> places;
   for (int rank = 0; rank < world.size(); ++rank) {
@@ -103,6 +104,7 @@ std::vector<RankPlace> all_places(Communicator& world) {
     place.rank = rank;
     place.host = world.members().host(rank);
     place.binding = {theirs.at(0), theirs.at(1), theirs.at(2), theirs.at(3)};
+    place.node = theirs.at(4);
     places.push_back(std::move(place));
   }
   complete_places(places);

@@ -120,9 +120,11 @@ std::optional<HistorySeries> series_to_add(const MeasuredResult& result, const R
                        row.params,     {}};
   // The nodes of a job change from day to day; a single node has a history of its own.
   const bool several = std::stoi("0" + value_or(result.conditions, "hosts of ranks", "0")) > 1;
-  series.host = several ? "several"
-                        : value_or(result.circumstances, "host.name",
-                                   value_or(result.circumstances, "host of rank 0", "").c_str());
+  // Programs before 2026-11-28 did not write how Slurm names the host.
+  const std::string own_name =
+      value_or(result.circumstances, "host.name",
+               value_or(result.circumstances, "host of rank 0", "").c_str());
+  series.host = several ? "several" : value_or(result.circumstances, "host.node", own_name.c_str());
   series.entries.push_back({result.time, interval.median, interval.low, interval.high,
                             value_or(result.circumstances, "program.commit", "")});
   return series;

@@ -98,8 +98,8 @@ void add_machine(const json& document, MeasuredResult& result) {
       add_gpus(value, result);
       continue;
     }
-    const bool may_differ = key == "name" || key == "kernel" || key == "memory_bytes" ||
-                            key == "gpu_driver" || key == "gpu_error";
+    const bool may_differ = key == "name" || key == "node" || key == "kernel" ||
+                            key == "memory_bytes" || key == "gpu_driver" || key == "gpu_error";
     (may_differ ? result.circumstances : result.conditions)["host." + key] = text_of(value);
   }
   // Two modules of the same size do not always leave the same number of bytes to the system.
@@ -108,15 +108,15 @@ void add_machine(const json& document, MeasuredResult& result) {
     const double gibibytes = memory.get<double>() / double(1 << 30);
     result.conditions["host.memory_gib"] = fmt::format("{:.2g}", gibibytes);
   }
-  std::map<std::string, int> ranks_of_host;
+  std::map<std::string, int> ranks_of_node;
   std::string cpus;
   const json& ranks = array_field(document, "ranks");
   for (const json& rank : ranks) {
-    ++ranks_of_host[text_field(rank, "host")];
+    ++ranks_of_node[text_field(rank, rank.contains("node") ? "node" : "host")];
     cpus += (cpus.empty() ? "" : " ") + text_field(rank, "cpus");
   }
   result.conditions["ranks"] = std::to_string(ranks.size());
-  result.conditions["hosts of ranks"] = std::to_string(ranks_of_host.size());
+  result.conditions["hosts of ranks"] = std::to_string(ranks_of_node.size());
   result.conditions["processors of ranks"] = cpus;
 }
 

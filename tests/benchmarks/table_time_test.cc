@@ -46,6 +46,14 @@ TEST(TableTime, RowsShareTheTime) {
   EXPECT_EQ(table.limit.text(), "");
 }
 
+TEST(TableTime, WhatOneTableExceedsIsTakenFromTheNext) {
+  EXPECT_EQ(table_seconds(20, 0, 2), 10);
+  EXPECT_EQ(table_seconds(20, 14, 1), 6);
+  EXPECT_EQ(table_seconds(0, 14, 1), 0) << "no limit";
+  EXPECT_GT(table_seconds(20, 25, 1), 0) << "0 would be no limit";
+  EXPECT_LT(table_seconds(20, 25, 1), 0.01);
+}
+
 // On a machine where even the least of a row takes longer than its share, the whole time holds.
 TEST(TableTime, RowsWithoutTimeAreLeftOutAndNamed) {
   PlayedTable table(20, 23);

@@ -4,7 +4,9 @@ CSV and OpenMetrics against the JSON."""
 import copy
 import csv
 import json
+import os
 import re
+import subprocess
 import sys
 import unittest
 
@@ -171,6 +173,60 @@ class Results(unittest.TestCase):
                 result = harness.run("bench", "loader", *arguments, timeout=60)
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(words, result.stderr)
+
+
+class Surroundings(unittest.TestCase):
+    """What results tell about ranks and hosts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+
+    def strict(self, path):
+        text = path.read_text(encoding="utf-8")
+        self.assertEqual(validate.problems_of(text), [])
+        return validate.parse(text)
+
+    def test_ranks_that_share_a_core(self):
+        """Their results are right, and a warning says that the rates mean little."""
+        path = self.folder / "shared.json"
+        core = min(os.sched_getaffinity(0))
+        ran = subprocess.run(
+            ["taskset", "-c", str(core), *harness.command(
+                ["bench", "coll", "-b", "64K", "-n", 20, "-J", path], ranks=5)],
+            env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        document = self.strict(path)
+        self.assertGreater(document["waited_fraction"], 0.1)
+        self.assertIn("the machine was busy", ran.stderr)
+        self.assertEqual(document["results"][0]["params"]["ranks"], 5)
+        self.assertEqual(document["results"][0]["metrics"]["wrong"], 0)
+
+    def test_hosts_are_named_as_slurm_names_its_nodes(self):
+        """Tables and rows have the name by which scontrol drains a node; `ranks` and `host` have
+        the host's own name beside it."""
+        path = self.folder / "named.json"
+
+        def on_node(*arguments):
+            out = harness.must(harness.run(
+                "bench", *arguments, "-J", path, ranks=2, timeout=120,
+                env={"SLURMD_NODENAME": "n77"})).stdout
+            document = self.strict(path)
+            self.assertEqual(document["host"]["node"], "n77")
+            self.assertEqual([r["node"] for r in document["ranks"]], ["n77", "n77"])
+            self.assertEqual({r["host"] for r in document["ranks"]}, {document["host"]["name"]})
+            return out, document["results"][0]
+
+        out, result = on_node("pairs", "--bytes", "64K", "-n", 3)
+        self.assertEqual(len(re.findall(r"^ +[01]  n77 ", out, re.MULTILINE)), 4)
+        self.assertEqual(result["matrices"]["hosts"], ["n77", "n77"])
+        out, result = on_node("p2p", "--test", "latency", "-m", "8:8", "-i", 3, "-x", 1)
+        self.assertEqual(result["params"]["hosts"], ["n77", "n77"])
+        out, result = on_node("coll", "-b", "8", "-n", 3, "-w", 1)
+        self.assertEqual(len(re.findall(r"^#  Rank  [01] .* on +n77 device", out, re.MULTILINE)), 2)
+        self.assertEqual(result["params"]["hosts"], 1)
+        _, result = on_node("all", "--minutes", 0.3, "--only", "noise")
+        self.assertEqual(result["params"]["host"], "n77")
 
 
 class Validator(unittest.TestCase):

@@ -332,14 +332,6 @@ class PointToPoint(unittest.TestCase):
         self.assertEqual(len(rows), 2 * 2 * 6)  # two matrices, each in two parts
         self.assertEqual([line for line in rows if len(line) > 80], [])
 
-    def test_pairs_are_named_as_slurm_names_their_nodes(self):
-        path = self.folder / "named.json"
-        out = harness.must(harness.run(
-            "bench", "pairs", "--bytes", "64K", "-n", 3, "-J", path, ranks=2, timeout=120,
-            env={"SLURMD_NODENAME": "n77"})).stdout
-        self.assertEqual(len(re.findall(r"^ +[01]  n77 ", out, re.MULTILINE)), 4)
-        self.assertEqual(strict(path)["results"][0]["matrices"]["hosts"], ["n77", "n77"])
-
     def test_pairs_below_the_threshold(self):
         result = self.pairs("--threshold", "1000000GB/s")
         self.assertEqual(result.returncode, 4, result.stderr)

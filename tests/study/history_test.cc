@@ -41,6 +41,24 @@ TEST(History, KeepsWhatIsAddedOnce) {
   EXPECT_EQ(history.series[0].params.at("m"), "96");
 }
 
+TEST(History, NodesOfSlurmOnOneMachineHaveSeriesOfTheirOwn) {
+  const TempFolder folder;
+  const auto path = folder.path() / "history.jsonl";
+  double time = 10;
+  for (const char* const node : {"n1", "n2", "n1"}) {
+    auto document = bench_json({5, 5, 5});
+    document["time"] = time++;
+    document["host"]["name"] = "vm";
+    document["host"]["node"] = node;
+    add_to_history(path, parse_bench_result(document.dump(), "test"));
+  }
+  const History history = read_history(path);
+  ASSERT_EQ(history.series.size(), 2U);
+  EXPECT_EQ(history.series[0].host, "n1");
+  EXPECT_EQ(history.series[0].entries.size(), 2U);
+  EXPECT_EQ(history.series[1].host, "n2");
+}
+
 TEST(History, TheGpusOfAHostBeginASeriesOnlyWhereTheyCompute) {
   const auto machine = [](const char* command, const nlohmann::json& gpus) {
     auto document = bench_json({5, 5, 5});

@@ -75,6 +75,25 @@ TEST(MeasuredResult, GpusOfOneKindAreTheSameConditions) {
   EXPECT_THAT(refusal(document.dump()), HasSubstr("gpus"));
 }
 
+TEST(MeasuredResult, HostsAreCountedAsSlurmNamesThem) {
+  auto document = bench_json({1});
+  const MeasuredResult old = parse_bench_result(document.dump(), "old.json");
+  document["host"]["node"] = "n7";
+  const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
+  EXPECT_EQ(result.conditions, old.conditions);
+  EXPECT_EQ(result.circumstances.at("host.node"), "n7");
+  for (const char* const node : {"n7", "n8"}) {  // two of Slurm's nodes on one machine
+    document["ranks"].push_back({{"rank", 0}, {"host", "vm"}, {"node", node}, {"cpus", "0-1"}});
+  }
+  EXPECT_EQ(parse_bench_result(document.dump(), "b.json").conditions.at("hosts of ranks"), "2");
+  for (nlohmann::json& rank : document["ranks"]) {
+    rank.erase("node");
+  }
+  EXPECT_EQ(parse_bench_result(document.dump(), "c.json").conditions.at("hosts of ranks"), "1");
+  document["ranks"][0] = 3;
+  EXPECT_THAT(refusal(document.dump()), HasSubstr("host"));
+}
+
 TEST(MeasuredResult, TextsStayTexts) {
   auto document = bench_json({1});
   document["results"][0]["params"]["\"<b>&'"] = "<script>'\"\x1b[2J";
