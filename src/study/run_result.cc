@@ -136,10 +136,12 @@ MeasuredResult read_run_result(const std::filesystem::path& folder, const TextRe
   }
   const std::filesystem::path config = folder / "config.yaml";
   const std::filesystem::path log = folder / "logs/rank-00000.jsonl";
-  return parse_run_result(
+  MeasuredResult result = parse_run_result(
       reader.read(metrics, kMostResultBytes),
       std::filesystem::exists(config) ? read_file(config, kMostResultBytes) : "",
       std::filesystem::exists(log) ? reader.read(log, kMostResultBytes) : "", folder.string());
+  result.circumstances["run.finished"] = std::filesystem::exists(folder / "DONE") ? "yes" : "no";
+  return result;
 }
 
 }  // namespace trireme

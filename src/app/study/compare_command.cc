@@ -81,8 +81,10 @@ std::string minute_of(double time) {
 
 void print_origin(const char* name, const MeasuredResult& result) {
   const auto commit = result.circumstances.find("program.commit");
-  fmt::print("{}: {}, {}, {}{}\n", name, printable(result.origin), printable(result.command),
-             minute_of(result.time),
+  const auto finished = result.circumstances.find("run.finished");
+  const bool cut_short = finished != result.circumstances.end() && finished->second == "no";
+  fmt::print("{}: {}, {}, {}{}{}\n", name, printable(result.origin), printable(result.command),
+             minute_of(result.time), cut_short ? ", a run that has not finished" : "",
              commit == result.circumstances.end()
                  ? ""
                  : ", commit " + printable(commit->second.substr(0, 10)));

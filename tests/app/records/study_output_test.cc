@@ -85,6 +85,23 @@ TEST_F(StudyOutput, ARowHasItsProbabilityAndInterval) {
                                 HasSubstr("false alarms 0.5 %")));
 }
 
+TEST_F(StudyOutput, ARunThatHasNotFinishedIsSaidToBeSo) {
+  for (const char* const name : {"cut", "whole"}) {
+    std::filesystem::create_directory(path(name));
+    std::ofstream(path(name) + "/metrics.jsonl")
+        << ("{\"step\":1,\"step_ms\":9,\"time\":10}\n{\"step\":2,\"step_ms\":5,\"time\":11}\n"
+            "{\"step\":3,\"step_ms\":5,\"time\":12}\n{\"step\":4,\"step_");
+  }
+  std::ofstream(path("whole") + "/DONE") << "";
+  const CommandRun found = run({"compare", path("cut"), path("whole")});
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out, AllOf(HasSubstr("A: " + path("cut") +
+                                         ", train, 1970-01-01 00:00 UTC, a run that has "
+                                         "not finished\n"),
+                               HasSubstr("B: " + path("whole") + ", train, 1970-01-01 00:00 UTC\n"),
+                               HasSubstr("also different: run.finished: no and yes\n")));
+}
+
 TEST_F(StudyOutput, NumbersThatCannotBeComparedAreNotJudged) {
   const CommandRun zeros = compare(bench_json({0, 0, 0}), bench_json({0, 0, 0}));
   EXPECT_EQ(zeros.code, static_cast<int>(ExitCode::usage));
@@ -183,6 +200,7 @@ TEST_F(StudyOutput, RunsAreComparedByTheirSteps) {
   for (const auto& [name, step_ms] :
        std::vector<std::pair<std::string, int>>{{"r1", 100}, {"r2", 130}}) {
     std::filesystem::create_directories(path(name));
+    std::ofstream(path(name) + "/DONE") << "";
     std::ofstream metrics(path(name) + "/metrics.jsonl");
     for (int step = 1; step <= 9; ++step) {
       const int first = step == 1 ? 5000 : 0;  // is left out
