@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A site that keeps its keys: data and checkpoints are encrypted with a key in a token (SoftHSM
-# stands in for the hardware) and labelled, each deed has its role, everything is signed and
+# A site that keeps its keys: data, checkpoints and logs are encrypted with a key in a token
+# (SoftHSM stands in for hardware) and labelled, each deed has its role, everything is signed and
 # recorded. A rank is killed, the run goes on with another layout, recipients change, two people
 # release the model, another country is refused, an auditor checks it all offline, and at the end
-# nobody can read data or model any more. Takes a minute. Called from the repository's root, after
-# `./dev build`; needs the Debian package softhsm2. The policy is shown only to root, in a mount
+# nobody can read data or model any more. Takes a minute. Called from the repository's root after
+# `./dev build`; needs the Debian package softhsm2. Only root is shown the policy, in a mount
 # namespace with an /etc/trireme of its own.
 set -euo pipefail
 
@@ -14,7 +14,8 @@ readonly demo
 readonly module=${SOFTHSM_MODULE:-/usr/lib/softhsm/libsofthsm2.so}
 readonly token="pkcs11:token=site;object=checkpoints"
 readonly token_key="$token?module-path=$module&pin-source=file:$demo/pin"
-export SOFTHSM2_CONF=$demo/softhsm2.conf
+export SOFTHSM2_CONF=$demo/softhsm2.conf OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 readonly label=(--label classification=secret --label jurisdiction=AE --label owner=health)
 declare -rA group=([data_steward]=news [trainer]=adm [key_custodian]=mail [auditor]=lp
   [releaser]=tty)
@@ -26,11 +27,9 @@ fail() {
 }
 # as ROLE COMMAND...: runs the command as a member of the group that has the role.
 as() {
-  if [[ -n ${SOVEREIGN_POLICY:-} ]]; then
-    setpriv --regid "${group[$1]}" --clear-groups -- "${@:2}"
-  else
-    "${@:2}"
-  fi
+  local role=(setpriv --regid "${group[$1]}" --clear-groups --)
+  [[ -n ${SOVEREIGN_POLICY:-} ]] || role=()
+  "${role[@]}" "${@:2}"
 }
 # refused CODE COMMAND...: the command must end with this code; prints why.
 refused() {
@@ -59,7 +58,7 @@ make_keys() {
   # This is what a real site keeps in /etc/trireme.
   cat >"$demo/site/site.yaml" <<TEXT
 audit: {log: $demo/audit.jsonl, key: $demo/evidence.key}
-encryption: {keys: ['$token_key', 'file:$demo/safe.key']}
+encryption: {keys: ['$token_key', 'file:$demo/safe.key'], logs: true}
 TEXT
   sed "s#DEMO#$demo#" docs/demo/policy.yaml >"$demo/site/policy.yaml"
   chmod 755 "$demo/site"
@@ -72,7 +71,7 @@ kill_a_rank() {
     kill -0 "$launch" 2>/dev/null || fail "the run ended before a rank could be killed"
     sleep 0.1
   done
-  pid=$(head -n 1 "$demo/run/logs/rank-00001.jsonl" | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')
+  pid=$(as trainer "$trireme" log "$demo/run" --rank 1 | sed -n '1s/.*"pid": *\([0-9]*\).*/\1/p')
   say "kill -KILL $pid: rank 1"
   kill -KILL "$pid"
 }
@@ -103,7 +102,7 @@ compare() {
   as data_steward "$trireme" data pack --plain --out "$demo/plain-data" "${label[@]}" LICENSE \
     README.md docs/*.md
   as trainer "$trireme" train "$demo/run.yaml" run.dir="$demo/plain" data.train="$demo/plain-data" \
-    encryption.keys=[] 2>/dev/null
+    encryption.keys=[] encryption.logs=false 2>/dev/null
   sealed=$(as auditor "$trireme" ckpt digest "$demo/run/checkpoints")
   plain=$(TRIREME_ENCRYPTION__KEYS='[]' as auditor "$trireme" ckpt digest "$demo/plain/checkpoints")
   printf 'encrypted, two layouts, a rank killed  %s\nplain, one rank                        %s\n' \
@@ -113,6 +112,7 @@ compare() {
   ! grep -q tokenizer "$demo"/data/shards/* || fail "the data is not encrypted"
   grep -rq '"dtype"' "$demo"/plain/checkpoints/*/*.safetensors || fail "a plain shard has a header"
   ! grep -rq '"dtype"' "$demo"/run/checkpoints/*/*.safetensors || fail "a shard is not encrypted"
+  ! grep -rq '"loss"' "$demo/run" --include='*.jsonl' || fail "the metrics are not encrypted"
 }
 
 change_keys() {
@@ -122,11 +122,12 @@ change_keys() {
   refused 77 as trainer "$trireme" train "$demo/run.yaml" run.dir="$demo/never" \
     data.train="$demo/plain-data"
   "$trireme" keys create --out "$demo/next.key" --name 'safe, 2027'
-  for folder in "$demo/run/checkpoints" "$demo/data"; do
+  for folder in "$demo"/run/{checkpoints,log-keys} "$demo/data"; do
     as key_custodian "$trireme" keys rotate "$folder" --to "$token_key" --to "file:$demo/next.key"
   done
   refused 77 as auditor "$trireme" ckpt digest "$demo/run/checkpoints" --key "file:$demo/safe.key"
   refused 77 as auditor "$trireme" data verify "$demo/data" --key "file:$demo/safe.key"
+  refused 77 as auditor "$trireme" log "$demo/run" --key "file:$demo/safe.key"
   as auditor "$trireme" ckpt verify "$demo/run/checkpoints" --all --key "file:$demo/next.key"
   as auditor "$trireme" data verify "$demo/data" --key "file:$demo/next.key"
 }
@@ -157,8 +158,10 @@ leave_the_country() {
 }
 
 audit() {
-  say "8/8 What an auditor sees, with public keys alone"
+  say "8/8 What an auditor sees, with public keys alone, and what the key in the safe adds"
   as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub"
+  as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub" \
+    --key "file:$demo/next.key" | grep '^ok  *logs '
   "$trireme" audit verify "$demo/audit.jsonl" --trust "$demo/evidence.key.pub"
   "$trireme" audit show "$demo/audit.jsonl" --event keys
   "$trireme" audit show "$demo/audit.jsonl" --event policy.refused
@@ -166,9 +169,10 @@ audit() {
 
 destroy() {
   say "At the end, the keys are destroyed"
-  for folder in "$demo/run/checkpoints" "$demo/data"; do
+  for folder in "$demo"/run/{log-keys,checkpoints} "$demo/data"; do
     as key_custodian "$trireme" keys destroy "$folder" --confirm "${folder##*/}" \
       --confirm "${folder##*/}"
+    [[ $folder != *log-keys ]] || refused 65 as auditor "$trireme" log "$demo/run"
   done
   refused 65 as trainer "$trireme" generate --checkpoint "$demo/run/checkpoints" --prompt 'The '
   refused 65 as auditor "$trireme" data verify "$demo/data"
@@ -188,13 +192,9 @@ main() {
     fi
     export TRIREME_SITE_DIR=$demo/site
   fi
-  train
-  compare
-  change_keys
-  release
-  leave_the_country
-  audit
-  destroy
+  for part in train compare change_keys release leave_the_country audit destroy; do
+    "$part"
+  done
 }
 
 main

@@ -77,9 +77,9 @@ std::string energy_with_ancestors(const std::vector<SignedStatement>& statements
     is_known = is_known && joules && each.signature.state == SignatureState::trusted;
     sum += joules.value_or(0);
   }
-  return fmt::format("{} with that of {}",
-                     joules_text(is_known ? std::optional(sum) : std::nullopt),
-                     counted(static_cast<std::int64_t>(statements.size()) - 1, "ancestor"));
+  return fmt::format("with that of {}: {}",
+                     counted(static_cast<std::int64_t>(statements.size()) - 1, "ancestor"),
+                     joules_text(is_known ? std::optional(sum) : std::nullopt));
 }
 
 }  // namespace trireme

@@ -22,7 +22,8 @@ class Sovereign(unittest.TestCase):
         harness.must(told)
         for words in ("rank 1", "every block opens", "Everything that was signed was checked",
                       "keys.rotate.end", "was destroyed, and nothing opens it any more",
-                      "another layout", "tensors, "):
+                      "another layout", "tensors, ", "checked without their keys",
+                      "authenticated with their keys"):
             self.assertIn(words, told.stdout)
         if policy_harness.can_mount():
             for words in ("1 of the releasers has signed it", "released by sara",

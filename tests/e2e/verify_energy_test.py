@@ -80,7 +80,7 @@ class Unknown(unittest.TestCase):
         self.assertRegex(facts(run, 4)[0], "^energy processors not known since .* has no zone")
         (run / "DONE").unlink()
         harness.must(train(run, "train.steps=6"))
-        self.assertEqual(facts(run, 6)[1], "energy not known with that of 1 ancestor")
+        self.assertEqual(facts(run, 6)[1], "energy with that of 1 ancestor: not known")
 
 
 @unittest.skipUnless(policy_harness.can_mount(), "file systems cannot be mounted here")
@@ -104,7 +104,7 @@ class Counted(unittest.TestCase):
         own, together = facts(run, 6)
         self.assertEqual(own, f"energy processors {joules[6]:g} J since {stated[6][0]['since']}")
         self.assertEqual(together,
-                         f"energy {joules[4] + joules[6]:g} J with that of 1 ancestor")
+                         f"energy with that of 1 ancestor: {joules[4] + joules[6]:g} J")
         page = harness.run("verify", run, "--trust", TRUST).stdout
         self.assertTrue(re.search(r"^ +energy processors \d+ J since 20", page, re.MULTILINE), page)
 
@@ -117,7 +117,7 @@ class Counted(unittest.TestCase):
         harness.must(train(run, "train.steps=6", counting=True))
         own, together = facts(run, 6)
         self.assertRegex(own, r"^energy processors \d+ J since")
-        self.assertEqual(together, "energy not known with that of 1 ancestor")
+        self.assertEqual(together, "energy with that of 1 ancestor: not known")
 
 
 if __name__ == "__main__":

@@ -49,14 +49,14 @@ TEST(EnergyWithAncestors, IsTheSumOfWhatEachHasUsed) {
   const json both = {{"cpu_joules", 2}, {"gpu_joules", 30.5}};
   EXPECT_EQ(energy_with_ancestors({}), "");
   EXPECT_EQ(energy_with_ancestors(chain({cpu})), "");
-  EXPECT_EQ(energy_with_ancestors(chain({cpu, both})), "42.5 J with that of 1 ancestor");
-  EXPECT_EQ(energy_with_ancestors(chain({cpu, cpu, cpu})), "30 J with that of 2 ancestors");
+  EXPECT_EQ(energy_with_ancestors(chain({cpu, both})), "with that of 1 ancestor: 42.5 J");
+  EXPECT_EQ(energy_with_ancestors(chain({cpu, cpu, cpu})), "with that of 2 ancestors: 30 J");
   EXPECT_EQ(energy_with_ancestors(chain({json(), cpu})), "");
 }
 
 TEST(EnergyWithAncestors, IsNotKnownIfAPartIsNot) {
   const json cpu = {{"cpu_joules", 10}};
-  const std::string unknown = "not known with that of 1 ancestor";
+  const std::string unknown = "with that of 1 ancestor: not known";
   EXPECT_EQ(energy_with_ancestors(chain({cpu, json()})), unknown);
   EXPECT_EQ(energy_with_ancestors(chain({cpu, {{"cpu_joules", nullptr}}})), unknown);
   EXPECT_EQ(energy_with_ancestors(chain({{{"cpu_joules", 1}, {"gpu_joules", nullptr}}, cpu})),
