@@ -176,6 +176,30 @@ class OnSlurm(unittest.TestCase):
         self.assertIn("DRAIN", self.cluster.node_state("n3"))
         self.assertNotIn("DRAIN", self.cluster.node_state("n1"))
 
+    def test_a_healthy_machine(self):
+        """The example for nodes that share the cores of one machine accepts such a machine."""
+        example = (harness.SOURCE / "configs/accept/shared-cores.yaml").read_text()
+        first = script(self.folder / "first.sh", f'{PRIORITY} "$@"\n')
+        word = '"--nodelist={node}"'
+        self.assertIn(word, example)
+        profile = self.folder / "shared-cores.yaml"
+        profile.write_text(example.replace('nodes: ""', "nodes: n[1-4]").replace(
+            word, f"{word}, {first}"))
+        begin = time.monotonic()
+        result = self.cluster.command(
+            PROGRAM, "accept", profile, "--drain", "--dir", self.folder / "healthy",
+            check=False, timeout=400, cwd=self.folder)
+        print(f"a healthy machine: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = verdicts((self.folder / "healthy/acceptance.json").read_text())
+        self.assertTrue(found["accepted"])
+        self.assertEqual(len(found["nodes"]), 4)
+        self.assertEqual(len(found["links"]), 6)
+        self.assertTrue(all(v["good"] for v in found["nodes"] + found["links"]), result.stdout)
+        self.assertEqual(found["drain_commands"], [])
+        for node in ("n1", "n2", "n3", "n4"):
+            self.assertNotIn("DRAIN", self.cluster.node_state(node))
+
     def test_an_interruption_ends_the_steps(self):
         folder = self.folder / "interrupted"
         disk = folder / "disk"

@@ -124,11 +124,14 @@ TEST(Acceptance, ReadsHealthAndBenchmarks) {
   }
 }
 
-TEST(AcceptProfile, TheExampleIsValid) {
+TEST(AcceptProfile, TheExamplesAreValid) {
   const AcceptProfile profile =
       load_accept_profile(std::filesystem::path(TRIREME_SOURCE_DIR) / "configs/accept/slurm.yaml");
   EXPECT_EQ(profile.node.measures.front(), "health");
   EXPECT_EQ(profile.burn_in_minutes, 60);
+  const AcceptProfile shared = load_accept_profile(std::filesystem::path(TRIREME_SOURCE_DIR) /
+                                                   "configs/accept/shared-cores.yaml");
+  EXPECT_EQ(shared.at_once, 1);
 }
 
 TEST(AcceptProfile, ReadsAndRefuses) {
