@@ -27,7 +27,7 @@ SimulatedRun SimulatedJob::run() {
     }
     if (fault_time() <= now_ || feed_.next_step() <= step_) {
       const JobFault fault = take_fault();
-      hits(fault) ? recover(fault) : note(fault);
+      hits(fault) ? recover(fault) : note(fault, now_);
     } else {
       pause();
     }
@@ -116,8 +116,6 @@ void SimulatedJob::pause() {
     stop(SimulatedCause::maintenance, kHour * model_.maintenance.hours);
     maintenance_at_ = next_maintenance();
   } else if (limit_at_ <= now_) {
-    nodes_.renew();
-    stragglers_.clear();
     stop(SimulatedCause::wait, kHour * model_.queue.wait_hours);
   } else {
     stragglers_.end_recovered(now_);

@@ -55,8 +55,8 @@ class SimulatedJob {
   // Returns whether the fault stops the job.
   bool hits(const JobFault& fault) const;
   double time_of(const JobFault* fault, Spread which, double mean) const;
-  // Applies the consequences for nodes and their memory.
-  void note(const JobFault& fault);
+  // Applies the consequences, from the time `at` on, for nodes and their memory.
+  void note(const JobFault& fault, double at);
   void lose(std::int64_t node, double back);
   void count(const JobFault& fault) { ++run_.faults[static_cast<std::size_t>(fault.kind)]; }
 
@@ -69,8 +69,12 @@ class SimulatedJob {
 
   // Brings the job to the point where it trains. is_fresh: a new job, not a relaunch within one.
   void bring_up(bool is_fresh, const JobFault* fault);
-  // Takes note of what happened while no rank was running.
-  void absorb();
+  // Takes note of what happened while no rank was running. keeps_nodes: whether the job kept its
+  // nodes meanwhile. One that comes out of the queue gets healthy nodes, and what failed before
+  // does not matter to it; only losses of the site do.
+  void absorb(bool keeps_nodes);
+  // The queue has let a new job start, with healthy nodes and nothing in memory.
+  void leave_queue();
   // Returns whether there are enough nodes. Otherwise waits for the next repair, or for a new job.
   bool has_nodes(bool& is_fresh);
   // Starts the ranks and loads. Returns the fault that ended the attempt before it trained.

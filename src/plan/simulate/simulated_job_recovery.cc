@@ -23,18 +23,18 @@ double SimulatedJob::time_of(const JobFault* fault, Spread which, double mean) c
   return fault == nullptr ? mean : mean * time_factor(*fault, which, model_.times.spread);
 }
 
-void SimulatedJob::note(const JobFault& fault) {
-  const double back = now_ + kHour * time_of(&fault, repair_time, model_.times.repair_hours);
+void SimulatedJob::note(const JobFault& fault, double at) {
+  const double back = at + kHour * time_of(&fault, repair_time, model_.times.repair_hours);
   each_lost_node(fault, [&](std::int64_t node) { lose(node, back); });
   if (fault.kind == JobFaultKind::straggler && nodes_.slot_of(fault.node)) {
     count(fault);
-    stragglers_.begin(fault.node, now_);
+    stragglers_.begin(fault.node, at);
   } else if (fault.kind == JobFaultKind::site) {
     saves_.lose_memory();
     const double lost = kHour * time_of(&fault, site_time, model_.times.site_hours);
     const double detect =
         model_.times.detect[static_cast<std::size_t>(JobFaultKind::site)];  // then the pause begins
-    site_until_ = std::max(site_until_, now_ + (fault.pause < 0 ? lost : detect + fault.pause));
+    site_until_ = std::max(site_until_, at + (fault.pause < 0 ? lost : detect + fault.pause));
   }
 }
 
@@ -58,7 +58,7 @@ void SimulatedJob::fall(const JobFault& fault) {
   count(fault);
   feed_.end_attempt();
   saves_.interrupt(now_);
-  note(fault);
+  note(fault, now_);
   const auto kind = static_cast<std::size_t>(fault.kind);
   spend(SimulatedCause::detect, time_of(&fault, detect_time, model_.times.detect[kind]));
   if (fault.kind != JobFaultKind::site) {
@@ -71,6 +71,9 @@ void SimulatedJob::stop(SimulatedCause cause, double seconds) {
   saves_.lose_memory();
   feed_.end_attempt();
   spend(cause, seconds);
+  if (cause == SimulatedCause::wait) {
+    leave_queue();
+  }
   bring_up(true, nullptr);
 }
 
@@ -84,7 +87,7 @@ void SimulatedJob::bring_up(bool is_fresh, const JobFault* fault) {
   JobFault again;
   queue_until_ = kForever;
   while (now_ < end_) {
-    absorb();
+    absorb(true);
     if (now_ < site_until_) {
       spend(SimulatedCause::wait, site_until_ - now_);
       is_fresh = true;
@@ -106,17 +109,25 @@ void SimulatedJob::bring_up(bool is_fresh, const JobFault* fault) {
   }
 }
 
-void SimulatedJob::absorb() {
+void SimulatedJob::absorb(bool keeps_nodes) {
   while (fault_time() <= now_) {
+    const double at = fault_time();
     const JobFault fault = take_fault();
-    if (fault.kind == JobFaultKind::site || fault.kind == JobFaultKind::group ||
-        fault.kind == JobFaultKind::node) {
+    if (fault.kind == JobFaultKind::site ||
+        (keeps_nodes && (fault.kind == JobFaultKind::group || fault.kind == JobFaultKind::node))) {
       if (hits(fault)) {
         count(fault);
       }
-      note(fault);
+      note(fault, at);
     }
   }
+}
+
+void SimulatedJob::leave_queue() {
+  absorb(false);
+  nodes_.renew();
+  stragglers_.clear();
+  saves_.lose_memory();
 }
 
 bool SimulatedJob::has_nodes(bool& is_fresh) {
@@ -133,9 +144,7 @@ bool SimulatedJob::has_nodes(bool& is_fresh) {
   if (queue_until_ <= nodes_.next_return()) {
     spend(SimulatedCause::wait, queue_until_ - now_);
     queue_until_ = kForever;
-    nodes_.renew();
-    stragglers_.clear();
-    saves_.lose_memory();
+    leave_queue();
     is_fresh = true;
   } else {
     spend(SimulatedCause::wait, nodes_.next_return() - now_);
@@ -168,7 +177,7 @@ std::optional<JobFault> SimulatedJob::pass(SimulatedCause cause, double seconds)
     if (hits(fault)) {
       return fault;
     }
-    note(fault);
+    note(fault, now_);
   }
   spend(cause, until - now_);
   return std::nullopt;

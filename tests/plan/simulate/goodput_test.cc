@@ -113,6 +113,37 @@ TEST(Goodput, WhatHurtsHurts) {
   }
 }
 
+// A lost node of a job without spares sends it into the queue: of the mean time M between such
+// losses and the wait, M is left.
+TEST(Goodput, WithAWaitInTheQueueIsThatOfTheClosedForm) {
+  JobModel model = load_job_model(
+      {}, {"rates.source=none", "rates.node=2.9", "times.spread=0", "times.repair_hours=10000"});
+  const double hours = model.mean_seconds_between_stops() / 3600;
+  model.queue.wait_hours = 0;
+  const double base = goodput_of(model).mean;
+  ASSERT_GT(base, 0.85);
+  for (const double wait : {0.1, 1.0, 5.0, 10.0, 24.0, 100.0}) {
+    model.queue.wait_hours = wait;
+    model.days = 30 + 3 * wait;
+    EXPECT_NEAR(goodput_of(model).mean, base * hours / (hours + wait), 0.02) << wait;
+  }
+}
+
+TEST(Goodput, FallsAsTheWaitInTheQueueGrows) {
+  for (const char* spares : {"spares=0", "spares=8"}) {
+    for (const char* limit : {"queue.limit_hours=0", "queue.limit_hours=24"}) {
+      JobModel model = load_job_model({}, {spares, limit});
+      double before = 1;
+      for (const double wait : {0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 24.0, 100.0}) {
+        model.queue.wait_hours = wait;
+        const double now = goodput_of(model).mean;
+        EXPECT_LT(now, before + 0.005) << spares << ", " << limit << ", " << wait << " h";
+        before = now;
+      }
+    }
+  }
+}
+
 // Young's and Daly's interval is close to the best.
 TEST(Goodput, TheAutomaticIntervalIsNearTheBest) {
   const JobModel base = load_job_model(

@@ -152,6 +152,38 @@ TEST(JobSimulation, WithoutASpareItWaitsForTheRepairOrTheQueue) {
   EXPECT_GT(smaller.at(slow), 0);
 }
 
+// The job that comes out of the queue gets healthy nodes, whatever failed in the meantime.
+TEST(JobSimulation, WhatFailsWhileTheJobIsQueuedDoesNotMatter) {
+  JobModel model = small_job();
+  model.queue.wait_hours = 0.2;
+  const double lost = 100 + 101 + 58;
+  const SimulatedRun run = simulate_with(model, {{lost, JobFaultKind::node, 2, 0},
+                                                 {lost + 300, JobFaultKind::node, 1, 0},
+                                                 {lost + 500, JobFaultKind::process, 3, 0}});
+  EXPECT_EQ(run.waits, 1);
+  EXPECT_NEAR(run.at(wait), 720, 1e-9);
+  EXPECT_EQ(run.launches, 2);
+  model.queue = {1, 0.1};
+  const SimulatedRun limited = simulate_with(
+      model, {{3600 + 150, JobFaultKind::node, 1, 0}, {3600 + 200, JobFaultKind::group, 2, 0}});
+  EXPECT_EQ(limited.waits, 0);
+  EXPECT_DOUBLE_EQ(limited.at(wait), 2 * 360);
+  // A loss of the site matters to all.
+  const SimulatedRun site = simulate_with(model, {{3600 + 150, JobFaultKind::site, 0, 0}});
+  EXPECT_GT(site.at(wait), 1800);
+}
+
+// The repair of a node that failed while the job was waiting begins when it fails.
+TEST(JobSimulation, ARepairBeginsWhenTheNodeFails) {
+  JobModel model = small_job();
+  model.times.repair_hours = 0.2;
+  model.queue.wait_hours = 10;
+  const double lost = 100 + 101 + 58;
+  const SimulatedRun run = simulate_with(
+      model, {{lost, JobFaultKind::node, 2, 0}, {lost + 100, JobFaultKind::node, 1, 0}});
+  EXPECT_NEAR(run.at(wait), 100 + 720 - 14, 1e-9);
+}
+
 TEST(JobSimulation, TheSiteTakesTheMemoryWithIt) {
   const SimulatedRun run =
       simulate_with(small_job(), {{100 + 11 * 101 + 58, JobFaultKind::site, 0, 0}});
