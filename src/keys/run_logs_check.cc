@@ -180,9 +180,12 @@ void LogsChecker::check_missing_files() {
   if (!closed_) {
     return;
   }
+  // A start that traces removes the traces of earlier ones.
+  const bool are_traces_kept = found_.starts.all.back().number == found_.last_closed;
   for (const ClosedFile& file : closed_->files) {
     std::error_code none;
-    if (!fs::exists(fs::symlink_status(run_ / file.name, none))) {
+    const bool is_kept = are_traces_kept || !file.name.starts_with("trace/");
+    if (is_kept && !fs::exists(fs::symlink_status(run_ / file.name, none))) {
       add_fault(ExitCode::not_found,
                 fmt::format("{} is gone, which start {} of the run has left",
                             printable((run_ / file.name).string()), found_.last_closed));

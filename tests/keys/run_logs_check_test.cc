@@ -225,6 +225,19 @@ TEST_F(RunLogs, NeedTheirKey) {
                              Field(&LogFault::what, HasSubstr("encrypted for file")))));
 }
 
+TEST_F(RunLogs, MayLackTracesThatALaterStartHasRemoved) {
+  const fs::path trace = run_ / "trace/rank-00001.json";
+  fs::create_directories(trace.parent_path());
+  write_run_file(trace, "[]", sealer_of_start().get());
+  close();
+  EXPECT_THAT(opened().faults, IsEmpty());
+  fs::remove(trace);
+  expect_fault("rank-00001.json is gone", ExitCode::not_found);
+  (void)start();
+  EXPECT_THAT(unopened().faults, IsEmpty());
+  EXPECT_THAT(opened().faults, IsEmpty());
+}
+
 TEST_F(RunLogs, OfALiveRunHaveNoFault) {
   append(metrics_, *start(), "five\n");
   const RunLogsCheck check = opened();
