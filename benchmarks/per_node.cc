@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -31,6 +32,23 @@ void add_host(Json& results, const std::string& node) {
   for (Json& result : results) {
     result["params"]["host"] = node;
   }
+}
+
+std::set<std::string> nodes_of(const std::vector<RankPlace>& places) {
+  std::set<std::string> nodes;
+  for (const RankPlace& place : places) {
+    nodes.insert(place.node);
+  }
+  return nodes;
+}
+
+// Nodes of Slurm may share a host, as on a test cluster.
+bool is_first_on_node(const MpiSession& session) {
+  const auto& places = session.places();
+  const RankPlace& own = session.place();
+  return std::none_of(places.begin(), places.end(), [&](const RankPlace& other) {
+    return other.rank < own.rank && other.node == own.node;
+  });
 }
 
 // Joins the reports of all ranks into one, in which a heading with the rank's node stands before
@@ -83,17 +101,15 @@ NodeReport on_each_node(AppContext& context, SecondRank second,
     return own;
   }
   MpiSession& session = context.session();
-  const auto& places = session.places();
   if (second == SecondRank::refused &&
-      std::any_of(places.begin(), places.end(),
-                  [](const RankPlace& place) { return place.local_rank > 0; })) {
+      nodes_of(session.places()).size() < session.places().size()) {
     throw ConfigError(
         "this benchmark measures a whole node by one process: start one rank per node (mpirun "
         "--map-by ppr:1:node, srun --ntasks-per-node=1), or run it without mpirun or srun");
   }
   NodeReport own;
   own.results = Json::array();
-  if (session.place().local_rank == 0) {
+  if (is_first_on_node(session)) {
     own = measure();
     add_host(own.results, session.place().node);
   }

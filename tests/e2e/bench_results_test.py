@@ -202,6 +202,17 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(document["results"][0]["params"]["ranks"], 5)
         self.assertEqual(document["results"][0]["metrics"]["wrong"], 0)
 
+    def test_nodes_of_slurm_on_one_machine_are_measured_each(self):
+        path = self.folder / "nodes.json"
+        own_node = 'SLURMD_NODENAME=n$OMPI_COMM_WORLD_RANK exec "$@"'
+        ran = subprocess.run(
+            [harness.MPIEXEC, "-n", "2", "bash", "-c", own_node, "_", harness.PROGRAM, "bench",
+             "noise", "--quantum", "200", "--method", "work", "--duration", "0.1", "-J", path],
+            env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual({r["params"]["host"] for r in self.strict(path)["results"]}, {"n0", "n1"})
+        self.assertEqual(re.findall(r"^# node (\S+):$", ran.stdout, re.MULTILINE), ["n0", "n1"])
+
     def test_hosts_are_named_as_slurm_names_its_nodes(self):
         """Tables and rows have the name by which scontrol drains a node; `ranks` and `host` have
         the host's own name beside it."""
