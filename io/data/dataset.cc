@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "io/data/dataset_keys.h"
+#include "io/data/document_index.h"
 #include "io/data/encrypted_shard.h"
 #include "io/data/widen_tokens.h"
 #include "src/base/check.h"
@@ -78,6 +79,7 @@ Dataset::Dataset(const fs::path& folder, std::string_view manifest_text, Dataset
       shards_.push_back(
           std::make_unique<EncryptedShard>(path, entry, shards_.size(), manifest_.key, *cache_));
     }
+    documents_.push_back(std::make_unique<DocumentIndex>(*shards_.back(), entry));
   }
 }
 
@@ -120,21 +122,15 @@ const std::byte* Dataset::read_mask(const TokenRun& run, std::vector<std::byte>&
 }
 
 std::vector<std::int64_t> Dataset::document_offsets(std::size_t shard) const {
-  const ShardEntry& entry = manifest_.shards[shard];
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(entry.n_docs) + 1);
-  const std::int64_t bytes = std::ssize(offsets) * static_cast<std::int64_t>(sizeof offsets[0]);
-  check(bytes == entry.docs_bytes, "the manifest lists the offsets of all documents");
-  std::vector<std::byte> scratch;
-  std::memcpy(offsets.data(), shards_[shard]->read(entry.docs_offset, bytes, scratch),
-              static_cast<std::size_t>(bytes));
-  if (offsets.front() != 0 || offsets.back() != entry.n_tokens ||
-      !std::ranges::is_sorted(offsets)) {
-    throw DataError(fmt::format(
-        "{}: the document offsets do not ascend from 0 to the number of tokens, {}: pack or "
-        "convert the dataset again",
-        shards_[shard]->path().string(), entry.n_tokens));
-  }
-  return offsets;
+  return documents_[shard]->offsets();
+}
+
+void Dataset::document_ends(const TokenRun& run, std::vector<std::int64_t>& ends,
+                            std::vector<std::byte>& scratch) const {
+  check(run.first >= 0 && run.count >= 0 &&
+            run.first + run.count <= manifest_.shards[run.shard].n_tokens,
+        "a run lies within its shard");
+  documents_[run.shard]->ends(run.first, run.count, ends, scratch);
 }
 
 void Dataset::will_need(const TokenRun& run) const {

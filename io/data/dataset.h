@@ -26,6 +26,7 @@
 namespace trireme {
 
 class DatasetShard;
+class DocumentIndex;
 class KeyRing;
 
 class Dataset {
@@ -67,6 +68,10 @@ class Dataset {
   // Returns where the documents of a shard end, in tokens: 0, then the end of each. Throws
   // DataError unless they ascend to the number of its tokens.
   std::vector<std::int64_t> document_offsets(std::size_t shard) const;
+  // Sets `ends` to those of document_offsets() that are in (run.first, run.first + run.count],
+  // each once. Throws as document_offsets().
+  void document_ends(const TokenRun& run, std::vector<std::int64_t>& ends,
+                     std::vector<std::byte>& scratch) const;
   // Asks the operating system to read a token run ahead, unless its blocks have been verified
   // already.
   void will_need(const TokenRun& run) const;
@@ -80,6 +85,7 @@ class Dataset {
   std::string manifest_sha256_;
   std::unique_ptr<BlockCache> cache_;  // of decrypted blocks; null if it is not encrypted
   std::vector<std::unique_ptr<DatasetShard>> shards_;
+  std::vector<std::unique_ptr<DocumentIndex>> documents_;  // by shard
 };
 
 }  // namespace trireme

@@ -44,6 +44,7 @@ struct Loader::Worker {
 
   std::vector<std::byte> scratch;
   std::vector<OfSource> of_sources;
+  std::vector<std::int64_t> ends;  // of the documents of one sample
 };
 
 Loader::Loader(const Dataset& dataset, const Sampler& sampler, const LoaderPlan& plan,
@@ -177,6 +178,9 @@ void Loader::fill(std::int64_t first, Slot& slot, Worker& worker) const {
   for (std::size_t s = 0; s < sources_.size(); ++s) {
     read_rows(sources_[s], worker.of_sources[s].reads, worker.scratch, slot);
   }
+  if (plan_.separates_documents) {
+    separate_documents(slot, worker);
+  }
 }
 
 void Loader::read_rows(const Source& source, const BatchReads& batch,
@@ -220,6 +224,35 @@ void Loader::mask_targets(const Dataset& dataset, const BatchReads& batch,
   }
 }
 
+void Loader::separate_documents(Slot& slot, Worker& worker) const {
+  std::vector<DocumentRange> documents;
+  for (std::size_t s = 0; s < sources_.size(); ++s) {
+    for (const BatchReads::Row& row : worker.of_sources[s].reads.rows) {
+      const TokenRun sample = sources_[s].index.locate(row.sample);
+      sources_[s].dataset.document_ends({sample.shard, sample.first, plan_.sequence}, worker.ends,
+                                        worker.scratch);
+      std::int32_t* targets = slot.targets + row.row * plan_.sequence;
+      std::int64_t first = 0;
+      for (const std::int64_t end : worker.ends) {
+        const std::int64_t stop = end - sample.first;
+        documents.push_back({row.row, first, stop - first});
+        targets[stop - 1] = kIgnoredTarget;
+        first = stop;
+      }
+      if (first < plan_.sequence) {
+        documents.push_back({row.row, first, plan_.sequence - first});
+      }
+    }
+  }
+  if (std::ssize(documents) == plan_.micro_batch) {
+    slot.documents = nullptr;  // each sample is one document
+    return;
+  }
+  std::ranges::sort(documents, {},
+                    [](const DocumentRange& d) { return std::pair(d.row, d.first); });
+  slot.documents = std::make_shared<const std::vector<DocumentRange>>(std::move(documents));
+}
+
 LoadedMicroBatch Loader::next() {
   std::unique_lock lock(mutex_);
   check(handed_ < claimed_ || !all_claimed(),
@@ -257,7 +290,8 @@ LoadedMicroBatch Loader::lease(Slot& slot) {
           plan_.sequence,
           {slot.ids, elements, DType::i32},
           {slot.targets, elements, DType::i32},
-          std::shared_ptr<const void>(slot.ids, give_back_slot)};
+          std::shared_ptr<const void>(slot.ids, give_back_slot),
+          slot.documents};
 }
 
 // Wakes a sleeping worker only once half of the slots are free, not for every slot.

@@ -28,6 +28,7 @@
 #include "io/data/sampler.h"
 #include "src/device/device.h"
 #include "src/device/pool.h"
+#include "src/tensor/document_range.h"
 
 namespace trireme {
 
@@ -46,6 +47,9 @@ struct LoaderPlan {
   int threads = 1;
   // Memory of the host for the slots, which outlives the loader; null for ordinary memory.
   Pool* memory = nullptr;
+  // Whether micro-batches say where documents lie, and ignore the target of the last token of each,
+  // which is in the next one.
+  bool separates_documents = false;
 };
 
 struct LoadedMicroBatch {
@@ -57,6 +61,8 @@ struct LoadedMicroBatch {
   // Keeps ids and targets unchanged while a copy of it exists; all copies must be gone before the
   // loader is destroyed. If null, the code that made the micro-batch keeps them.
   std::shared_ptr<const void> lease = nullptr;
+  // Null if the plan does not separate documents, or no document ends within a sample.
+  DocumentRanges documents = {};
 };
 
 // LoaderSource is a dataset and the order in which the loader reads its samples.
@@ -90,7 +96,8 @@ class Loader {
     std::int64_t first_sample = 0;
     std::int32_t* ids = nullptr;      // [B,T], in memory_
     std::int32_t* targets = nullptr;  // [B,T], in memory_
-    bool free = true;                 // neither filled, nor leased
+    DocumentRanges documents;
+    bool free = true;  // neither filled, nor leased
     bool filled = false;
     std::exception_ptr error;
   };
@@ -122,6 +129,8 @@ class Loader {
   // Ignores the targets that the dataset's loss mask leaves out.
   void mask_targets(const Dataset& dataset, const BatchReads& batch,
                     std::vector<std::byte>& scratch, Slot& slot) const;
+  // Finds the documents of the samples of all datasets, and ignores targets in the next document.
+  void separate_documents(Slot& slot, Worker& worker) const;
   // Advances the cursor and returns the first sample of the micro-batch that it was at.
   std::int64_t claim_micro_batch();
   std::vector<std::int64_t> micros_of(std::int64_t batch_samples) const;

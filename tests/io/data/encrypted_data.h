@@ -9,6 +9,7 @@
 
 #include "io/data/dataset_keys.h"
 #include "io/data/recode.h"
+#include "src/base/error.h"
 #include "src/base/sealed_json.h"
 #include "tests/io/data/data_fixture.h"
 #include "tests/support/encrypted_files.h"
