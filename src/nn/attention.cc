@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "src/base/check.h"
 #include "src/nn/key_value_cache.h"
 
 namespace trireme {
@@ -44,12 +45,14 @@ struct Attention::Span {
   std::int64_t capacity = 0;  // rows from one batch member to the next
   View all;                   // T [B, capacity, width]
   View fresh;                 // the rows of this pass; with a cache, only the new ones
+  std::int64_t token = 0;     // of a part: its first token's number in the whole span
 };
 
 // Output holds the results of the attention kernel.
 struct Attention::Output {
   Tensor heads;  // T [B,T,H D]
-  Tensor lse;    // f32 [B,H,T], or empty
+  // f32 [B,H,T], or empty. With documents, [H, time] of each of them, one after the other.
+  Tensor lse;
 };
 
 Attention::Attention(const AttentionHeads& heads, const Linear& project_in,
@@ -77,22 +80,38 @@ Attention::Span Attention::cached_span(const Tensor& x, const Run& run) const {
           all.slice(cache.length() * shape_.width(), time * shape_.width())};
 }
 
+template <class Each>
+void Attention::each_document(const Span& span, const Run& run, const Each& each) const {
+  if (run.documents == nullptr || run.cache != nullptr) {
+    each(span);
+    return;
+  }
+  for (const DocumentRange& document : *run.documents) {
+    const std::int64_t token = document.row * span.time + document.first;
+    const View rows = span.all.slice(token * shape_.width(), document.time * shape_.width());
+    each(Span{1, document.time, 0, document.time, rows, rows, token});
+  }
+}
+
 // Queries and keys lie side by side, so that one kernel call rotates both.
 void Attention::rotate(const Span& span, const View& rows, bool backward, Run& run) const {
   if (frequencies_.empty()) {
     return;
   }
-  Rope rope;
-  rope.batch = span.batch;
-  rope.time = span.time;
-  rope.heads = shape_.heads + shape_.kv_heads;
-  rope.head_dim = shape_.head_dim;
-  rope.first_position = span.first;
-  rope.stride = shape_.width();
-  rope.x = rows;
-  rope.inverse_frequency = frequencies_.view();
-  rope.backward = backward;
-  run.kernels().rope(run.stream(), rope);
+  each_document(span, run, [&](const Span& part) {
+    const std::int64_t width = shape_.width();
+    Rope rope;
+    rope.batch = part.batch;
+    rope.time = part.time;
+    rope.heads = shape_.heads + shape_.kv_heads;
+    rope.head_dim = shape_.head_dim;
+    rope.first_position = part.first;
+    rope.stride = width;
+    rope.x = rows.slice(part.token * width, part.batch * part.time * width);
+    rope.inverse_frequency = frequencies_.view();
+    rope.backward = backward;
+    run.kernels().rope(run.stream(), rope);
+  });
 }
 
 namespace {
@@ -102,26 +121,30 @@ View tail(const View& view, std::int64_t first) { return view.slice(first, view.
 
 }  // namespace
 
-AttentionForward Attention::arguments(const Span& span, const View& out, const View& lse,
+AttentionForward Attention::arguments(const Span& part, const Output& output,
                                       const Run& run) const {
   const std::int64_t keys = shape_.heads * shape_.head_dim;
   const std::int64_t values = keys + shape_.kv_heads * shape_.head_dim;
+  const std::int64_t tokens = part.batch * part.time;
   AttentionForward call;
-  call.batch = span.batch;
-  call.time = span.time;
-  call.kv_time = span.first + span.time;
+  call.batch = part.batch;
+  call.time = part.time;
+  call.kv_time = part.first + part.time;
   call.heads = shape_.heads;
   call.kv_heads = shape_.kv_heads;
   call.head_dim = shape_.head_dim;
-  call.q = span.fresh;
-  call.k = tail(span.all, keys);
-  call.v = tail(span.all, values);
+  call.q = part.fresh;
+  call.k = tail(part.all, keys);
+  call.v = tail(part.all, values);
   call.q_stride = shape_.width();
   call.kv_stride = shape_.width();
-  call.kv_batch_rows = span.capacity;
-  call.out = out;
-  call.lse = lse;
+  call.kv_batch_rows = part.capacity;
+  call.out = output.heads.view().slice(part.token * keys, tokens * keys);
+  if (!output.lse.empty()) {
+    call.lse = output.lse.view().slice(part.token * shape_.heads, tokens * shape_.heads);
+  }
   if (run.training && shape_.dropout > 0) {
+    check(run.documents == nullptr, "dropout numbers the queries of whole samples");
     call.dropout = {shape_.dropout,    run.dropout.seed,
                     run.dropout.step,  static_cast<std::uint32_t>(shape_.layer),
                     shape_.first_head, run.first_sample,
@@ -137,8 +160,9 @@ Attention::Output Attention::attend(const Span& span, DType dtype, bool for_back
   if (for_backward) {
     output.lse = Tensor(run.pool(), {span.batch, shape_.heads, span.time}, DType::f32);
   }
-  run.kernels().attention_forward(run.stream(),
-                                  arguments(span, output.heads.view(), output.lse.view(), run));
+  each_document(span, run, [&](const Span& part) {
+    run.kernels().attention_forward(run.stream(), arguments(part, output, run));
+  });
   return output;
 }
 
@@ -195,13 +219,16 @@ Tensor Attention::packed_gradient(const Tensor& dy, const Tensor& packed, const 
   {
     const Tensor dout(run.pool(), output.heads.shape(), output.heads.dtype());
     project_out_.backward_input(dy.view(), dout.view(), run);
-    AttentionBackward call;
-    call.forward = arguments(span, output.heads.view(), output.lse.view(), run);
-    call.dout = dout.view();
-    call.dq = dpacked.view();
-    call.dk = tail(dpacked.view(), shape_.heads * shape_.head_dim);
-    call.dv = tail(dpacked.view(), (shape_.heads + shape_.kv_heads) * shape_.head_dim);
-    run.kernels().attention_backward(run.stream(), call);
+    const std::int64_t keys = shape_.heads * shape_.head_dim;
+    each_document(span, run, [&](const Span& part) {
+      AttentionBackward call;
+      call.forward = arguments(part, output, run);
+      call.dout = dout.view().slice(part.token * keys, part.batch * part.time * keys);
+      call.dq = tail(dpacked.view(), part.token * shape_.width());
+      call.dk = tail(call.dq, keys);
+      call.dv = tail(call.dq, keys + shape_.kv_heads * shape_.head_dim);
+      run.kernels().attention_backward(run.stream(), call);
+    });
   }
   rotate(span, dpacked.view(), true, run);
   return dpacked;

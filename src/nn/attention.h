@@ -1,5 +1,8 @@
 // Attention is causal self-attention with grouped queries, and rotary positions for Llama.
 //
+// If the run says where documents lie, rotation and attention take each of them as if it were a
+// sample of its own; the products take the whole micro-batch.
+//
 //   x [B,T,C] -> packed [B,T,(H + 2 Hkv) D] = queries | keys | values -> heads [B,T,H D] -> [B,T,C]
 //
 // A Branch of a ResidualLayer; it has no state and can be used for any number of micro-batches.
@@ -42,13 +45,18 @@ class Attention : public Branch {
                           Run& run) const override;
 
  private:
-  struct Span;  // the tokens that a pass computes, and where their packed rows are
+  struct Span;  // tokens that a pass or a call computes, and where their packed rows are
   struct Output;
   Span training_span(const Tensor& packed) const;
   Span cached_span(const Tensor& x, const Run& run) const;
+  // Calls each(part) for every document of the span, or for the whole span if no document ends
+  // within it.
+  template <class Each>
+  void each_document(const Span& span, const Run& run, const Each& each) const;
+  // rows: T [B,T,width], the span's packed rows or their gradient.
   void rotate(const Span& span, const View& rows, bool backward, Run& run) const;
-  AttentionForward arguments(const Span& span, const View& out, const View& lse,
-                             const Run& run) const;
+  // part: of the span of which the output is.
+  AttentionForward arguments(const Span& part, const Output& output, const Run& run) const;
   Output attend(const Span& span, DType dtype, bool for_backward, Run& run) const;
   Tensor packed_gradient(const Tensor& dy, const Tensor& packed, const Output& output,
                          Run& run) const;

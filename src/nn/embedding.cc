@@ -1,5 +1,6 @@
 #include "src/nn/embedding.h"
 
+#include "src/base/check.h"
 #include "src/nn/key_value_cache.h"
 #include "src/nn/residual_layer.h"
 
@@ -20,6 +21,7 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   call.partial = !run.alone();
   call.first_id = vocabulary.first;
   if (position != kNoParameter) {
+    check(micro_batch.documents == nullptr, "learned positions are those of whole samples");
     call.position = store.compute(position);
   }
   run.kernels().embedding_forward(run.stream(), call);

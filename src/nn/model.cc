@@ -76,6 +76,7 @@ Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& sa
   check_context(micro_batch);
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
+  run.documents = micro_batch.documents;
   check(parts_.embedding.has_value() == input.empty(),
         "a slice takes the stream of the one before");
   Residual stream{std::move(input), {}};
@@ -122,6 +123,7 @@ Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_s
   check(parts_.head.has_value() == d.empty(), "a slice takes the gradient of the one behind");
   run.batch = micro_batch.batch;
   run.time = micro_batch.time;
+  run.documents = micro_batch.documents;
   // Ranks that share the rows exchange them between branches; the gradients of weights are computed
   // during these exchanges.
   WeightGradients waiting;

@@ -10,6 +10,7 @@
 #include "src/nn/parameter.h"
 #include "src/nn/parameter_residence.h"
 #include "src/nn/tensor_group.h"
+#include "src/tensor/document_range.h"
 
 namespace trireme {
 
@@ -64,6 +65,9 @@ struct Run {
   // The shape of the current micro-batch; set by the model.
   std::int64_t batch = 0;
   std::int64_t time = 0;
+  // The documents of the current micro-batch, which attention does not cross and in which positions
+  // start anew; null if each sample is one. Set by the model.
+  DocumentRanges documents = {};
   // Lets the products of the blocks' linear layers take numbers of 8 bits; null for none.
   const Fp8Products* fp8 = nullptr;
   // Without training only: matrices of 8 or 4 bits, which linear layers use; null for none.
@@ -105,8 +109,9 @@ struct Run {
 struct MicroBatch {
   std::int64_t batch = 0;
   std::int64_t time = 0;
-  ConstView ids;      // i32 [B,T]
-  ConstView targets;  // i32 [B,T]: the token that follows each id, or kIgnoredTarget
+  ConstView ids;                  // i32 [B,T]
+  ConstView targets;              // i32 [B,T]: the token that follows each id, or kIgnoredTarget
+  DocumentRanges documents = {};  // in memory of the host
 };
 
 }  // namespace trireme

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Makes variants.json beside it: ten steps of tiny models with the other optimizers, the other
-terms of the loss, a moving average of the weights, and dropout of attention's weights.
+terms of the loss, a moving average of the weights, dropout of attention's weights, and samples of
+several documents.
 
 Models, weights and tokens are those of make_golden.py; optimizers and losses are PyTorch's, in
 float64. Dropout's masks come from a Philox written out here after the paper (Salmon et al., 2011).
+Documents are kept apart by a mask of the whole samples' scores and by positions from 0 in each.
 
     pip install torch numpy && python3 make_variants.py
+    pip install transformers && python3 make_variants.py --check   # the masks, with transformers
 """
 
 import json
 import math
 import pathlib
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +36,10 @@ VARIANTS = {
     "average": {"case": "llama3_tied", "ema": 0.5},
     "attention_dropout": {"case": "gpt2", "attention_dropout": 0.25, "seed": 77},
     "attention_dropout_llama": {"case": "llama3_tied", "attention_dropout": 0.5, "seed": 78},
+    "documents": {"case": "llama",
+                  "documents": [[0, 0, 5], [0, 5, 1], [0, 6, 11], [1, 0, 9], [1, 9, 8]]},
+    "documents_scaled": {"case": "llama3_tied",
+                         "documents": [[0, 0, 17], [1, 0, 1], [1, 1, 1], [1, 2, 15]]},
 }
 
 
@@ -72,13 +80,60 @@ def dropping_attention(variant, step):
     return attention
 
 
+def number_and_position(documents):
+    """Two tensors [B,T]: the number of each token's document, and the token's position in it."""
+    number = torch.full((base.BATCH, base.TIME), -1)
+    position = torch.full((base.BATCH, base.TIME), -1)
+    for i, (row, first, time) in enumerate(documents):
+        number[row, first:first + time] = i
+        position[row, first:first + time] = torch.arange(time)
+    return number, position
+
+
+def visible(number):
+    """[B,1,T,T]: whether a query sees a key, which is of its document and not after it."""
+    same = number[:, None, :, None] == number[:, None, None, :]
+    return same & torch.ones(base.TIME, base.TIME, dtype=torch.bool).tril()
+
+
+def separated(documents):
+    """make_golden's attention and rope for documents that are apart."""
+    number, position = number_and_position(documents)
+
+    def attention(q, k, v):
+        group = q.shape[1] // k.shape[1]
+        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+        return scores.masked_fill(~visible(number), -math.inf).softmax(-1) @ v
+
+    def rope(x, freqs):
+        angles = position[:, None, :, None] * freqs
+        x1, x2 = x.chunk(2, -1)
+        return torch.cat((x1 * angles.cos() - x2 * angles.sin(),
+                          x2 * angles.cos() + x1 * angles.sin()), -1)
+    return attention, rope
+
+
+def without_next_documents(targets, documents):
+    """The targets, of which those in the next document of a sample do not count."""
+    targets = targets.clone()
+    for row, first, time in documents:
+        if first + time < base.TIME:
+            targets[row, first + time - 1] = -100
+    return targets
+
+
 def loss_of(c, variant, w, step, training=True):
-    plain = base.attention
+    plain, plain_rope = base.attention, base.rope
+    documents = variant.get("documents", [])
+    if documents:
+        base.attention, base.rope = separated(documents)
     if training and "attention_dropout" in variant:
         base.attention = dropping_attention(variant, step)
     ids, targets = base.tokens(step, c["vocab"])
+    targets = without_next_documents(targets, documents)
     logits = base.logits_of(c, w, ids).flatten(0, 1)
-    base.attention = plain
+    base.attention, base.rope = plain, plain_rope
     if not training:
         return F.cross_entropy(logits, targets.flatten())
     loss = F.cross_entropy(logits, targets.flatten(),
@@ -169,7 +224,33 @@ def train(c, variant):
     return result
 
 
+def compare(name, variant):
+    """Compares the logits of separate documents with transformers'."""
+    c = base.CASES[variant["case"]]
+    model = base.transformers_model(c).double().eval()
+    w = base.initial(c)
+    model.load_state_dict({n: p.detach() for n, p in w.items()}, strict=False)
+    model.tie_weights()
+    ids, _ = base.tokens(0, c["vocab"])
+    number, position = number_and_position(variant["documents"])
+    mask = torch.zeros(base.BATCH, 1, base.TIME, base.TIME)
+    mask = mask.masked_fill(~visible(number), torch.finfo(torch.float64).min)
+    plain = base.attention, base.rope
+    base.attention, base.rope = separated(variant["documents"])
+    with torch.no_grad():
+        theirs = model(ids, attention_mask=mask, position_ids=position).logits
+        difference = float((theirs - base.logits_of(c, w, ids)).abs().max())
+    base.attention, base.rope = plain
+    print(f"{name}: largest difference of logits from transformers {difference:.2e}")
+    assert difference < 1e-5, "transformers computes rotary angles in float32; more is an error"
+
+
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        for name, variant in VARIANTS.items():
+            if "documents" in variant:
+                compare(name, variant)
+        sys.exit()
     golden = {}
     for name, variant in VARIANTS.items():
         golden[name] = {**variant, "clip": CLIP, **train(base.CASES[variant["case"]], variant)}

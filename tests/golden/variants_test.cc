@@ -1,9 +1,10 @@
 // Compares ten steps of each variant (SGD, label smoothing and z-loss, a moving average of the
-// weights, dropout of attention) with variants.json, which make_variants.py made with PyTorch in
-// float64, for every kernel table, in f32 and bf16.
+// weights, dropout of attention, documents that are apart) with variants.json, which
+// make_variants.py made with PyTorch in float64, for every kernel table, in f32 and bf16.
 #include <gtest/gtest.h>
 
 #include "src/base/file.h"
+#include "src/base/ignored_target.h"
 #include "src/nn/device_tokens.h"
 #include "src/optim/gradient_norm.h"
 #include "src/optim/optimizer.h"
@@ -40,6 +41,22 @@ class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::
     return options;
   }
 
+  // Sets the variant's documents. The last token of each predicts nothing, unless the document goes
+  // on behind its sample.
+  void separate_documents(Tokens& tokens) const {
+    std::vector<DocumentRange> documents;
+    for (const json& each : variant_["documents"]) {
+      documents.push_back({each[0], each[1], each[2]});
+      const std::int64_t end = documents.back().first + documents.back().time;
+      if (end < kTime) {
+        tokens.targets[static_cast<std::size_t>(documents.back().row * kTime + end - 1)] =
+            kIgnoredTarget;
+      }
+    }
+    tokens.micro_batch.documents =
+        std::make_shared<const std::vector<DocumentRange>>(std::move(documents));
+  }
+
   json variant_ =
       json::parse(read_file(golden_folder() / "variants.json")).at(std::get<0>(GetParam()));
   TinyModel tiny_{model_of(variant_), compute(), std::get<1>(GetParam())};
@@ -53,11 +70,14 @@ TEST_P(VariantsTest, TenSteps) {
   trireme::Run& run = tiny_.run;
   run.training = true;
   run.loss_terms = {variant_.value("label_smoothing", 0.0F), variant_.value("z_loss", 0.0F)};
-  const double count = kBatch * kTime;
   for (std::size_t step = 0; step < variant_.at("losses").size(); ++step) {
     const double expected = variant_["losses"][step];
     const double expected_norm = variant_.at("gradient_norms")[step];
-    const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, static_cast<std::int64_t>(step));
+    Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, static_cast<std::int64_t>(step));
+    if (variant_.contains("documents")) {
+      separate_documents(tokens);
+    }
+    const auto count = static_cast<double>(counted_targets(tokens.targets.data(), kBatch * kTime));
     run.dropout = {variant_.value("seed", std::uint64_t{0}), static_cast<std::uint32_t>(step)};
     const DeviceTokens held(tiny_.context, tokens.micro_batch, tiny_.model.config().vocab);
     const double loss =
@@ -80,22 +100,21 @@ TEST_P(VariantsTest, TenSteps) {
     const Tokens tokens(kBatch, kTime, tiny_.model.config().vocab, 0);
     const double expected = variant_["average_loss"];
     const DeviceTokens held(tiny_.context, tokens.micro_batch, tiny_.model.config().vocab);
-    EXPECT_NEAR(tiny_.model.evaluate(held.micro_batch(), run) / count, expected,
+    EXPECT_NEAR(tiny_.model.evaluate(held.micro_batch(), run) / (kBatch * kTime), expected,
                 loss_room * expected);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VariantsTest,
-                         testing::Combine(testing::Values("terms", "terms_llama", "sgd",
-                                                          "sgd_nesterov", "muon", "muon_gpt2",
-                                                          "average", "attention_dropout",
-                                                          "attention_dropout_llama"),
-                                          testing::ValuesIn(golden_tables()),
-                                          testing::Values(DType::f32, DType::bf16)),
-                         [](const auto& instance) {
-                           return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +
-                                  (std::get<2>(instance.param) == DType::f32 ? "_f32" : "_bf16");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, VariantsTest,
+    testing::Combine(testing::Values("terms", "terms_llama", "sgd", "sgd_nesterov", "muon",
+                                     "muon_gpt2", "average", "attention_dropout",
+                                     "attention_dropout_llama", "documents", "documents_scaled"),
+                     testing::ValuesIn(golden_tables()), testing::Values(DType::f32, DType::bf16)),
+    [](const auto& instance) {
+      return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +
+             (std::get<2>(instance.param) == DType::f32 ? "_f32" : "_bf16");
+    });
 
 }  // namespace
 }  // namespace trireme

@@ -137,6 +137,37 @@ TEST(Attention, RotatesQueriesAndKeysButNotValues) {
                                                                          0, 1, -1, 0, 7, 8}));
 }
 
+DocumentRanges ranges(std::vector<DocumentRange> documents) {
+  return std::make_shared<const std::vector<DocumentRange>>(std::move(documents));
+}
+
+TEST(Attention, DocumentsDoNotSeeEachOther) {
+  // Queries of zero weigh all keys alike.
+  Packed packed(heads_of(1, 1, 1), 5,
+                {0, 7, 4,   //
+                 0, 1, 6,   //
+                 0, 3, 1,   //
+                 0, 2, 10,  //
+                 0, 5, 20});
+  EXPECT_THAT(packed.forward(), Pointwise(FloatNear(1e-6F), Floats{4, 5, 11.0F / 3, 5.25F, 8.2F}));
+  packed.layer.run.documents = ranges({{0, 0, 2}, {0, 2, 1}, {0, 3, 2}});
+  EXPECT_THAT(packed.forward(), Pointwise(FloatNear(1e-6F), Floats{4, 5, 1, 10, 15}));
+}
+
+TEST(Attention, PositionsStartAnewInEachDocument) {
+  Packed packed(heads_of(1, 1, 2), 3,
+                {1, 0, 0, 1, 5, 6,  //
+                 1, 0, 0, 1, 7, 8,  //
+                 1, 0, 0, 1, 7, 8});
+  const Tensor rope = packed.layer.tensor({1}, {static_cast<float>(std::numbers::pi / 2)});
+  packed.layer.run.documents = ranges({{0, 0, 1}, {0, 1, 2}});
+  Saved saved;
+  (void)packed.forward(saved, rope, true);
+  EXPECT_THAT(values_of(saved.pop()), Pointwise(FloatNear(1e-6F), Floats{1, 0, 0, 1, 5, 6,  //
+                                                                         1, 0, 0, 1, 7, 8,  //
+                                                                         0, 1, -1, 0, 7, 8}));
+}
+
 TEST(Attention, SavesTheHeadsUnlessItIsLean) {
   Packed packed(heads_of(1, 1, 2), 2, Floats(12, 1));
   Saved all;
