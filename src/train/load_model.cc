@@ -54,6 +54,13 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
   loaded.sequence = config.contains("data.sequence")
                         ? count_field(config, "data.sequence", 1, loaded.config.context)
                         : loaded.config.context;
+  loaded.separates_documents = separates_documents(config);
+  if (loaded.separates_documents && loaded.config.family != Family::llama) {
+    throw DataError(
+        fmt::format("field 'data.documents' is 'separate', but a model of family {} "
+                    "has learned positions",
+                    family_name(loaded.config.family)));
+  }
   loaded.tokenizer = tokenizer_from_extra(*meta.extra);
   check_tokenizer(loaded.tokenizer, loaded.config.vocab);
   loaded.compute = trained_precision(config);

@@ -25,6 +25,7 @@ struct LoadedModel {
   std::unique_ptr<PackedWeights> packed;  // for Run::packed; null if no weights are packed
   std::int64_t step = 0;
   std::int64_t sequence = 0;         // tokens per sample in its training
+  bool separates_documents = false;  // as in LoaderPlan, in its training
   TokenizerIdentity tokenizer;       // of its training data
   DType compute = DType::f32;        // precision of activations and products
   std::vector<std::string> skipped;  // on rank 0: newer steps that are damaged, and why

@@ -125,6 +125,7 @@ TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
       {"model.attention_dropout", [](RunConfig& c) { c.model.attention_dropout = 0.5; }},
       {"data.sequence", [](RunConfig& c) { c.data.sequence = 77; }},
       {"data.shuffle", [](RunConfig& c) { c.data.shuffle = "none"; }},
+      {"data.documents", [](RunConfig& c) { c.data.documents = "separate"; }},
       {"data.seed", [](RunConfig& c) { c.data.seed = 77; }},
       {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 77; }},
       {"train.batch_ramp.by", [](RunConfig& c) { c.train.batch_ramp.by = 77; }},
@@ -182,6 +183,23 @@ TEST(Fingerprint, ProductsInFp8AreInIt) {
   nlohmann::json older = plain;
   older.erase("train.products");
   EXPECT_EQ(with_later_fields(older), plain);
+}
+
+TEST(Fingerprint, OlderRunsJoinedDocuments) {
+  RunConfig run;
+  nlohmann::json older = fingerprint_of(run);
+  older.erase("data.documents");
+  EXPECT_EQ(with_later_fields(older), fingerprint_of(run));
+  EXPECT_FALSE(separates_documents(older));
+  run.data.documents = "separate";
+  EXPECT_EQ(differences(with_later_fields(older), fingerprint_of(run)),
+            std::vector<std::string>{"data.documents: checkpoint \"joined\", run \"separate\""});
+  EXPECT_TRUE(separates_documents(fingerprint_of(run)));
+  for (const nlohmann::json& forged : {nlohmann::json("apart"), nlohmann::json(1)}) {
+    older["data.documents"] = forged;
+    EXPECT_THAT(message_of<DataError>([&] { (void)separates_documents(older); }),
+                HasSubstr("data.documents"));
+  }
 }
 
 TEST(Fingerprint, AttentionByCudnnCountsForTheBits) {

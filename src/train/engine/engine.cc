@@ -83,6 +83,7 @@ double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
   // keeps its tokens until the last (make_forward_schedule).
   own.in_flight = layout_.shape.chunks > 1 ? layout_.shape.stages : 1;
   own.memory = &tools_.context.staging();
+  own.separates_documents = config_.data.separates_documents();
   const Evaluation evaluation = trireme::evaluate(
       dataset, own, *dp_control_,
       [this](const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses) {

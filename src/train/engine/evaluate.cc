@@ -18,8 +18,7 @@ struct Span {
   std::int64_t batch;  // samples per micro-batch
   std::int64_t first_sample;
   std::int64_t count;      // micro-batches
-  std::int64_t in_flight;  // as in EvaluationPlan, and so is the memory
-  Pool* memory;
+  std::int64_t in_flight;  // as in EvaluationPlan
 };
 
 // MicroResult is what a rank knows about a micro-batch: the sum of its token losses, and how many
@@ -29,11 +28,12 @@ struct MicroResult {
   double counted = 0;
 };
 
-void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& span,
+void evaluate_span(const Dataset& dataset, const EvaluationPlan& plan, const Span& span,
                    const LossesOf& losses_of, MicroResult* results, Evaluation& result) {
   if (span.count <= 0) {
     return;
   }
+  const std::int64_t sequence = plan.sequence;
   const Sampler in_order(dataset.samples(sequence), 1, Shuffle::none, 0);
   // Each micro-batch is a step of the loader, so that its memory does not grow with the dataset. It
   // has memory for depth_steps micro-batches and one more, of which in_flight may be leased.
@@ -44,7 +44,8 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
                  .micros = [](std::int64_t) { return std::vector<std::int64_t>{0}; },
                  .steps = span.count,
                  .depth_steps = std::max<std::int64_t>(2, span.in_flight),
-                 .memory = span.memory},
+                 .memory = plan.memory,
+                 .separates_documents = plan.separates_documents},
                 span.first_sample);
   std::vector<std::int32_t> zeros;
   std::int64_t next = 0;
@@ -75,16 +76,16 @@ void evaluate_span(const Dataset& dataset, std::int64_t sequence, const Span& sp
 }  // namespace
 
 LossesOf losses_of(const Model& model, Run& run) {
-  return
-      [&model, &run](const TokenSource& tokens, std::int64_t, std::int64_t count, double* losses) {
-        for (std::int64_t m = 0; m < count; ++m) {
-          const LoadedMicroBatch loaded = tokens();
-          const DeviceTokens on_device(run.context,
-                                       {loaded.batch, loaded.time, loaded.ids, loaded.targets},
-                                       model.config().vocab, loaded.lease);
-          losses[m] = model.evaluate(on_device.micro_batch(), run);
-        }
-      };
+  return [&model, &run](const TokenSource& tokens, std::int64_t, std::int64_t count,
+                        double* losses) {
+    for (std::int64_t m = 0; m < count; ++m) {
+      const LoadedMicroBatch loaded = tokens();
+      const DeviceTokens on_device(
+          run.context, {loaded.batch, loaded.time, loaded.ids, loaded.targets, loaded.documents},
+          model.config().vocab, loaded.lease);
+      losses[m] = model.evaluate(on_device.micro_batch(), run);
+    }
+  };
 }
 
 Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communicator& comm,
@@ -99,8 +100,7 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   const std::int64_t first = std::min(per_rank * comm.rank(), whole - per_rank);
   std::vector<MicroResult> own(static_cast<std::size_t>(per_rank));
   Evaluation result;
-  evaluate_span(dataset, plan.sequence,
-                {batch, first * batch, per_rank, plan.in_flight, plan.memory}, losses_of,
+  evaluate_span(dataset, plan, {batch, first * batch, per_rank, plan.in_flight}, losses_of,
                 own.data(), result);
 
   std::vector<MicroResult> all(static_cast<std::size_t>(per_rank * comm.size()));
@@ -113,8 +113,7 @@ Evaluation evaluate(const Dataset& dataset, const EvaluationPlan& plan, Communic
   all.resize(static_cast<std::size_t>(whole));
   if (rest > 0) {
     all.emplace_back();
-    evaluate_span(dataset, plan.sequence, {rest, whole * batch, 1, 1, plan.memory}, losses_of,
-                  &all.back(), result);
+    evaluate_span(dataset, plan, {rest, whole * batch, 1, 1}, losses_of, &all.back(), result);
   }
   result.samples = samples;
   double sum = 0;

@@ -33,6 +33,7 @@ struct EvaluationPlan {
   std::int64_t in_flight = 1;
   // Memory of the host for their tokens, as in LoaderPlan: DeviceContext::staging().
   Pool* memory = nullptr;
+  bool separates_documents = false;  // as in LoaderPlan
 };
 
 // Returns one micro-batch after another, as Loader::next() does: ids and targets stay as they are

@@ -13,6 +13,9 @@ std::string why_no_graphs(const RunConfig& config, const Layout& layout, Device 
   if (!acts_as_cuda(device)) {
     return "the ranks do not compute on GPUs";
   }
+  if (config.data.separates_documents()) {
+    return "data.documents is separate, whose calls differ from one micro-batch to the next";
+  }
   if (layout.zero == 3) {
     return "parallel.zero is 3, which gathers parameters to other places each time";
   }

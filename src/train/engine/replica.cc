@@ -13,6 +13,9 @@
 namespace trireme {
 namespace {
 
+// Returns whether the rank has the embedding or the head, which read tokens and targets.
+bool has_an_end(const Communicator& pp) { return pp.rank() == 0 || pp.rank() == pp.size() - 1; }
+
 // Flight is the state of a micro-batch in a chunk between its forward and the end of its backward.
 struct Flight {
   Saved saved;
@@ -197,10 +200,15 @@ class Replica::Work : public StageWork {
       end_leases();
     }
     LoadedMicroBatch loaded = (*source_)();
+    if (!has_an_end(parts_.pp)) {  // the stages between the ends need the documents alone
+      loaded.ids = {};
+      loaded.targets = {};
+    }
     count_targets(loaded);
-    tokens_.try_emplace(loaded_, parts_.context,
-                        MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets},
-                        parts_.config.model.vocab, loaded.lease);
+    tokens_.try_emplace(
+        loaded_, parts_.context,
+        MicroBatch{loaded.batch, loaded.time, loaded.ids, loaded.targets, loaded.documents},
+        parts_.config.model.vocab, loaded.lease);
     if (acts_as_cuda(parts_.context.device())) {
       leases_.push_back(std::move(loaded.lease));
       copied_ = is_training() ? StreamEvent() : parts_.context.stream().record();
@@ -329,7 +337,7 @@ Shape Replica::activation_shape(std::int64_t batch) const {
 }
 
 bool Replica::reads_tokens() const {
-  return parts_.pp.rank() == 0 || parts_.pp.rank() == parts_.pp.size() - 1;
+  return has_an_end(parts_.pp) || parts_.config.data.separates_documents();
 }
 
 // Makes the pipeline's schedule for this number of micro-batches per replica.

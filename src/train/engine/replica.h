@@ -50,7 +50,7 @@ class Replica {
   // forward only. They stay zero on ranks without the head.
   void evaluate(const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses);
 
-  // Returns whether this rank's slices read tokens or targets.
+  // Returns whether this rank's slices read tokens or targets, or need to know the documents.
   bool reads_tokens() const;
   // Return the timings of the last train(), and how long it waited for tokens.
   const PipelineRunner::Timings& timings() const { return timings_; }

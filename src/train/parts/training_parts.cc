@@ -320,7 +320,8 @@ void TrainingParts::make_loader() {
                    .micros = [&whole = layout, rank = world.rank()](
                                  std::int64_t n) { return whole.micro_batches_of(rank, n); },
                    .steps = std::max<std::int64_t>(config.train.steps - counters.step, 0),
-                   .memory = &context.staging()},
+                   .memory = &context.staging(),
+                   .separates_documents = config.data.separates_documents()},
         batches.before(counters.batches()));
   }
   step = std::make_unique<TrainStep>(engine, [this] { return loader->next(); });

@@ -50,7 +50,8 @@ nlohmann::json later_fields() {
           {"train.batch_ramp.by", 0},
           {"train.batch_ramp.every", 0},
           {"train.products", "precision"},
-          {"data.mixture", ""}};
+          {"data.mixture", ""},
+          {"data.documents", "joined"}};
 }
 
 // Throws DataError if the field is not a string.
@@ -111,6 +112,7 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["data.mixture"] = mixture_text(c.data.train);
   fields["data.sequence"] = c.data.sequence;
   fields["data.shuffle"] = c.data.shuffle;
+  fields["data.documents"] = c.data.documents;
   fields["data.seed"] = c.data.seed;
   fields["train.global_batch"] = c.train.global_batch;
   fields["train.batch_ramp.from"] = c.train.batch_ramp.from;
@@ -178,6 +180,15 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
     }
   }
   return fields;
+}
+
+bool separates_documents(const nlohmann::json& checkpoint) {
+  const std::string documents = text_or(checkpoint, "data.documents", "joined");
+  if (documents != "joined" && documents != "separate") {
+    throw DataError(
+        fmt::format("field 'data.documents' is '{}', not joined or separate", documents));
+  }
+  return documents == "separate";
 }
 
 namespace {

@@ -41,6 +41,10 @@ std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_nu
 // Throws DataError if the field is not a number.
 bool has_average(const nlohmann::json& checkpoint);
 
+// Returns whether a config fingerprint is of a run that kept the documents of a sample apart
+// (data.documents). Throws DataError if the field has no known value.
+bool separates_documents(const nlohmann::json& checkpoint);
+
 // Throws ConfigError if the checkpoint lacks state of the run's optimizer: it is from another
 // optimizer, or has no average of the weights. checkpoint.allow_change can't accept that.
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);

@@ -39,6 +39,12 @@ void bind(ConfigBinder& b, DataConfig& c) {
          "samples within a window of blocks; global: all samples are shuffled; none: the order of "
          "the files (docs/datasets.md)")
       .one_of({"block", "global", "none"});
+  b.text(
+       "data.documents", c.documents,
+       "joined: a token sees all earlier tokens of its sample; separate: those of its own document "
+       "alone, positions start anew in each document, and no token predicts the next document; "
+       "only with model.family llama (docs/datasets.md)")
+      .one_of({"joined", "separate"});
   b.integer("data.seed", c.seed, "seed of the order of the samples");
 }
 

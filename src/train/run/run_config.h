@@ -30,6 +30,8 @@ struct DataConfig {
   std::vector<EvaluationSet> validation;  // empty means no evaluation; the first decides
   std::int64_t sequence = 0;              // tokens; 0 means the model's context
   std::string shuffle = "block";
+  std::string documents = "joined";
+  bool separates_documents() const { return documents == "separate"; }
   std::uint64_t seed = 1;
 
   bool is_mixture() const { return train.size() > 1; }

@@ -222,6 +222,25 @@ void check_adapters(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
+// Attention is called for each document (src/nn/attention.h), as if it were a sample.
+void check_documents(ConfigBinder& b, const RunConfig& c) {
+  if (!c.data.separates_documents()) {
+    return;
+  }
+  if (c.model.family != Family::llama) {
+    b.refuse("data.documents",
+             "separate documents need rotary positions: model.family gpt2 has learned ones");
+  }
+  if (c.model.attention_dropout > 0) {
+    b.refuse("data.documents", "separate documents are not supported with model.attention_dropout");
+  }
+  if (c.train.attends_by_cudnn()) {
+    b.refuse("data.documents",
+             "separate documents are not supported with train.attention cudnn, which plans each "
+             "length anew: set train.attention to own");
+  }
+}
+
 }  // namespace
 
 void check_precision(const RunConfig& c, Device device) {
@@ -367,6 +386,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_evaluations(b, c);
   check_optimizer(b, c);
   check_adapters(b, c);
+  check_documents(b, c);
   check_keys(b, c.encryption);
   check_audit_copies(b, c.audit);
   check_transport(b, c);
