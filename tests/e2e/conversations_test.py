@@ -138,6 +138,38 @@ class Conversations(unittest.TestCase):
         self.assertLess(0, evaluated["tokens"])
         self.assertLessEqual(evaluated["tokens"], info["targets"])
 
+    def test_conversations_can_be_kept_apart(self):
+        sets = [self.data / "train", self.data / "validation"]
+        results = []
+        for name, ranks, keys in (("apart", 0, {}), ("apart-two", 2, {"parallel__zero": 2})):
+            config = harness.write_config(
+                self.folder / f"{name}.yaml", sets, "llama", train__steps=4, train__eval_every=4,
+                data__documents="separate", **keys)
+            harness.must(harness.run("train", config, ranks=ranks))
+            results.append((harness.loss_bits(config), harness.digest(config),
+                            harness.metrics(config)[-1]["val_loss"]))
+        self.assertEqual(*results)
+
+        def loss(*words):
+            return json.loads(self.output(
+                "eval", "--checkpoint", self.folder / "apart/checkpoints", "--data", sets[1],
+                "--samples", 8, "--json", *words))["loss"]
+
+        self.assertAlmostEqual(loss(), results[0][2], delta=1e-5)
+        self.assertEqual(loss("--documents", "separate"), loss())
+        self.assertNotAlmostEqual(loss("--documents", "joined"), loss(), delta=1e-4)
+        config = self.folder / "apart.yaml"
+        self.refused(2, ["data.documents", "separate", "joined"], "train", config,
+                     "data.documents=joined", "train.steps=5")
+        learned = harness.write_config(self.folder / "learned.yaml", sets, "small",
+                                       train__steps=2)
+        self.refused(2, ["data.documents", "learned"], "train", learned,
+                     "data.documents=separate")
+        harness.must(harness.run("train", learned))
+        self.refused(2, ["--documents separate", "gpt2"], "eval", "--checkpoint",
+                     self.folder / "learned/checkpoints", "--data", sets[1], "--documents",
+                     "separate")
+
     def test_other_commands_know_the_mask(self):
         info = json.loads(self.output("data", "info", self.data / "train", "--json"))
         self.assertTrue(info["loss_mask"])

@@ -35,6 +35,7 @@ struct EvalOptions : ModelOptions {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 4;
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
+  std::string documents;  // joined or separate; empty: as in training
   bool any_tokenizer = false;
   std::string out;  // file for the result; empty for none
   bool json = false;
@@ -70,6 +71,21 @@ void check_tokenizer(const EvalOptions& options, const LoadedModel& loaded,
         "--any-tokenizer",
         options.data, describe(own), describe(loaded.tokenizer)));
   }
+}
+
+// Returns whether to keep the documents of a sample apart.
+bool separates_documents(const EvalOptions& options, const LoadedModel& loaded) {
+  if (options.documents.empty()) {
+    return loaded.separates_documents;
+  }
+  const bool separate = options.documents == "separate";
+  if (separate && loaded.config.family != Family::llama) {
+    throw ConfigError(
+        fmt::format("--documents separate needs rotary positions, but the model's family is {}, "
+                    "which has learned ones",
+                    family_name(loaded.config.family)));
+  }
+  return separate;
 }
 
 // What the command has found out, on rank 0.
@@ -189,8 +205,12 @@ void evaluate_dataset(const Evaluator& evaluator, const LoadedModel& loaded, App
       {&evaluator.keys.shared(), evaluator.keys.options().accept_plain_data, &context.access()});
   check_tokenizer(options, loaded, dataset);
   context.status.phase = "evaluate";
-  const EvaluationPlan plan{result.sequence, options.micro_batch, options.samples, 1,
-                            &evaluator.device.staging()};
+  const EvaluationPlan plan{result.sequence,
+                            options.micro_batch,
+                            options.samples,
+                            1,
+                            &evaluator.device.staging(),
+                            separates_documents(options, loaded)};
   result.losses = evaluator.losses(loaded, dataset, plan);
   result.quantized = evaluator.comparison(loaded, result.losses->loss, dataset, plan);
 }
@@ -269,6 +289,10 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       .check(positive_count());
   command.add_option("--samples", options->samples, "Evaluate at most N samples (default: all)")
       .check(positive_count());
+  command
+      .add_option("--documents", options->documents,
+                  "Whether a sample's documents see each other (default: as in training)")
+      .check(one_of({"joined", "separate"}));
   command.add_flag("--any-tokenizer", options->any_tokenizer,
                    "Evaluate even if another tokenizer made the dataset");
   options->tasks.add_to(command);
