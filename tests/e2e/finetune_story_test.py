@@ -1,0 +1,170 @@
+"""The whole way of docs/finetune.md, on files that the test makes: a tiny Llama in Hugging Face's
+layout is imported, tuned on instructions with adapters on two ranks, judged by gates, merged,
+quantized, and asked questions in a chat."""
+
+import array
+import json
+import random
+import struct
+import subprocess
+import unittest
+
+import harness
+
+VOCAB = 400
+MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+         "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": VOCAB,
+         "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+         "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
+         "torch_dtype": "float32"}
+TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + "
+            "'<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assist"
+            "ant\n' }}{% endif %}")
+ANSWERS = {"Where do the oars lie?": "Along three banks.", "What moves the ship?": "The wind.",
+           "What does the ship sail?": "The wave.", "Where is the water?": "Under the banks."}
+
+
+def shapes():
+    """The tensors of the model, by Hugging Face's names."""
+    hidden, inner = MODEL["hidden_size"], MODEL["intermediate_size"]
+    keys = MODEL["num_key_value_heads"] * MODEL["head_dim"]
+    found = {"model.embed_tokens.weight": (VOCAB, hidden), "model.norm.weight": (hidden,),
+             "lm_head.weight": (VOCAB, hidden)}
+    for i in range(MODEL["num_hidden_layers"]):
+        block = f"model.layers.{i}."
+        found |= {block + "input_layernorm.weight": (hidden,),
+                  block + "post_attention_layernorm.weight": (hidden,),
+                  block + "self_attn.q_proj.weight": (hidden, hidden),
+                  block + "self_attn.k_proj.weight": (keys, hidden),
+                  block + "self_attn.v_proj.weight": (keys, hidden),
+                  block + "self_attn.o_proj.weight": (hidden, hidden),
+                  block + "mlp.gate_proj.weight": (inner, hidden),
+                  block + "mlp.up_proj.weight": (inner, hidden),
+                  block + "mlp.down_proj.weight": (hidden, inner)}
+    return found
+
+
+def write_model(folder):
+    """Writes config.json and model.safetensors, with weights from a generator of random numbers."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(MODEL))
+    drawn = random.Random(18)
+    header, data = {}, b""
+    for name, shape in sorted(shapes().items()):
+        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        # Frozen weights of the head limit how sure the tuned model can be.
+        deviation = 0.5 if name == "lm_head.weight" else 0.06
+        values = [drawn.gauss(0, deviation) if len(shape) == 2 else 1.0 for _ in range(count)]
+        raw = array.array("f", values).tobytes()
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class FinetuneStory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.model, cls.base = cls.folder / "models/tiny", cls.folder / "checkpoints/tiny"
+        write_model(cls.model)
+        text = harness.make_text(cls.folder / "text", 40_000, 3)
+        made = cls.folder / "tokenizer"
+        harness.must(harness.run("tokenizer", "train", text, "--vocab", VOCAB, "--out", made,
+                                 "--special", "<|im_start|>", "--special", "<|im_end|>"))
+        for file in made.iterdir():
+            (cls.model / file.name).write_bytes(file.read_bytes())
+        config = cls.model / "tokenizer_config.json"
+        fields = json.loads(config.read_text())
+        config.write_text(json.dumps({**fields, "chat_template": TEMPLATE}))
+        chats = cls.folder / "chats.jsonl"
+        questions = list(ANSWERS)
+        chats.write_text("".join(json.dumps({"messages": [
+            {"role": "user", "content": questions[i % len(questions)]},
+            {"role": "assistant", "content": ANSWERS[questions[i % len(questions)]]}]}) + "\n"
+            for i in range(800)))
+        cls.data = cls.folder / "data/chats"
+        harness.must(harness.run("data", "pack", chats, "--messages", "--tokenizer", cls.model,
+                                 "--validation-fraction", 0.05, "--out", cls.data))
+        harness.must(harness.run("import", cls.model, "--out", cls.base, ranks=2))
+        cls.tuned = cls.folder / "runs/tuned/checkpoints"
+        cls.config = cls.folder / "tune.yaml"
+        cls.config.write_text(
+            "model: {family: llama, layers: 2, hidden: 64, heads: 4, kv_heads: 2, ffn: 128,\n"
+            f"        vocab: {VOCAB}, context: 64, tie_embeddings: false}}\n"
+            f"data: {{train: {cls.data}/train, validation: {cls.data}/validation,\n"
+            "       documents: separate}\n"
+            "train: {steps: 150, global_batch: 8, precision: fp32, threads: 1, log_every: 50}\n"
+            "optimizer: {lr: 0.02, weight_decay: 0, schedule: {warmup: 5}}\n"
+            f"run: {{dir: {cls.folder}/runs/tuned}}\n")
+        harness.must(harness.run(
+            "train", cls.config, f"checkpoint.init_from={cls.base}", "lora.products=all",
+            "lora.rank=8", ranks=2))
+        cls.merged = cls.folder / "models/tuned"
+        harness.must(harness.run("export", cls.tuned, "--format", "hf", "--out", cls.merged))
+        cls.again = cls.folder / "checkpoints/tuned"
+        harness.must(harness.run("import", cls.merged, "--out", cls.again))
+
+    def evaluated(self, checkpoint, *words, code=0):
+        result = harness.run("eval", "--checkpoint", checkpoint, "--data",
+                             self.data / "validation", "--documents", "separate",
+                             "--any-tokenizer", *words)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stdout
+
+    def loss(self, checkpoint, *words):
+        return json.loads(self.evaluated(checkpoint, "--json", *words))["loss"]
+
+    def answers(self, checkpoint, *words):
+        """Returns the answers of a chat, each of which begins anew."""
+        lines = "".join(json.dumps({"content": question, "reset": True}) + "\n"
+                        for question in ANSWERS)
+        ran = subprocess.run(
+            harness.command(["generate", "--checkpoint", checkpoint, "--tokenizer", self.model,
+                             "--chat", "--json-lines", "--temperature", 0, "--tokens", 12, *words]),
+            env=harness.ENVIRONMENT, input=lines, text=True, capture_output=True, timeout=120,
+            check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return [json.loads(line)["content"].strip() for line in ran.stdout.splitlines()]
+
+    def test_gates_judge_the_tuned_model_against_its_base(self):
+        before = self.folder / "base.json"
+        self.evaluated(self.base, "-J", before)
+        gates = self.folder / "gates.yaml"
+        gates.write_text(f"baseline: {before}\n"
+                         "gates:\n"
+                         "  learned: {figure: loss, at_most: 0.5}\n"
+                         "  no_regression: {figure: loss, rise_at_most: 2%}\n")
+        self.assertIn("no_regression", self.evaluated(self.tuned, "--gate", gates))
+        self.evaluated(self.base, "--gate", gates, code=4)
+
+    def test_merged_weights_are_as_good_as_the_adapters(self):
+        self.assertAlmostEqual(self.loss(self.again), self.loss(self.tuned), delta=1e-4)
+
+    def test_tuning_has_the_same_bits_on_one_rank(self):
+        alone = self.folder / "runs/alone"
+        harness.must(harness.run(
+            "train", self.config, f"checkpoint.init_from={self.base}", "lora.products=all",
+            "lora.rank=8", f"run.dir={alone}"))
+        digests = [harness.must(harness.run("ckpt", "digest", folder)).stdout
+                   for folder in (self.tuned, alone / "checkpoints")]
+        self.assertEqual(*digests)
+
+    def test_quantized_weights_lose_little(self):
+        whole = self.loss(self.again)
+        self.assertLess(abs(self.loss(self.again, "--quantize", "int8") - whole), 0.02)
+        out = self.folder / "gguf"
+        harness.must(harness.run("export", self.again, "--format", "gguf", "--dtype", "q8_0",
+                                 "--out", out))
+        self.assertEqual((out / "model.gguf").read_bytes()[:4], b"GGUF")
+
+    def test_a_chat_gives_the_answers(self):
+        expected = list(ANSWERS.values())
+        self.assertEqual(self.answers(self.tuned), expected)
+        self.assertEqual(self.answers(self.tuned, "--quantize", "int8"), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
