@@ -58,9 +58,10 @@ std::string in_case(std::string_view text, const std::string& method) {
 }
 
 std::string_view trimmed(const std::string& text, const std::string& method,
-                         const JinjaArguments& arguments) {
+                         const JinjaArguments& arguments, JinjaBudget& budget) {
   arguments.expect(1, {"chars"});
   const std::string* of = text_argument(arguments, 0, "chars");
+  budget.spend(std::ssize(text) / 8 * (of == nullptr ? 0 : std::ssize(*of)));
   std::string_view rest = text;
   if (method != "rstrip") {
     rest = of == nullptr ? lstripped(rest) : lstripped(rest, *of);
@@ -84,16 +85,18 @@ JinjaValue split(const std::string& text, const JinjaArguments& arguments, Jinja
   if (separator->empty() || (most != nullptr && !most->is_whole())) {
     throw DataError("split() needs a separator that is not empty, and a whole number of parts");
   }
+  budget.spend_search(text, *separator);
   return texts_of(split_at(text, *separator, most == nullptr ? -1 : most->whole()), budget);
 }
 
-bool has_affix(const std::string& text, const std::string& method,
-               const JinjaArguments& arguments) {
+bool has_affix(const std::string& text, const std::string& method, const JinjaArguments& arguments,
+               JinjaBudget& budget) {
   arguments.expect(1);
   const auto one = [&](const JinjaValue& value) {
     if (value.as_text() == nullptr) {
       throw DataError(fmt::format("{}() takes a text", method));
     }
+    budget.spend_comparison(text, *value.as_text());
     return method == "startswith" ? text.starts_with(*value.as_text())
                                   : text.ends_with(*value.as_text());
   };
@@ -113,6 +116,7 @@ JinjaValue replacing(const std::string& text, const JinjaArguments& arguments,
     throw DataError("replace() needs a text that is not empty");
   }
   const auto size = static_cast<std::int64_t>(text.size());
+  budget.spend_search(text, from);
   budget.take(size +
               size / static_cast<std::int64_t>(from.size()) * static_cast<std::int64_t>(to.size()));
   return JinjaValue::text(with_replaced(text, from, to));
@@ -122,13 +126,13 @@ JinjaValue text_method(const std::string& text, const std::string& name,
                        const JinjaArguments& arguments, JinjaBudget& budget) {
   budget.take(static_cast<std::int64_t>(text.size()));
   if (name == "strip" || name == "lstrip" || name == "rstrip") {
-    return JinjaValue::text(trimmed(text, name, arguments));
+    return JinjaValue::text(trimmed(text, name, arguments, budget));
   }
   if (name == "split") {
     return split(text, arguments, budget);
   }
   if (name == "startswith" || name == "endswith") {
-    return JinjaValue::of(has_affix(text, name, arguments));
+    return JinjaValue::of(has_affix(text, name, arguments, budget));
   }
   if (name == "replace") {
     return replacing(text, arguments, budget);
@@ -154,12 +158,14 @@ JinjaValue text_method(const std::string& text, const std::string& name,
     return JinjaValue::text(rest);
   }
   if (name == "find") {
-    const std::size_t at = text.find(other);
-    return JinjaValue::of(at == std::string::npos
+    budget.spend_search(text, other);
+    const std::size_t at = find_text(text, other);
+    return JinjaValue::of(at == std::string_view::npos
                               ? std::int64_t{-1}
                               : characters(std::string_view(text).substr(0, at)));
   }
   if (name == "count" && !other.empty()) {
+    budget.spend_search(text, other);
     return JinjaValue::of(std::ssize(split_at(text, other, -1)) - 1);
   }
   throw DataError(fmt::format("a text has no method {}, or not with these values", name));
@@ -172,7 +178,7 @@ JinjaValue mapping_method(const JinjaValue& value, const std::string& name,
   }
   if (name == "get") {
     arguments.expect(2);
-    const JinjaValue* found = value.find(needed_text(arguments, 0));
+    const JinjaValue* found = value.find(needed_text(arguments, 0), budget);
     const JinjaValue* otherwise = arguments.find(1, "");
     return found != nullptr ? *found : otherwise == nullptr ? JinjaValue() : *otherwise;
   }
@@ -182,19 +188,20 @@ JinjaValue mapping_method(const JinjaValue& value, const std::string& name,
   }
   JinjaList list;
   for (const auto& [key, item] : *value.as_mapping()) {
-    budget.take();
+    budget.take(std::ssize(key));
     list.push_back(name == "keys" ? JinjaValue::text(key) : item);
   }
   return JinjaValue::list(std::move(list));
 }
 
 JinjaValue range_of(const JinjaArguments& arguments, JinjaBudget& budget) {
+  constexpr std::int64_t kMostRange = std::int64_t{1} << 31;
   arguments.expect(3);
   std::int64_t from[] = {0, 0, 1};
   const std::size_t count = arguments.values.size();
   for (std::size_t i = 0; i < count; ++i) {
     const JinjaValue& value = arguments.values[i];
-    if (!value.is_whole() || std::abs(value.whole()) > (std::int64_t{1} << 31)) {
+    if (!value.is_whole() || value.whole() > kMostRange || value.whole() < -kMostRange) {
       throw DataError("range() takes whole numbers below 2^31");
     }
     from[count == 1 ? 1 : i] = value.whole();
@@ -211,14 +218,6 @@ JinjaValue range_of(const JinjaArguments& arguments, JinjaBudget& budget) {
 }
 
 }  // namespace
-
-void JinjaBudget::take(std::int64_t bytes) {
-  constexpr std::int64_t kStep = 128;
-  left_ -= kStep + bytes;
-  if (left_ < 0) {
-    throw DataError("the template takes too many steps or too much memory for this conversation");
-  }
-}
 
 const JinjaValue* JinjaArguments::find(int index, std::string_view name) const {
   const std::size_t plain = values.size() - names.size();

@@ -10,16 +10,6 @@
 
 namespace trireme {
 
-// JinjaBudget bounds the time and memory that a template takes, so that a hostile one ends.
-class JinjaBudget {
- public:
-  // Takes a step of work, and the bytes that it makes. Throws DataError once too much was taken.
-  void take(std::int64_t bytes = 0);
-
- private:
-  std::int64_t left_ = std::int64_t{1} << 27;
-};
-
 // JinjaArguments are those of a call, without the value that it is applied to.
 struct JinjaArguments {
   std::vector<JinjaValue> values;
@@ -39,7 +29,7 @@ bool is_jinja_method(std::string_view name);
 JinjaValue apply_jinja_filter(const std::string& name, const JinjaValue& value,
                               const JinjaArguments& arguments, JinjaBudget& budget);
 bool apply_jinja_test(const std::string& name, const JinjaValue& value,
-                      const JinjaArguments& arguments);
+                      const JinjaArguments& arguments, JinjaBudget& budget);
 JinjaValue call_jinja_method(const JinjaValue& value, const std::string& name,
                              const JinjaArguments& arguments, JinjaBudget& budget);
 // raise_exception, namespace, range and dict.
@@ -50,7 +40,7 @@ JinjaValue call_jinja_function(const std::string& name, const JinjaArguments& ar
 // a text. Throws DataError for anything else.
 JinjaList items_of(const JinjaValue& value, JinjaBudget& budget);
 // Returns value[key] or value.key; what is not there is undefined.
-JinjaValue member_of(const JinjaValue& value, const JinjaValue& key);
+JinjaValue member_of(const JinjaValue& value, const JinjaValue& key, JinjaBudget& budget);
 JinjaValue slice_of(const JinjaValue& value, const JinjaValue* first, const JinjaValue* last,
                     const JinjaValue* step, JinjaBudget& budget);
 // Computes a + b, and the like with - * / // % ~.

@@ -24,8 +24,9 @@ JinjaValue text_result(std::string text, JinjaBudget& budget) {
   return JinjaValue::text(std::move(text));
 }
 
-std::int64_t length_of(const JinjaValue& value) {
+std::int64_t length_of(const JinjaValue& value, JinjaBudget& budget) {
   if (const std::string* text = value.as_text()) {
+    budget.spend(std::ssize(*text));
     return characters(*text);
   }
   if (const JinjaList* list = value.as_list()) {
@@ -47,20 +48,30 @@ JinjaValue joined(const JinjaValue& value, const JinjaArguments& arguments, Jinj
   std::string text;
   bool is_first = true;
   for (const JinjaValue& item : items_of(value, budget)) {
-    text += is_first || between == nullptr ? "" : text_of_value(*between);
-    text += text_of_value(attribute == nullptr ? item : member_of(item, *attribute));
+    const auto put = [&](const JinjaValue& part) {
+      const std::string* shared = part.as_text();
+      const std::string own = shared == nullptr ? text_of_value(part) : "";
+      budget.spend(std::ssize(shared == nullptr ? own : *shared));
+      text += shared == nullptr ? own : *shared;
+    };
+    if (!is_first && between != nullptr) {
+      put(*between);
+    }
+    put(attribute == nullptr ? item : member_of(item, *attribute, budget));
     is_first = false;
   }
-  return text_result(std::move(text), budget);
+  return JinjaValue::text(std::move(text));
 }
 
-JinjaValue as_integer(const JinjaValue& value, const JinjaArguments& arguments) {
+JinjaValue as_integer(const JinjaValue& value, const JinjaArguments& arguments,
+                      JinjaBudget& budget) {
   arguments.expect(1, {"default"});
   const JinjaValue* otherwise = arguments.find(0, "default");
   if (value.is_whole()) {
     return JinjaValue::of(value.whole());
   }
   if (const std::string* text = value.as_text()) {
+    budget.spend(std::ssize(*text));
     const std::string_view digits = stripped(*text);
     std::int64_t whole = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), whole);
@@ -76,7 +87,8 @@ JinjaValue as_integer(const JinjaValue& value, const JinjaArguments& arguments) 
 }
 
 // Arguments behind the name of a test: those of select(), reject() and their like.
-bool passes(const JinjaValue& value, const JinjaArguments& arguments, std::size_t test) {
+bool passes(const JinjaValue& value, const JinjaArguments& arguments, std::size_t test,
+            JinjaBudget& budget) {
   if (arguments.values.size() <= test) {
     return value.truth();
   }
@@ -84,9 +96,10 @@ bool passes(const JinjaValue& value, const JinjaArguments& arguments, std::size_
   if (name == nullptr || (!is_jinja_test(*name) && *name != "==")) {
     throw DataError("the name of a test is missing, or it is not supported");
   }
+  budget.spend_items(arguments.values.size());
   const auto rest = arguments.values.begin() + static_cast<std::ptrdiff_t>(test) + 1;
-  return apply_jinja_test(*name == "==" ? "eq" : *name, value,
-                          {{rest, arguments.values.end()}, {}});
+  return apply_jinja_test(*name == "==" ? "eq" : *name, value, {{rest, arguments.values.end()}, {}},
+                          budget);
 }
 
 JinjaValue selected(const std::string& name, const JinjaValue& value,
@@ -99,8 +112,8 @@ JinjaValue selected(const std::string& name, const JinjaValue& value,
   }
   JinjaList kept;
   for (const JinjaValue& item : items_of(value, budget)) {
-    const JinjaValue of = by_attribute ? member_of(item, arguments.values[0]) : item;
-    if (passes(of, arguments, by_attribute ? 1 : 0) == keeps) {
+    const JinjaValue of = by_attribute ? member_of(item, arguments.values[0], budget) : item;
+    if (passes(of, arguments, by_attribute ? 1 : 0, budget) == keeps) {
       kept.push_back(item);
     }
   }
@@ -113,13 +126,14 @@ JinjaValue mapped(const JinjaValue& value, const JinjaArguments& arguments, Jinj
   for (const JinjaValue& item : items_of(value, budget)) {
     if (attribute != nullptr) {
       arguments.expect(1, {"attribute"});
-      results.push_back(member_of(item, *attribute));
+      results.push_back(member_of(item, *attribute, budget));
       continue;
     }
     const std::string* filter = arguments.values.empty() ? nullptr : arguments.values[0].as_text();
     if (filter == nullptr || !is_jinja_filter(*filter) || *filter == "map") {
       throw DataError("the filter map needs attribute=NAME, or the name of a filter");
     }
+    budget.spend_items(arguments.values.size());
     const JinjaArguments rest{{arguments.values.begin() + 1, arguments.values.end()},
                               arguments.names};
     results.push_back(apply_jinja_filter(*filter, item, rest, budget));
@@ -127,13 +141,14 @@ JinjaValue mapped(const JinjaValue& value, const JinjaArguments& arguments, Jinj
   return JinjaValue::list(std::move(results));
 }
 
-JinjaValue pairs_of(const JinjaValue& value) {
+JinjaValue pairs_of(const JinjaValue& value, JinjaBudget& budget) {
   JinjaList pairs;
   if (!value.is_undefined()) {
     if (value.as<JinjaValue::Mapping>() == nullptr) {
       throw DataError(fmt::format("a {} has no items", value.type_name()));
     }
     for (const auto& [key, item] : *value.as_mapping()) {
+      budget.take(std::ssize(key));
       pairs.push_back(JinjaValue::list({JinjaValue::text(key), item}));
     }
   }
@@ -163,7 +178,7 @@ JinjaValue json_result(const JinjaValue& value, const JinjaArguments& arguments,
       throw DataError("tojson takes an indent from 0 to 16");
     }
   }
-  return text_result(json_of_value(value, blanks), budget);
+  return JinjaValue::text(json_of_value(value, blanks, budget));
 }
 
 JinjaValue default_of(const JinjaValue& value, const JinjaArguments& arguments) {
@@ -208,7 +223,7 @@ JinjaValue apply_jinja_filter(const std::string& name, const JinjaValue& value,
     return joined(value, arguments, budget);
   }
   if (name == "int") {
-    return as_integer(value, arguments);
+    return as_integer(value, arguments, budget);
   }
   if (name == "map") {
     return mapped(value, arguments, budget);
@@ -218,7 +233,7 @@ JinjaValue apply_jinja_filter(const std::string& name, const JinjaValue& value,
   }
   arguments.expect(0);
   if (name == "length" || name == "count") {
-    return JinjaValue::of(length_of(value));
+    return JinjaValue::of(length_of(value, budget));
   }
   if (name == "list" || name == "reverse") {
     JinjaList items = items_of(value, budget);
@@ -233,9 +248,12 @@ JinjaValue apply_jinja_filter(const std::string& name, const JinjaValue& value,
     return text_result(text_of_value(value), budget);
   }
   if (name == "items") {
-    return pairs_of(value);
+    return pairs_of(value, budget);
   }
   if (name == "abs" && value.is_number()) {
+    if (value.is_whole() && value.whole() == INT64_MIN) {
+      throw DataError("a number is larger than 64 bits hold");
+    }
     return value.is_whole() ? JinjaValue::of(std::abs(value.whole()))
                             : JinjaValue::of(std::abs(value.number()));
   }
@@ -246,7 +264,7 @@ JinjaValue apply_jinja_filter(const std::string& name, const JinjaValue& value,
 }
 
 bool apply_jinja_test(const std::string& name, const JinjaValue& value,
-                      const JinjaArguments& arguments) {
+                      const JinjaArguments& arguments, JinjaBudget& budget) {
   const bool compares = name == "equalto" || name == "eq" || name == "ne" || name == "in" ||
                         name == "lt" || name == "gt" || name == "divisibleby";
   if (arguments.values.size() != (compares ? 1U : 0U) || !arguments.names.empty()) {
@@ -287,13 +305,13 @@ bool apply_jinja_test(const std::string& name, const JinjaValue& value,
     return is_bool && value.truth() == (name == "true");
   }
   if (name == "in") {
-    return contains(arguments.values[0], value);
+    return contains(arguments.values[0], value, budget);
   }
   if (name == "equalto" || name == "eq" || name == "ne") {
-    return (value == arguments.values[0]) == (name != "ne");
+    return JinjaValue::are_same(value, arguments.values[0], budget) == (name != "ne");
   }
   if (name == "lt" || name == "gt") {
-    const int order = compared(value, arguments.values[0]);
+    const int order = compared(value, arguments.values[0], budget);
     return name == "lt" ? order < 0 : order > 0;
   }
   const std::int64_t divisor =

@@ -80,6 +80,7 @@ JinjaList items_of(const JinjaValue& value, JinjaBudget& budget) {
     return items;
   }
   if (const std::string* text = value.as_text()) {
+    budget.take(std::ssize(*text) * static_cast<std::int64_t>(sizeof(std::size_t)));
     const std::vector<std::size_t> starts = character_starts(*text);
     for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
       budget.take(64);
@@ -93,16 +94,19 @@ JinjaList items_of(const JinjaValue& value, JinjaBudget& budget) {
   throw DataError(fmt::format("a {} is nothing to go over", value.type_name()));
 }
 
-JinjaValue member_of(const JinjaValue& value, const JinjaValue& key) {
+JinjaValue member_of(const JinjaValue& value, const JinjaValue& key, JinjaBudget& budget) {
   if (const auto* missing = value.as<JinjaValue::Undefined>()) {
     throw DataError(fmt::format("'{}' is undefined", missing->name));
   }
   const std::string name = key.as_text() == nullptr ? "" : *key.as_text();
-  if (const JinjaValue* found = key.as_text() == nullptr ? nullptr : value.find(name)) {
+  if (const JinjaValue* found = key.as_text() == nullptr ? nullptr : value.find(name, budget)) {
     return *found;
   }
   const JinjaList* list = value.as_list();
   if (key.is_whole() && (list != nullptr || value.as_text() != nullptr)) {
+    if (list == nullptr) {
+      budget.take(std::ssize(*value.as_text()) * static_cast<std::int64_t>(sizeof(std::size_t)));
+    }
     const std::vector<std::size_t> starts =
         list != nullptr ? std::vector<std::size_t>() : character_starts(*value.as_text());
     const std::int64_t size = list != nullptr ? std::ssize(*list) : std::ssize(starts) - 1;

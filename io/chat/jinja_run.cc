@@ -1,6 +1,6 @@
 #include "io/chat/jinja_run.h"
 
-#include <algorithm>
+#include <set>
 
 #include "io/chat/jinja_functions.h"
 #include "io/chat/jinja_lexer.h"
@@ -42,13 +42,7 @@ class JinjaEvaluation {
   bool is_true(const JinjaExpression& e) { return value(e).truth(); }
 
   void set(const std::string& name, JinjaValue value) {
-    Scope& scope = scopes_.back();
-    const auto found = std::ranges::find(scope, name, [](const auto& p) { return p.first; });
-    if (found == scope.end()) {
-      scope.emplace_back(name, std::move(value));
-    } else {
-      found->second = std::move(value);
-    }
+    set_key(scopes_.back(), name, std::move(value));
   }
 
   // Sets the variables of a `for` or `set`: one, or as many as the value has items.
@@ -74,13 +68,7 @@ class JinjaEvaluation {
       throw DataError(fmt::format("'{}' is no namespace: only its attributes can be set", name));
     }
     (void)JinjaValue::list({value});  // refuses what can't be kept in another value
-    JinjaMapping& members = *space->members;
-    const auto found = std::ranges::find(members, attribute, [](const auto& p) { return p.first; });
-    if (found == members.end()) {
-      members.emplace_back(attribute, value);
-    } else {
-      found->second = value;
-    }
+    set_key(*space->members, attribute, value);
   }
 
   void open_scope() { scopes_.emplace_back(); }
@@ -89,11 +77,18 @@ class JinjaEvaluation {
   JinjaBudget budget;
 
  private:
-  JinjaValue variable(const std::string& name) const {
+  void set_key(JinjaMapping& mapping, const std::string& key, JinjaValue value) {
+    if (JinjaValue* found = find_key(mapping, key, budget)) {
+      *found = std::move(value);
+    } else {
+      mapping.emplace_back(key, std::move(value));
+    }
+  }
+
+  JinjaValue variable(const std::string& name) {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-      const auto found = std::ranges::find(*scope, name, [](const auto& p) { return p.first; });
-      if (found != scope->end()) {
-        return found->second;
+      if (const JinjaValue* found = find_key(*scope, name, budget)) {
+        return *found;
       }
     }
     return JinjaValue::of(JinjaValue::Undefined{name});
@@ -133,7 +128,7 @@ class JinjaEvaluation {
       }
       case Kind::test: {
         const JinjaValue of = part(e, 0);
-        return JinjaValue::of(apply_jinja_test(e.name, of, arguments(e)));
+        return JinjaValue::of(apply_jinja_test(e.name, of, arguments(e), budget));
       }
       case Kind::negation:
         return JinjaValue::of(!is_true(*e.parts[0]));
@@ -175,13 +170,13 @@ class JinjaEvaluation {
       return JinjaValue::list(std::move(list));
     }
     JinjaMapping mapping;
+    std::set<std::string_view> seen;
     for (std::size_t i = 0; i < list.size(); i += 2) {
       if (list[i].as_text() == nullptr) {
         throw DataError("keys that are no texts are not supported");
       }
       const std::string& key = *list[i].as_text();
-      const auto found = std::ranges::find(mapping, key, [](const auto& p) { return p.first; });
-      if (found != mapping.end()) {
+      if (!seen.insert(key).second) {
         throw DataError(fmt::format("the key '{}' occurs twice", key));
       }
       mapping.emplace_back(key, list[i + 1]);
@@ -195,12 +190,12 @@ class JinjaEvaluation {
       throw DataError(fmt::format("'.{}' is the method of a mapping: write ['{}'] for its value",
                                   e.name, e.name));
     }
-    return member_of(owner, JinjaValue::text(e.name));
+    return member_of(owner, JinjaValue::text(e.name), budget);
   }
 
   JinjaValue item(const JinjaExpression& e) {
     const JinjaValue owner = part(e, 0);
-    return member_of(owner, part(e, 1));
+    return member_of(owner, part(e, 1), budget);
   }
 
   JinjaValue slice(const JinjaExpression& e) {
@@ -233,14 +228,14 @@ class JinjaEvaluation {
     return call_jinja_function(function.as<JinjaValue::Function>()->name, arguments(e), budget);
   }
 
-  static bool holds(const std::string& sign, const JinjaValue& a, const JinjaValue& b) {
+  bool holds(const std::string& sign, const JinjaValue& a, const JinjaValue& b) {
     if (sign == "==" || sign == "!=") {
-      return (a == b) == (sign == "==");
+      return JinjaValue::are_same(a, b, budget) == (sign == "==");
     }
     if (sign == "in" || sign == "not in") {
-      return contains(b, a) == (sign == "in");
+      return contains(b, a, budget) == (sign == "in");
     }
-    const int order = compared(a, b);
+    const int order = compared(a, b, budget);
     return sign == "<"    ? order < 0
            : sign == "<=" ? order <= 0
            : sign == ">"  ? order > 0

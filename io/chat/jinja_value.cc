@@ -1,7 +1,6 @@
 #include "io/chat/jinja_value.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -10,29 +9,6 @@
 
 namespace trireme {
 namespace {
-
-std::string line_break(std::int64_t indent, std::int64_t level) {
-  return indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent * level), ' ');
-}
-
-std::string json_of_list(const JinjaList& list, std::int64_t indent, std::int64_t level) {
-  std::string text = "[";
-  for (const JinjaValue& item : list) {
-    text += text.size() == 1 ? "" : indent < 0 ? ", " : ",";
-    text += line_break(indent, level + 1) + json_of_value(item, indent, level + 1);
-  }
-  return text + (list.empty() ? "" : line_break(indent, level)) + "]";
-}
-
-std::string json_of_mapping(const JinjaMapping& mapping, std::int64_t indent, std::int64_t level) {
-  std::string text = "{";
-  for (const auto& [key, item] : mapping) {
-    text += text.size() == 1 ? "" : indent < 0 ? ", " : ",";
-    text += line_break(indent, level + 1) + json_quoted(key) + ": " +
-            json_of_value(item, indent, level + 1);
-  }
-  return text + (mapping.empty() ? "" : line_break(indent, level)) + "}";
-}
 
 // Throws DataError if a value can't be kept within another.
 int depth_around(int depth, const JinjaValue& inner) {
@@ -45,12 +21,30 @@ int depth_around(int depth, const JinjaValue& inner) {
   return std::max(depth, inner.depth() + 1);
 }
 
-bool same_mappings(const JinjaMapping& a, const JinjaMapping& b) {
-  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& one) {
-           const auto other =
-               std::ranges::find(b, one.first, [](const auto& p) { return p.first; });
-           return other != b.end() && one.second == other->second;
+bool same_lists(const JinjaList& a, const JinjaList& b, JinjaBudget& budget) {
+  return a.size() == b.size() && std::ranges::equal(a, b, [&](const auto& one, const auto& other) {
+           return JinjaValue::are_same(one, other, budget);
          });
+}
+
+// b: a value with a mapping of the same size.
+bool same_mappings(const JinjaMapping& a, const JinjaValue& b, JinjaBudget& budget) {
+  return std::ranges::all_of(a, [&](const auto& one) {
+    const JinjaValue* other = b.find(one.first, budget);
+    return other != nullptr && JinjaValue::are_same(one.second, *other, budget);
+  });
+}
+
+// Returns the value of a key, or null. Mapping: perhaps const.
+template <class Mapping>
+auto* found_key(Mapping& mapping, std::string_view key, JinjaBudget& budget) {
+  for (auto& [name, value] : mapping) {
+    budget.spend_comparison(name.size() == key.size() ? key : std::string_view(), key);
+    if (name == key) {
+      return &value;
+    }
+  }
+  return static_cast<decltype(&mapping.front().second)>(nullptr);
 }
 
 }  // namespace
@@ -175,16 +169,17 @@ const char* JinjaValue::type_name() const {
   return kNames[value_.index()];
 }
 
-const JinjaValue* JinjaValue::find(std::string_view key) const {
+const JinjaValue* JinjaValue::find(std::string_view key, JinjaBudget& budget) const {
   const JinjaMapping* mapping = as_mapping();
-  if (mapping == nullptr) {
-    return nullptr;
-  }
-  const auto found = std::ranges::find(*mapping, key, [](const auto& p) { return p.first; });
-  return found == mapping->end() ? nullptr : &found->second;
+  return mapping == nullptr ? nullptr : found_key(*mapping, key, budget);
 }
 
-bool operator==(const JinjaValue& a, const JinjaValue& b) {
+JinjaValue* find_key(JinjaMapping& mapping, std::string_view key, JinjaBudget& budget) {
+  return found_key(mapping, key, budget);
+}
+
+bool JinjaValue::are_same(const JinjaValue& a, const JinjaValue& b, JinjaBudget& budget) {
+  budget.spend(16);
   if (a.is_number() && b.is_number()) {
     return a.is_whole() && b.is_whole() ? a.whole() == b.whole() : a.number() == b.number();
   }
@@ -192,19 +187,21 @@ bool operator==(const JinjaValue& a, const JinjaValue& b) {
     return false;
   }
   if (const std::string* text = a.as_text()) {
+    budget.spend_comparison(*text, *b.as_text());
     return *text == *b.as_text();
   }
   if (const JinjaList* list = a.as_list()) {
-    return *list == *b.as_list();
+    return same_lists(*list, *b.as_list(), budget);
   }
-  if (a.as<JinjaValue::Mapping>() != nullptr) {
-    return same_mappings(*a.as_mapping(), *b.as_mapping());
+  if (a.as<Mapping>() != nullptr) {
+    return a.as_mapping()->size() == b.as_mapping()->size() &&
+           same_mappings(*a.as_mapping(), b, budget);
   }
-  if (const auto* space = a.as<JinjaValue::Namespace>()) {
-    return space->members == b.as<JinjaValue::Namespace>()->members;
+  if (const auto* space = a.as<Namespace>()) {
+    return space->members == b.as<Namespace>()->members;
   }
-  const auto* function = a.as<JinjaValue::Function>();
-  return function == nullptr || function->name == b.as<JinjaValue::Function>()->name;
+  const auto* function = a.as<Function>();
+  return function == nullptr || function->name == b.as<Function>()->name;
 }
 
 std::string text_of_value(const JinjaValue& value) {
@@ -231,32 +228,7 @@ std::string text_of_value(const JinjaValue& value) {
       value.type_name()));
 }
 
-std::string json_of_value(const JinjaValue& value, std::int64_t indent, std::int64_t level) {
-  if (value.is_none()) {
-    return "null";
-  }
-  if (const bool* truth = value.as<bool>()) {
-    return *truth ? "true" : "false";
-  }
-  if (value.is_whole()) {
-    return std::to_string(value.whole());
-  }
-  if (value.is_number() && std::isfinite(value.number())) {
-    return python_digits(value.number());
-  }
-  if (const std::string* text = value.as_text()) {
-    return json_quoted(*text);
-  }
-  if (const JinjaList* list = value.as_list()) {
-    return json_of_list(*list, indent, level);
-  }
-  if (value.as<JinjaValue::Mapping>() != nullptr) {
-    return json_of_mapping(*value.as_mapping(), indent, level);
-  }
-  throw DataError(fmt::format("JSON has no form for a {}", value.type_name()));
-}
-
-int compared(const JinjaValue& a, const JinjaValue& b) {
+int compared(const JinjaValue& a, const JinjaValue& b, JinjaBudget& budget) {
   if (a.is_whole() && b.is_whole()) {
     return a.whole() < b.whole() ? -1 : a.whole() > b.whole() ? 1 : 0;
   }
@@ -264,20 +236,23 @@ int compared(const JinjaValue& a, const JinjaValue& b) {
     return a.number() < b.number() ? -1 : a.number() > b.number() ? 1 : 0;
   }
   if (a.as_text() != nullptr && b.as_text() != nullptr) {
+    budget.spend_comparison(*a.as_text(), *b.as_text());
     return a.as_text()->compare(*b.as_text());
   }
   throw DataError(fmt::format("a {} and a {} are not ordered", a.type_name(), b.type_name()));
 }
 
-bool contains(const JinjaValue& container, const JinjaValue& item) {
+bool contains(const JinjaValue& container, const JinjaValue& item, JinjaBudget& budget) {
   if (const std::string* text = container.as_text(); text != nullptr && item.as_text() != nullptr) {
-    return text->find(*item.as_text()) != std::string::npos;
+    budget.spend_search(*text, *item.as_text());
+    return find_text(*text, *item.as_text()) != std::string_view::npos;
   }
   if (const JinjaList* list = container.as_list()) {
-    return std::ranges::find(*list, item) != list->end();
+    return std::ranges::any_of(
+        *list, [&](const JinjaValue& one) { return JinjaValue::are_same(one, item, budget); });
   }
   if (container.as<JinjaValue::Mapping>() != nullptr) {
-    return item.as_text() != nullptr && container.find(*item.as_text()) != nullptr;
+    return item.as_text() != nullptr && container.find(*item.as_text(), budget) != nullptr;
   }
   if (container.is_undefined()) {
     return false;

@@ -13,6 +13,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "io/chat/jinja_budget.h"
+
 namespace trireme {
 
 class JinjaValue;
@@ -75,9 +77,9 @@ class JinjaValue {
   const char* type_name() const;        // as Python calls it
   int depth() const { return depth_; }  // of lists and mappings in one another
   // Returns the value of a key of a mapping, or null.
-  const JinjaValue* find(std::string_view key) const;
-
-  friend bool operator==(const JinjaValue& a, const JinjaValue& b);
+  const JinjaValue* find(std::string_view key, JinjaBudget& budget) const;
+  // Returns whether they are equal, as == of Python says.
+  static bool are_same(const JinjaValue& a, const JinjaValue& b, JinjaBudget& budget);
 
  private:
   std::variant<Undefined, None, bool, std::int64_t, double, Text, List, Mapping, Namespace,
@@ -86,14 +88,16 @@ class JinjaValue {
   int depth_ = 0;
 };
 
+// Returns the value of a key, or null.
+JinjaValue* find_key(JinjaMapping& mapping, std::string_view key, JinjaBudget& budget);
 // Returns what `{{ value }}` prints. Throws DataError for a list, a mapping, or what is nested
 // deeply, which only tojson prints.
 std::string text_of_value(const JinjaValue& value);
 // Returns the value as json.dumps(ensure_ascii=False) writes it. indent: negative for one line.
 // Throws DataError for what JSON has no form for.
-std::string json_of_value(const JinjaValue& value, std::int64_t indent, std::int64_t level = 0);
+std::string json_of_value(const JinjaValue& value, std::int64_t indent, JinjaBudget& budget);
 // Compares numbers, or texts. Throws DataError for other types. Negative: a is less than b.
-int compared(const JinjaValue& a, const JinjaValue& b);
-bool contains(const JinjaValue& container, const JinjaValue& item);
+int compared(const JinjaValue& a, const JinjaValue& b, JinjaBudget& budget);
+bool contains(const JinjaValue& container, const JinjaValue& item, JinjaBudget& budget);
 
 }  // namespace trireme

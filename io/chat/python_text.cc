@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -115,6 +116,16 @@ std::string_view rstripped(std::string_view text, std::string_view characters) {
       text, [&](std::string_view c) { return characters.find(c) != std::string_view::npos; });
 }
 
+std::size_t find_text(std::string_view text, std::string_view what) {
+  if (what.empty()) {
+    return 0;
+  }
+  const void* found =
+      text.empty() ? nullptr : memmem(text.data(), text.size(), what.data(), what.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
   for (text = lstripped(text); !text.empty(); text = lstripped(text)) {
@@ -132,7 +143,7 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
                                        std::int64_t most) {
   std::vector<std::string_view> parts;
   while (most < 0 || static_cast<std::int64_t>(parts.size()) < most) {
-    const std::size_t at = text.find(separator);
+    const std::size_t at = find_text(text, separator);
     if (at == std::string_view::npos) {
       break;
     }
@@ -215,8 +226,8 @@ std::string python_digits(double x) {
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
-std::string json_quoted(std::string_view text) {
-  std::string quoted = "\"";
+std::string json_escaped(std::string_view text) {
+  std::string quoted;
   for (const char c : text) {
     constexpr std::string_view kEscaped = "\"\\\n\r\t\f\b";
     constexpr std::string_view kLetters = "\"\\nrtfb";
@@ -229,7 +240,7 @@ std::string json_quoted(std::string_view text) {
       quoted += c;
     }
   }
-  return quoted + '"';
+  return quoted;
 }
 
 }  // namespace trireme

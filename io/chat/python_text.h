@@ -17,6 +17,9 @@ inline std::string_view stripped(std::string_view text) { return lstripped(rstri
 std::string_view lstripped(std::string_view text, std::string_view characters);
 std::string_view rstripped(std::string_view text, std::string_view characters);
 
+// Returns where a text occurs first, or npos. The time grows with the sum of both sizes.
+std::size_t find_text(std::string_view text, std::string_view what);
+
 // Cuts text at white space, or at a separator, which is not empty. most: cuts; negative for any
 // number.
 std::vector<std::string_view> split_words(std::string_view text);
@@ -34,7 +37,8 @@ std::vector<std::size_t> character_starts(std::string_view text);
 std::optional<std::string> unescaped(std::string_view literal);
 // Returns the digits that Python prints for a number.
 std::string python_digits(double x);
-// Returns text as a JSON string, as json.dumps(ensure_ascii=False) writes it.
-std::string json_quoted(std::string_view text);
+// Returns what stands between the quotes of a JSON string, as json.dumps(ensure_ascii=False) writes
+// it.
+std::string json_escaped(std::string_view text);
 
 }  // namespace trireme

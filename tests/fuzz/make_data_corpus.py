@@ -77,6 +77,21 @@ def npy(dictionary, array, major=1):
     return b"\x93NUMPY" + bytes([major, 0]) + length + text + array
 
 
+# Templates whose values share lists and texts, so that looking at all of them takes long.
+HOSTILE = (b"{% set n = namespace(a=[1], b=[1], s='x') %}{% for i in range(20) %}"
+           b"{% set n.a = [n.a, n.a] %}{% set n.b = [n.b, n.b] %}{% set n.s = n.s ~ n.s %}"
+           b"{% endfor %}"
+           b"{% set l = [n.s] %}" + b"{% set l = l + l %}" * 9)
+HOSTILE_USES = {
+    "shared_lists_equal": b"{{ [n.a, n.a, n.a, n.a] == [n.b, n.b, n.b, n.b] }}",
+    "shared_lists_json": b"{{ [n.a, n.a] | tojson | length }}",
+    "long_texts_json": b"{{ [l, l, l] | tojson }}",
+    "long_texts_join": b"{{ [n.s, n.s, n.s, n.s] | join(n.s) | length }}",
+    "long_text_parts": b"{% for i in range(9999) %}{% set t = n.s | length + n.s[-1] | length %}"
+                       b"{% set t = (n.s ~ 'y') in n.s %}{% endfor %}",
+    "least_number": b"{{ (-9223372036854775807 - 1) | abs }}",
+}
+
 WRITTEN = {"figures": {"loss": 2.5}, "gates_met": True, "time": "2026-01-02T03:04:05Z",
            "user": "sara", "host": "n1"}
 RECORDS = {
@@ -99,6 +114,8 @@ def main():
     put("text_streams_fuzz", "archive.tgz", gzip.compress(ustar, mtime=0))
     put("chat_template_fuzz", "chatml", CHATML)
     put("chat_template_fuzz", "language", LANGUAGE + b"\0" + CHAT)
+    for name, use in HOSTILE_USES.items():
+        put("chat_template_fuzz", name, HOSTILE + use)
     put("token_arrays_fuzz", "megatron.idx", bytes.fromhex(MEGATRON))
     put("token_arrays_fuzz", "rows.npy",
         npy("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", bytes(range(12))))

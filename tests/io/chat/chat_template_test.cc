@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "io/chat/jinja_parser.h"
 #include "io/chat/jinja_run.h"
@@ -154,6 +155,79 @@ TEST(JinjaRun, HostileTemplatesEnd) {
   }
   EXPECT_THAT(printed(sum + " }}"), HasSubstr("nested too deeply"));
   EXPECT_THAT(printed(branches), HasSubstr("nested too deeply"));
+}
+
+// Returns a template that sets s to a text of 2^times letters x.
+std::string with_long_text(int times) {
+  return "{% set ns = namespace(s='x') %}{% for i in range(" + std::to_string(times) +
+         ") %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}{% set s = ns.s %}";
+}
+
+// Returns what `one` makes of the numbers below `count`, with commas.
+template <class One>
+std::string listed(int count, One one) {
+  std::string all;
+  for (int i = 0; i < count; ++i) {
+    all += (i == 0 ? "" : ", ") + one(std::to_string(i));
+  }
+  return all;
+}
+
+TEST(JinjaRun, StopsWhileALongTextIsMade) {
+  const std::string list =
+      "{% set l = [" + listed(2000, [](const std::string&) { return std::string("s"); }) + "] %}";
+  for (const char* use :
+       {"{{ l | tojson | length }}", "{{ l | join | length }}", "{{ ''.join(l) | length }}",
+        "{{ [1, 2] | join(s) }}{{ [l] | tojson }}"}) {
+    EXPECT_THAT(printed(with_long_text(20) + list + use),
+                HasSubstr("too many steps or too much memory"))
+        << use;
+  }
+  rusage usage{};
+  ASSERT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  EXPECT_LT(usage.ru_maxrss, 1 << 20);  // KiB; the texts would be of 2 GB
+}
+
+TEST(JinjaRun, CountsEachVisitOfAValueThatManyShare) {
+  const std::string nested =
+      "{% set a = namespace(l=[1]) %}{% set b = namespace(l=[1]) %}{% for i in range(40) %}"
+      "{% set a.l = [a.l, a.l] %}{% set b.l = [b.l, b.l] %}{% endfor %}";
+  for (const char* use :
+       {"{{ a.l == b.l }}", "{{ a.l != b.l }}", "{{ a.l in [b.l] }}", "{{ a.l is eq b.l }}",
+        "{{ {'k': a.l} == {'k': b.l} }}", "{{ a.l | tojson | length }}"}) {
+    EXPECT_THAT(printed(nested + use), HasSubstr("too many steps or too much memory")) << use;
+  }
+}
+
+TEST(JinjaRun, TakesStepsAsLongAsTheWorkIs) {
+  const auto repeated = [](const std::string& what) {
+    return "{% for i in range(50000) %}" + what + "{% endfor %}";
+  };
+  const auto pair = [](const std::string& i) { return "'a" + i + "': 1"; };
+  const auto named = [](const std::string& i) { return "a" + i + "=1"; };
+  const std::string numbers = "{% set l = range(4000) | list %}{% set m = range(4000) | list %}";
+  std::string variables;
+  for (int i = 0; i < 20'000; ++i) {
+    variables += "{% set a" + std::to_string(i) + " = 1 %}";
+  }
+  for (const std::string& source :
+       {"{% set d = {" + listed(20'000, pair) + "} %}" + repeated("{% set t = d['a19999'] %}"),
+        "{% set d = {" + listed(20'000, pair) + "} %}" + repeated("{% set t = 'b' in d %}"),
+        "{% set d = {" + listed(20'000, pair) + "} %}" + repeated("{% set t = d.get('b') %}"),
+        "{% set n = namespace(" + listed(20'000, named) + ") %}" + repeated("{% set n.b = 1 %}"),
+        variables + repeated("{% set t = missing %}"), numbers + repeated("{% set t = -1 in l %}"),
+        numbers + repeated("{% set t = l == m %}"),
+        with_long_text(20) + repeated("{% set t = s | length %}"),
+        with_long_text(20) + repeated("{% set t = s[-1] %}"),
+        with_long_text(20) + "{% set r = s ~ '' %}" + repeated("{% set t = s == r %}"),
+        with_long_text(20) + "{% set r = s ~ '' %}" + repeated("{% set t = s < r %}"),
+        with_long_text(21) + "{% set m = s[:1000000] ~ 'y' %}" + repeated("{% set t = m in s %}"),
+        with_long_text(19) + "{% set r = s ~ '' %}" + repeated("{% set t = s.strip(r) %}")}) {
+    EXPECT_THAT(printed(source), HasSubstr("too many steps or too much memory"))
+        << source.substr(source.size() - 80);
+  }
+  EXPECT_THAT(printed("{{ -9223372036854775807 - 1 }} {{ (-9223372036854775807 - 1) | abs }}"),
+              HasSubstr("64 bits"));
 }
 
 TEST(ChatTemplate, FindsAnswersByWhatAMessageAdds) {
