@@ -47,6 +47,24 @@ class Commands(unittest.TestCase):
                 out = harness.must(harness.run(*words, "--help")).stdout
                 self.assertIn("Example", out)
 
+    def test_a_simulated_job_is_described_once(self):
+        out = harness.run("plan", "simulate", "--nodes", "50", "nodes=60")
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("nodes=60 contradicts --nodes 50", out.stderr)
+        harness.must(harness.run("plan", "simulate", "--nodes", "50", "days=1", "--draws", "1"))
+
+    def test_a_simulation_takes_the_times_of_saves_from_the_log_of_the_run(self):
+        run = self.folder / "storm"
+        shutil.copytree(harness.SOURCE / "tests/golden/journal", run)
+        (run / "logs").mkdir()
+        (run / "logs/rank-00000.jsonl").write_text(
+            '{"event":"checkpoint","seconds":0.5,"stall_ms":2,"step":40}\n')
+        result = strict_json(harness.must(harness.run(
+            "plan", "simulate", "--journal", run, "--draws", "1", "days=0.01", "--no-measures",
+            "--json")).stdout)
+        self.assertEqual(result["disk_seconds"], 0.5)
+        self.assertIn("1 save on disk in the run took 0.5 s", result["notes"][0])
+
     def test_version(self):
         version = strict_json(harness.must(harness.run("--version", "--json")).stdout)
         self.assertEqual((version["schema"], version["program"]), (1, "trireme"))

@@ -8,6 +8,7 @@
 #include "slurm/journal/report.h"
 #include "src/base/error.h"
 #include "src/plan/simulate/run_journal.h"
+#include "src/plan/simulate/save_times.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
@@ -27,5 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     (void)trireme::checkpoint_settings(trireme::text_of(data, bytes), "config.yaml");
   } catch (const trireme::ConfigError&) {
   }
+  trireme::SaveTimes times;
+  times.add_log(trireme::text_of(data, bytes));
+  trireme::JobModel::Checkpoint settings = times.observed_settings();
+  (void)trireme::use_save_times(times, settings);
   return 0;
 }

@@ -12,9 +12,11 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
+#include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/plan/simulate/goodput_report.h"
+#include "src/plan/simulate/save_times.h"
 
 namespace trireme {
 namespace {
@@ -36,8 +38,36 @@ struct SimulateOptions {
   bool json = false;
 };
 
-// Reads the journal of a run, and how often the run saved, from the run's folder.
-RunJournal read_journal(const std::filesystem::path& run) {
+// Reads from the log of rank 0 how long the saves of a run took.
+SaveTimes read_save_times(const std::filesystem::path& run) {
+  SaveTimes times;
+  std::error_code gone;
+  for (const auto& path : {older_log_file(run / "logs", 0), log_file(run / "logs", 0)}) {
+    if (std::filesystem::exists(path, gone)) {
+      times.add_log(read_file(path, kMostJournalBytes));
+    }
+  }
+  return times;
+}
+
+// Reads how often the run saved.
+JobModel::Checkpoint read_checkpoint_settings(const std::filesystem::path& run,
+                                              const SaveTimes& times) {
+  const std::filesystem::path config = run / "config.yaml";
+  std::error_code gone;
+  if (std::filesystem::exists(config, gone)) {
+    return checkpoint_settings(read_file(config, kMaxConfigBytes), config.string());
+  }
+  fmt::print(
+      stderr,
+      "trireme: {} has no config.yaml: assuming that checkpoints were saved as often as {}\n",
+      printable(run.string()), times.disk.steps > 0 ? "the log tells" : "'auto' would");
+  return times.observed_settings();
+}
+
+// Reads the journal of a run, and what it saved when, from the run's folder. notes: for people,
+// what the model's saves rest on.
+RunJournal read_journal(const std::filesystem::path& run, std::vector<std::string>& notes) {
   const std::filesystem::path path = run / "journal.jsonl";
   std::error_code gone;
   if (!std::filesystem::exists(path, gone)) {
@@ -52,18 +82,12 @@ RunJournal read_journal(const std::filesystem::path& run) {
     fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(path.string()),
                counted(bad_lines, "damaged line"));
   }
-  JobModel::Checkpoint settings;
-  const std::filesystem::path config = run / "config.yaml";
-  if (std::filesystem::exists(config, gone)) {
-    settings = checkpoint_settings(read_file(config, kMaxConfigBytes), config.string());
-  } else {
-    fmt::print(stderr,
-               "trireme: {} has no config.yaml: assuming that checkpoints were saved as often as "
-               "'auto' would\n",
-               printable(run.string()));
-  }
+  const SaveTimes times = read_save_times(run);
+  const JobModel::Checkpoint settings = read_checkpoint_settings(run, times);
   try {
-    return run_journal(account_of(events, is_locked(run / ".launch.lock")), settings);
+    RunJournal journal = run_journal(account_of(events, is_locked(run / ".launch.lock")), settings);
+    notes = use_save_times(times, journal.model.checkpoint);
+    return journal;
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   }
@@ -78,11 +102,35 @@ void check_simulate_options(const SimulateOptions& options) {
   }
 }
 
+// Returns the keys that the options stand for, and those given. Throws ConfigError if both name
+// one.
+std::vector<std::string> job_keys(const SimulateOptions& options) {
+  std::vector<std::string> keys;
+  const auto add = [&](const char* name, bool is_given, const std::string& value) {
+    if (!is_given) {
+      return;
+    }
+    for (const std::string& key : options.keys) {
+      if (key.starts_with(fmt::format("{}=", name))) {
+        throw ConfigError(
+            fmt::format("{} contradicts --{} {}: give one of them", key, name, value));
+      }
+    }
+    keys.push_back(fmt::format("{}={}", name, value));
+  };
+  add("nodes", options.nodes > 0, fmt::format("{}", options.nodes));
+  add("spares", options.spares >= 0, fmt::format("{}", options.spares));
+  add("days", options.days > 0, fmt::format("{}", options.days));
+  keys.insert(keys.end(), options.keys.begin(), options.keys.end());
+  return keys;
+}
+
 void simulate(const SimulateOptions& options) {
   check_simulate_options(options);
   JobModel defaults;
+  GoodputReport report;
   if (!options.journal.empty()) {
-    const RunJournal journal = read_journal(options.journal);
+    const RunJournal journal = read_journal(options.journal, report.notes);
     defaults = journal.model;
     if (options.replay) {
       const SimulatedRun replayed = simulate_job(journal.replay, journal.faults);
@@ -91,19 +139,7 @@ void simulate(const SimulateOptions& options) {
       return;
     }
   }
-  std::vector<std::string> keys;
-  if (options.nodes > 0) {
-    keys.push_back(fmt::format("nodes={}", options.nodes));
-  }
-  if (options.spares >= 0) {
-    keys.push_back(fmt::format("spares={}", options.spares));
-  }
-  if (options.days > 0) {
-    keys.push_back(fmt::format("days={}", options.days));
-  }
-  keys.insert(keys.end(), options.keys.begin(), options.keys.end());
-  GoodputReport report;
-  report.model = load_job_model(options.file, keys, defaults);
+  report.model = load_job_model(options.file, job_keys(options), defaults);
   report.seed = options.seed;
   const std::vector<SimulatedRun> runs =
       simulate_draws(report.model, options.seed, options.draws, options.threads);

@@ -7,6 +7,7 @@
 
 #include "src/base/units.h"
 #include "src/figures/line_plot.h"
+#include "src/plan/simulate/published_rates.h"
 
 namespace trireme {
 namespace {
@@ -18,10 +19,42 @@ constexpr double kMonthSeconds = 30 * 86400.0;
 
 double percent(double fraction) { return 100 * fraction; }
 
-std::string interval_text(std::int64_t steps, const JobModel& model) {
-  return steps == 0 ? "never"
-                    : fmt::format("every {} ({})", counted(steps, "step"),
-                                  format_seconds(static_cast<double>(steps) * model.step_seconds));
+std::string interval_text(const IntegerOrWord& setting, std::int64_t steps, const JobModel& model) {
+  if (steps == 0) {
+    return "never";
+  }
+  if (setting.is("auto") && std::isinf(model.mean_seconds_between_stops())) {
+    return "not needed";
+  }
+  return fmt::format("every {} ({})", counted(steps, "step"),
+                     format_seconds(static_cast<double>(steps) * model.step_seconds));
+}
+
+std::string rates_text(const JobModel::Rates& rates) {
+  if (rates.source == "none") {
+    return "only those given";
+  }
+  if (rates.source == "journal") {
+    return "of the run";
+  }
+  const PublishedRates& published = published_rates_of(rates.source);
+  const bool is_same = rates.process == published.process && rates.hang == published.hang &&
+                       rates.node == published.node;
+  return rates.source + (is_same ? "" : ", changed");
+}
+
+// What `auto` rests on.
+std::string automatic_text(const JobModel& model) {
+  const double between = model.mean_seconds_between_stops();
+  if (!model.checkpoint.every.is("auto") || std::isinf(between)) {
+    return "";
+  }
+  const bool is_stall = model.memory_interval() == 0;
+  return fmt::format(
+      "auto on disk: the interval of Daly if a save costs {} ({}), but not less than one takes\n",
+      format_seconds(model.disk_save_cost()),
+      is_stall ? "checkpoint.stall"
+               : "checkpoint.disk_seconds, since there are saves in memory, too");
 }
 
 std::string job_text(const GoodputReport& report) {
@@ -31,21 +64,35 @@ std::string job_text(const GoodputReport& report) {
                                  counted(model.nodes, "node"), counted(model.spares, "spare"),
                                  model.days, model.step_seconds,
                                  counted(std::ssize(report.goodput.sorted), "draw"), report.seed);
-  text +=
-      fmt::format("failure rates: {}; something stops the job {}\n", model.rates.source,
-                  std::isinf(between) ? "never" : fmt::format("every {}", format_seconds(between)));
-  text +=
-      fmt::format("saves in memory {}, on disk {}\n", interval_text(model.memory_interval(), model),
-                  interval_text(model.disk_interval(), model));
+  text += fmt::format("failure rates: {}; {}\n", rates_text(model.rates),
+                      std::isinf(between) ? "nothing stops the job"
+                                          : fmt::format("something stops the job every {}",
+                                                        format_seconds(between)));
+  text += fmt::format("saves in memory {}, on disk {}\n",
+                      interval_text(model.checkpoint.memory_every, model.memory_interval(), model),
+                      interval_text(model.checkpoint.every, model.disk_interval(), model));
+  text += automatic_text(model);
+  for (const std::string& note : report.notes) {
+    text += note + "\n";
+  }
+  for (const std::string& warning : save_warnings(model)) {
+    text += fmt::format("warning: {}\n", warning);
+  }
   return text;
 }
 
 std::string distribution_text(const Goodput& goodput) {
-  std::string text =
-      fmt::format("\ngoodput {:.2f} % on average; of the draws\n", percent(goodput.mean));
-  for (const double q : kQuantiles) {
-    text += fmt::format("{:>10.0f} % do not exceed {:6.2f} %\n", percent(q),
-                        percent(goodput.quantile(q)));
+  if (goodput.sorted.size() == 1) {
+    return fmt::format("\ngoodput {:.2f} %\n", percent(goodput.mean));
+  }
+  std::string text = fmt::format("\ngoodput {:.2f} % on average\n", percent(goodput.mean));
+  constexpr std::array<std::pair<const char*, double>, 5> kNamed = {{{"minimum", 0},
+                                                                     {"10 % have less than", 0.1},
+                                                                     {"median", 0.5},
+                                                                     {"90 % have less than", 0.9},
+                                                                     {"maximum", 1}}};
+  for (const auto& [name, q] : kNamed) {
+    text += fmt::format("{:>20} {:6.2f} %\n", name, percent(goodput.quantile(q)));
   }
   return text;
 }
@@ -63,11 +110,14 @@ std::string causes_text(const GoodputReport& report) {
       text += fmt::format(" {:.1f} {},", goodput.faults[i], name_of(static_cast<JobFaultKind>(i)));
     }
   }
+  const double ended =
+      goodput.launches - goodput.from_memory - goodput.from_disk - goodput.from_nothing;
   return text + fmt::format(
                     " {:.1f} launches: {:.1f} from memory, {:.1f} from disk, {:.1f} from the "
-                    "beginning; {:.1f} waits for nodes\n",
+                    "beginning, {:.1f} ended by the next fault before they trained; {:.1f} waits "
+                    "for nodes\n",
                     goodput.launches, goodput.from_memory, goodput.from_disk, goodput.from_nothing,
-                    goodput.waits);
+                    std::abs(ended), goodput.waits);
 }
 
 std::string measures_text(const GoodputReport& report) {
@@ -122,6 +172,10 @@ Json to_json(const GoodputReport& report) {
           {"mean_seconds_between_stops", std::isinf(between) ? Json() : Json(between)},
           {"memory_every", model.memory_interval()},
           {"disk_every", model.disk_interval()},
+          {"memory_seconds", model.checkpoint.memory_seconds},
+          {"disk_seconds", model.checkpoint.disk_seconds},
+          {"notes", report.notes},
+          {"warnings", save_warnings(model)},
           {"seed", report.seed},
           {"draws", goodput.sorted.size()},
           {"goodput", goodput.mean},

@@ -14,6 +14,7 @@ namespace trireme {
 
 struct GoodputReport {
   JobModel model;
+  std::vector<std::string> notes = {};  // what the model rests on, one line each
   std::uint64_t seed = 0;
   Goodput goodput;
   std::vector<Measure> measures;  // may be empty

@@ -135,12 +135,26 @@ void bind_pauses(ConfigBinder& b, JobModel& c) {
       .at_most(1e6);
 }
 
-// Expresses an interval of seconds in steps.
-std::int64_t in_steps(double seconds, double step_seconds) {
-  const double steps = std::round(seconds / step_seconds);
-  return steps < static_cast<double>(kLongestInterval)
-             ? std::max<std::int64_t>(1, static_cast<std::int64_t>(steps))
-             : kLongestInterval;
+// Expresses an interval of seconds in steps, so that it is not shorter than `least` seconds.
+std::int64_t in_steps(double seconds, double least, double step_seconds) {
+  const double steps =
+      std::max({1.0, std::round(seconds / step_seconds), std::ceil(least / step_seconds)});
+  return steps < static_cast<double>(kLongestInterval) ? static_cast<std::int64_t>(steps)
+                                                       : kLongestInterval;
+}
+
+// These keys are not those of a run, which the message for unknown keys means.
+void finish(const ConfigBinder& b) {
+  try {
+    b.finish();
+  } catch (const ConfigError& error) {
+    constexpr std::string_view kKeysOfRuns = "`trireme config show` lists all keys";
+    std::string message = error.what();
+    for (std::size_t at = 0; (at = message.find(kKeysOfRuns)) != std::string::npos;) {
+      message.replace(at, kKeysOfRuns.size(), "docs/planner-simulate.md lists all keys");
+    }
+    throw ConfigError(message);
+  }
 }
 
 }  // namespace
@@ -163,7 +177,7 @@ std::int64_t JobModel::memory_interval() const {
   }
   const double between = mean_seconds_between_stops();
   const double best = std::isinf(between) ? between : best_interval(checkpoint.stall, between);
-  return in_steps(std::max({best, checkpoint.memory_seconds, step_seconds}), step_seconds);
+  return in_steps(best, checkpoint.memory_seconds, step_seconds);
 }
 
 std::int64_t JobModel::disk_interval() const {
@@ -171,9 +185,12 @@ std::int64_t JobModel::disk_interval() const {
     return checkpoint.every.integer;
   }
   const double between = mean_seconds_between_stops();
-  const double cost = memory_interval() > 0 ? checkpoint.disk_seconds : checkpoint.stall;
-  const double best = std::isinf(between) ? between : best_interval(cost, between);
-  return in_steps(std::max({best, checkpoint.disk_seconds, step_seconds}), step_seconds);
+  const double best = std::isinf(between) ? between : best_interval(disk_save_cost(), between);
+  return in_steps(best, checkpoint.disk_seconds, step_seconds);
+}
+
+double JobModel::disk_save_cost() const {
+  return memory_interval() > 0 ? checkpoint.disk_seconds : checkpoint.stall;
 }
 
 JobModel load_job_model(const std::filesystem::path& file,
@@ -193,9 +210,30 @@ JobModel load_job_model(const std::filesystem::path& file,
     b.refuse("min_nodes", fmt::format("min_nodes {} is more than the {} nodes of the job",
                                       model.min_nodes, model.nodes));
   }
-  b.finish();
+  finish(b);
   check_job_model(model);
   return model;
+}
+
+std::vector<std::string> save_warnings(const JobModel& model) {
+  std::vector<std::string> warnings;
+  const auto compare = [&](std::string_view what, std::int64_t steps, double takes,
+                           std::string_view consequence) {
+    const double seconds = static_cast<double>(steps) * model.step_seconds;
+    if (steps > 0 && seconds < takes) {
+      warnings.push_back(fmt::format("saves {} every {}, but one takes {}: {}", what,
+                                     format_seconds(seconds), format_seconds(takes), consequence));
+    }
+  };
+  compare("on disk", model.disk_interval(), model.checkpoint.disk_seconds,
+          "training waits for each to be durable before the next (checkpoint.every, "
+          "checkpoint.disk_seconds)");
+  if (model.checkpoint.partner) {
+    compare("in memory", model.memory_interval(), model.checkpoint.memory_seconds,
+            "a partner seldom has a new copy (checkpoint.memory_every, "
+            "checkpoint.memory_seconds)");
+  }
+  return warnings;
 }
 
 void check_job_model(const JobModel& model) {

@@ -90,12 +90,17 @@ struct JobModel {
   // a run (docs/checkpoints.md).
   std::int64_t disk_interval() const;
   std::int64_t memory_interval() const;
+  // Returns the cost of a save on disk, in seconds, from which `auto` follows.
+  double disk_save_cost() const;
 };
 
 // Reads the model from a YAML file (may be empty) and key=value arguments. Throws a ConfigError
 // that lists all problems.
 JobModel load_job_model(const std::filesystem::path& file,
                         const std::vector<std::string>& arguments, const JobModel& defaults = {});
+
+// Returns a warning for each kind of saves that come faster than one takes.
+std::vector<std::string> save_warnings(const JobModel& model);
 
 // Throws ConfigError if the model can't be simulated: more spares than nodes allow, or so many
 // faults that they could not be drawn.

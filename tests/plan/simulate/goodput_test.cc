@@ -1,5 +1,6 @@
 #include "src/plan/simulate/goodput.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -199,6 +200,21 @@ TEST(Measures, OfferWhatIsMissing) {
   EXPECT_THAT(names(), testing::Not(HasSubstr("fails more often")));
 }
 
+// Without spares, most recoveries come from disk, for which `auto` saves too seldom.
+TEST(Measures, OfferMoreSavesOnDiskWhereRecoveriesComeFromIt) {
+  const auto measures = [](const JobModel& model) {
+    return compare_measures(model, simulate_draws(model, 1, 12, 1), 1, 1);
+  };
+  const auto is_offer = [](const Measure& m) { return m.name.find("stall alone") < m.name.size(); };
+  const std::vector<Measure> without = measures(load_job_model({}, {}));
+  const auto offer = std::find_if(without.begin(), without.end(), is_offer);
+  ASSERT_NE(offer, without.end());
+  EXPECT_GT(offer->gain, 0.02);
+  EXPECT_GT(offer->gain, 5 * offer->error);
+  const std::vector<Measure> spared = measures(load_job_model({}, {"spares=40"}));
+  EXPECT_TRUE(std::none_of(spared.begin(), spared.end(), is_offer));
+}
+
 TEST(GoodputReport, PrintsTheSameAsTextJsonAndFigure) {
   GoodputReport report;
   report.model = troubled_job();
@@ -222,6 +238,55 @@ TEST(GoodputReport, PrintsTheSameAsTextJsonAndFigure) {
                                           100 * json["goodput"].get<double>())));
   EXPECT_THAT(text, HasSubstr(json["measures"][0]["name"].get<std::string>()));
   EXPECT_THAT(to_svg(report), HasSubstr("goodput, %"));
+}
+
+GoodputReport report_of(const std::vector<std::string>& keys, int draws) {
+  GoodputReport report;
+  report.model = load_job_model({}, keys);
+  report.goodput = summarize(simulate_draws(report.model, 1, draws, 1));
+  return report;
+}
+
+TEST(GoodputReport, SaysWhatItRestsOn) {
+  GoodputReport report = report_of({"step_seconds=1", "checkpoint.every=9", "rates.node=3"}, 3);
+  report.notes = {"from somewhere"};
+  const std::string text = to_text(report);
+  EXPECT_THAT(text, HasSubstr("failure rates: llama3, changed; something stops the job every"));
+  EXPECT_THAT(text, HasSubstr("\nfrom somewhere\nwarning: saves on disk every 9.0s"));
+  EXPECT_EQ(to_json(report)["warnings"].size(), 1U);
+  EXPECT_EQ(to_json(report)["notes"][0], "from somewhere");
+  EXPECT_THAT(text, testing::Not(HasSubstr("auto on disk")));
+  EXPECT_THAT(to_text(report_of({"checkpoint.memory_every=0"}, 1)),
+              HasSubstr("if a save costs 2.0s (checkpoint.stall)"));
+  const std::string both = to_text(report_of({}, 1));
+  EXPECT_THAT(both, HasSubstr("if a save costs 3m00s (checkpoint.disk_seconds"));
+  EXPECT_THAT(both, HasSubstr("failure rates: llama3; something"));
+}
+
+TEST(GoodputReport, NeedsNoSavesWithoutFailures) {
+  const std::string text = to_text(report_of({"rates.source=none"}, 2));
+  EXPECT_THAT(text, HasSubstr("nothing stops the job\nsaves in memory not needed, on disk not "
+                              "needed"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("1099511627776")));
+}
+
+TEST(GoodputReport, PrintsOneValueForOneDraw) {
+  EXPECT_THAT(to_text(report_of({}, 1)), testing::Not(HasSubstr("median")));
+  const std::string text = to_text(report_of({}, 5));
+  for (const char* name : {"minimum", "10 % have less than", "median", "90 % have", "maximum"}) {
+    EXPECT_THAT(text, HasSubstr(name));
+  }
+}
+
+TEST(GoodputReport, AccountsForAllLaunches) {
+  GoodputReport report = report_of({}, 1);
+  report.goodput.launches = 236.4;
+  report.goodput.from_memory = 233;
+  report.goodput.from_disk = 0.7;
+  report.goodput.from_nothing = 1;
+  EXPECT_THAT(to_text(report),
+              HasSubstr("236.4 launches: 233.0 from memory, 0.7 from disk, 1.0 from the beginning, "
+                        "1.7 ended by the next fault before they trained"));
 }
 
 }  // namespace

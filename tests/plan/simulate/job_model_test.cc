@@ -58,6 +58,30 @@ TEST(JobModel, AutoIsTheIntervalOfYoungAndDaly) {
   EXPECT_GT(load_job_model({}, {"rates.source=none"}).disk_interval(), 1'000'000'000);
 }
 
+TEST(JobModel, WarnsOfSavesThatComeFasterThanOneTakes) {
+  EXPECT_TRUE(save_warnings(load_job_model({}, {})).empty());
+  // An automatic interval is rounded up to what a save takes.
+  EXPECT_TRUE(save_warnings(load_job_model({}, {"checkpoint.memory_seconds=184",
+                                                "checkpoint.disk_seconds=5004"}))
+                  .empty());
+  const auto warnings = save_warnings(
+      load_job_model({}, {"step_seconds=1", "checkpoint.every=9", "checkpoint.memory_every=0"}));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], AllOf(HasSubstr("on disk every 9.0s, but one takes 3m00s"),
+                                 HasSubstr("checkpoint.disk_seconds")));
+  EXPECT_THAT(save_warnings(load_job_model({}, {"checkpoint.memory_every=1"})).at(0),
+              HasSubstr("in memory every 10s, but one takes 20s"));
+  EXPECT_TRUE(
+      save_warnings(load_job_model({}, {"checkpoint.memory_every=1", "checkpoint.partner=false"}))
+          .empty());
+}
+
+TEST(JobModel, NamesTheHelpThatListsItsKeys) {
+  const std::string message = refusal({"wibblewobble=1", "zyxwvutsr=2"});
+  EXPECT_THAT(message, HasSubstr("docs/planner-simulate.md lists all keys"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("config show")));
+}
+
 TEST(JobModel, ReadsAFileAndArgumentsOverIt) {
   const TempFolder folder;
   const auto file = folder.path() / "job.yaml";
