@@ -83,7 +83,7 @@ class ConfigBinder {
   void add_arguments(const std::vector<std::string>& arguments,
                      const std::string& origin = "command line");
   // Makes `parallel: auto` mean `parallel: {layout: auto}`: a word in the place of a section is the
-  // value of `key`. Called once all sources are added, before anything is bound.
+  // value of `key`. Sources that are added later win over it. Called before anything is bound.
   void allow_word_for(const std::string& section, const std::string& key);
   // Adds the YAML's keys, below `prefix` ("model", or "" for the root), as defaults that all users'
   // sources override.

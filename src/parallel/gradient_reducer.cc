@@ -212,16 +212,6 @@ void GradientReducer::give_back(std::vector<Buffer>& buffers, Kind kind) {
   buffers.clear();
 }
 
-namespace {
-
-// Returns the most partial sums that wait on a stack at a time, including the one that a new
-// summand is added to.
-std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
-  return how == Reproducibility::elastic ? std::max(stack_height(count) - 1, 1) : 1;
-}
-
-}  // namespace
-
 bool keeps_whole(const GradientRounds& rounds, int level) {
   return level < 2 || (rounds.rounds == 1 && rounds.each > 1);
 }

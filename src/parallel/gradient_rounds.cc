@@ -1,5 +1,9 @@
 #include "src/parallel/gradient_rounds.h"
 
+#include <algorithm>
+
+#include "src/parallel/reduction_tree.h"
+
 namespace trireme {
 
 std::vector<std::int64_t> GradientRounds::numbers(int rank, int ranks) const {
@@ -27,6 +31,10 @@ GradientRounds gradient_rounds(std::int64_t micro_batches, int ranks, int level,
     split.rounds *= 2;
   }
   return split;
+}
+
+std::int64_t sums_kept(std::int64_t count, Reproducibility how) {
+  return how == Reproducibility::elastic ? std::max(stack_height(count) - 1, 1) : 1;
 }
 
 }  // namespace trireme

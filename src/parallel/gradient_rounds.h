@@ -31,4 +31,8 @@ struct GradientRounds {
 GradientRounds gradient_rounds(std::int64_t micro_batches, int ranks, int level,
                                Reproducibility how);
 
+// Returns the most partial sums of `count` summands that wait at a time, including the one that a
+// new summand is added to: one for each level of the tree if `how` is elastic, else one.
+std::int64_t sums_kept(std::int64_t count, Reproducibility how);
+
 }  // namespace trireme

@@ -133,6 +133,7 @@ void bind(ConfigBinder& b, Cluster::Failures& c) {
          "failures that end a job, per 1000 days of a node; 0: none")
       .at_least(0)
       .at_most(1e6);
+  refuse_tiny(b, "failures.per_1000_node_days", c.per_1000_node_days);
   b.real("failures.detect_seconds", c.detect_seconds, "until a failure is noticed")
       .at_least(0)
       .at_most(kMostSeconds);

@@ -85,9 +85,13 @@ void explain_rest(const PlanWork& work, const PlanLayout& layout, const StepPart
   lines.push_back(fmt::format("parameters = {} gathered (ZeRO {}): {} in all, {} not hidden",
                               bytes_text(p.parameter_bytes), layout.zero,
                               seconds_text(p.parameter_whole), seconds_text(p.time.parameters)));
-  lines.push_back(fmt::format("accumulate = {} x {:g} bytes x {} parameters = {}",
-                              layout.micro_batches, work.software.accumulate_bytes,
-                              format_count(p.parameters), seconds_text(p.time.accumulate)));
+  lines.push_back(layout.micro_batches == 1
+                      ? "accumulate = 0, since there is one micro-batch"
+                      : fmt::format("accumulate = {} x {:g} bytes x {} parameters{} = {}",
+                                    layout.micro_batches, work.software.accumulate_bytes,
+                                    format_count(p.accumulated),
+                                    layout.zero == 3 ? " (this rank's share)" : "",
+                                    seconds_text(p.time.accumulate)));
   lines.push_back(fmt::format("optimizer = {}", seconds_text(p.time.optimizer)));
   lines.push_back(fmt::format("checkpoint = {}", seconds_text(p.time.checkpoint)));
 }

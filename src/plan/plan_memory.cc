@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/parallel/gradient_rounds.h"
 #include "src/plan/step_time.h"
 
 namespace trireme {
@@ -59,6 +60,20 @@ double logits_bytes(const PlanWork& work, const PlanLayout& layout) {
   return 10 * tokens * real(work.model.vocab) / real(layout.tp);
 }
 
+// The sums of gradients that a rank keeps, as src/parallel/gradient_reducer.cc counts them. n: of
+// the rank's parameters; block: of those of a block.
+double gradient_bytes(const PlanWork& work, const PlanLayout& layout, double n, double block) {
+  const auto how = work.software.sums_in_tree ? Reproducibility::elastic : Reproducibility::layout;
+  const GradientRounds rounds = gradient_rounds(layout.dp * layout.micro_batches,
+                                                static_cast<int>(layout.dp), layout.zero, how);
+  const double whole = 4 * n * real(sums_kept(rounds.each, how));
+  if (layout.zero < 2) {
+    return whole + (work.software.sums_in_tree && rounds.each > 1 ? 4 * block : 0);
+  }
+  const double shards = 4 * n / real(layout.dp) * real(sums_kept(rounds.rounds, how));
+  return (rounds.each > 1 ? whole : 0) + (rounds.rounds > 1 || rounds.each == 1 ? shards : 0);
+}
+
 }  // namespace
 
 PlannedMemory rank_memory(const PlanWork& work, const PlanLayout& layout) {
@@ -70,7 +85,8 @@ PlannedMemory rank_memory(const PlanWork& work, const PlanLayout& layout) {
   const double masters = fp32 ? 0 : 4 * n;
   memory.parameters =
       (layout.zero == 3 ? copies / d : copies) + (layout.zero >= 1 ? masters / d : masters);
-  memory.gradients = layout.zero >= 2 ? 4 * n / d : 4 * n;
+  const double block = work.model.block_parameters() / real(layout.tp);
+  memory.gradients = gradient_bytes(work, layout, n, block);
   memory.optimizer = (layout.zero >= 1 ? 8 * n / d : 8 * n);
   const double blocks = real(work.model.layers) / real(layout.pp);
   const double kept = blocks * block_activations(work, layout);
@@ -79,7 +95,6 @@ PlannedMemory rank_memory(const PlanWork& work, const PlanLayout& layout) {
   memory.activations = layout.pp == 1
                            ? kept + std::max(workspace(work, layout), logits_bytes(work, layout))
                            : std::max(first, last);
-  const double block = work.model.block_parameters() / real(layout.tp);
   memory.communication = layout.zero == 3 ? 2 * 2 * block : layout.zero == 2 ? 4 * block : 0;
   // A save copies master weights and moments before it writes them.
   memory.snapshot = work.cluster.device.kind == "cpu" ? 12 * n / d : 0;

@@ -49,6 +49,7 @@ struct Software {
   bool overlaps_tensor = false;         // hides operations of tp behind products
   bool overlaps_transfers = true;       // between pipeline stages
   bool scatters_transfers = false;      // each tp rank sends a part, which the receivers gather
+  bool sums_in_tree = false;            // keeps a gradient sum for each level of the tree
   bool balances_stages = true;          // gives the stage with the head fewer layers
 };
 

@@ -24,17 +24,35 @@ double head_loss(const PlanTask& task, const Cluster& cluster, const PlanLayout&
   return 1 - step_time(then, layout, BubbleMethod::formula).total() / seconds;
 }
 
-}  // namespace
-
-std::vector<std::string> plan_warnings(const PlanTask& task, const Cluster& cluster,
-                                       const PlanLayout& layout) {
-  const PlanModel& m = task.model;
+// What the prediction leaves out, or rests on.
+std::vector<std::string> doubts(const PlanTask& task, const Cluster& cluster) {
   std::vector<std::string> warnings;
   if (task.has_adapters) {
     warnings.emplace_back(
         "the time is that of training all weights; with adapters, a step has no products for the "
         "gradients of the others and updates less");
   }
+  if (task.precision == PlanPrecision::fp8 && cluster.device.fp8_tflops <= 0) {
+    warnings.emplace_back(
+        "the cluster file gives the devices no rate for fp8 (device.fp8_tflops): products take the "
+        "time of bf16");
+  }
+  constexpr double kDoubtful = 50;
+  if (cluster.residual_percent > kDoubtful) {
+    warnings.push_back(
+        fmt::format("the cluster file says that it is wrong by {:g} % in the mean "
+                    "(residual_percent): calibrate again on an idle machine",
+                    cluster.residual_percent));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> plan_warnings(const PlanTask& task, const Cluster& cluster,
+                                       const PlanLayout& layout) {
+  const PlanModel& m = task.model;
+  std::vector<std::string> warnings = doubts(task, cluster);
   const auto edge = [&](const char* what, std::int64_t value, std::int64_t unit,
                         const std::string& formula) {
     if (value % unit != 0) {

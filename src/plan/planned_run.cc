@@ -27,6 +27,7 @@ PlanTask plan_task(const RunConfig& config) {
   task.global_batch = config.train.global_batch;
   task.steps = static_cast<double>(config.train.steps);
   task.powers_of_two = config.reproducibility == "elastic";
+  task.software.sums_in_tree = config.reproducibility == "elastic";
   task.has_adapters = config.model.lora.is_on();
   return task;
 }

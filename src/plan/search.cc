@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kSimulated = 12;  // candidates whose schedules are simulated
+constexpr std::size_t kSimulated = 12;  // candidates of each number of nodes
 constexpr std::int64_t kMostVirtualStages = 8;
 constexpr std::int64_t kMostStages = 64;
 constexpr std::int64_t kMostMicroBatch = 16;
@@ -198,9 +198,11 @@ PlanResult plan_ranks(const PlanTask& task, const Cluster& cluster,
     }
   }
   sort_by_time(result.candidates);
-  for (std::size_t i = 0; i < std::min(kSimulated, result.candidates.size()); ++i) {
-    PlanCandidate& candidate = result.candidates[i];
-    candidate = candidate_of(task, cluster, candidate.layout, BubbleMethod::simulated);
+  std::map<std::int64_t, std::size_t> simulated;  // by number of nodes
+  for (PlanCandidate& candidate : result.candidates) {
+    if (simulated[candidate.nodes]++ < kSimulated) {
+      candidate = candidate_of(task, cluster, candidate.layout, BubbleMethod::simulated);
+    }
   }
   sort_by_time(result.candidates);
   mark_front(result.candidates);

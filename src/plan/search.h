@@ -53,7 +53,7 @@ std::vector<PlanLayout> all_layouts(const PlanTask& task, const Cluster& cluster
                                     std::int64_t ranks);
 
 // nodes: numbers of nodes to try, each at most cluster.nodes. The schedules of the best candidates
-// are simulated, the others' idle times are formulas.
+// on each number of nodes are simulated, the others' idle times are formulas.
 PlanResult plan_layouts(const PlanTask& task, const Cluster& cluster,
                         const std::vector<std::int64_t>& nodes);
 

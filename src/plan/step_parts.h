@@ -10,9 +10,10 @@ struct StepParts {
   double layers = 0;  // blocks of a stage
   BlockCost block;
   HeadCost head;
-  double transfer = 0;    // of a stage per micro-batch
-  double parameters = 0;  // of the rank that holds most
-  StagePass pass;         // of a stage, for a micro-batch
+  double transfer = 0;     // of a stage per micro-batch
+  double parameters = 0;   // of the rank that holds most
+  double accumulated = 0;  // of these, whose gradients are added up in each micro-batch
+  StagePass pass;          // of a stage, for a micro-batch
   PipelineTime pipeline;
   double gradient_bytes = 0;   // reduced per step
   double gradient_whole = 0;   // seconds if nothing were hidden

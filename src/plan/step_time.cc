@@ -116,9 +116,10 @@ StepParts step_parts(const PlanWork& work, const PlanLayout& layout, BubbleMetho
   const double held = p.parameters / (layout.zero >= 1 ? real(layout.dp) : 1.0);
   p.time.optimizer = factors.optimizer * kernel_seconds(work.cluster, kOptimizerBytes * held);
   if (layout.micro_batches > 1) {
-    const double added = layout.zero == 3 ? held : p.parameters;
-    p.time.accumulate = factors.kernels * real(layout.micro_batches) *
-                        kernel_seconds(work.cluster, work.software.accumulate_bytes * added);
+    p.accumulated = layout.zero == 3 ? held : p.parameters;
+    p.time.accumulate =
+        factors.kernels * real(layout.micro_batches) *
+        kernel_seconds(work.cluster, work.software.accumulate_bytes * p.accumulated);
   }
   p.time.checkpoint = stall.every_steps > 0 ? stall.seconds / stall.every_steps : 0;
   return p;

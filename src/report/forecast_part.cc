@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t kMostParts = 11;  // of a stacked bar
 
 std::string error_of(double predicted, double measured) {
-  return predicted > 0 && measured > 0 ? fmt::format("{:+.1f} %", 100 * (predicted / measured - 1))
-                                       : "-";
+  const double error = 100 * (predicted / measured - 1);
+  const bool is_known = predicted > 0 && measured > 0 && std::abs(error) < 1e6;
+  return is_known ? fmt::format("{:+.1f} %", error) : "-";
 }
 
 std::string bytes_text(double bytes) {

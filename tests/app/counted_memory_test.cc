@@ -58,6 +58,35 @@ TEST(CountedMemory, TheEngineCountsWhatTheFormulasEstimate) {
   }
 }
 
+// A rank keeps a sum of gradients for each level of the tree over its micro-batches.
+TEST(CountedMemory, GradientsOfManyMicroBatches) {
+  const RunConfig run = gpt2_run({"train.global_batch=64", "train.micro_batch=1"});
+  Cluster cluster = load_cluster("test");
+  cluster.device.kind = "cpu";
+  const PlanTask task = plan_task(run);
+  ASSERT_TRUE(task.software.sums_in_tree);
+  for (const char* text : {"dp=1", "dp=2", "dp=4,zero=1", "dp=4,zero=2", "pp=2", "dp=2,tp=2"}) {
+    const PlanLayout layout = parse_layout(text, PlanLayout(), task.global_batch);
+    const auto counted = counted_memory(run, cluster, layout);
+    ASSERT_TRUE(counted) << text;
+    const PlannedMemory formula =
+        rank_memory({task.model, cluster, task.software, task.precision}, layout);
+    EXPECT_NEAR(formula.gradients / counted->gradients, 1, 0.15) << text;
+    EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
+  }
+}
+
+// The least layout of a plan in which none fits has the engine's count, by which the advice goes.
+TEST(CountedMemory, WhatWouldHelpIsCounted) {
+  const RunConfig run = gpt2_run({"train.global_batch=64", "train.micro_batch=1"});
+  Cluster cluster = load_cluster("test");
+  cluster.device.memory = std::int64_t{1} << 30;
+  PlanResult result = plan_layouts(plan_task(run), cluster, {1});
+  count_memory(run, cluster, 10, result);
+  ASSERT_TRUE(result.nearest);
+  EXPECT_TRUE(result.nearest->is_counted);
+}
+
 TEST(CountedMemory, LayoutsBeyondReachKeepTheirFormulas) {
   const RunConfig run = gpt2_run({"train.global_batch=262144", "train.micro_batch=1"});
   const auto layout = [&](const char* text) {

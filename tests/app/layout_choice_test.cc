@@ -45,6 +45,18 @@ TEST_F(LayoutChoiceTest, AWordInThePlaceOfTheSectionIsItsLayout) {
   EXPECT_THAT(refused({}, "fastest"), HasSubstr("parallel.layout"));
 }
 
+TEST_F(LayoutChoiceTest, WhatIsChosenReplacesTheWordOfTheCommandLine) {
+  (void)config({});  // writes the file
+  const RunConfig chosen = load_run_config({.file = folder_.path() / "run.yaml",
+                                            .arguments = {"parallel=auto"},
+                                            .site = {},
+                                            .chosen = {"parallel.tp=2", "parallel.layout=given"},
+                                            .chosen_by = "plan"})
+                               .config;
+  EXPECT_EQ(chosen.parallel.layout, "given");
+  EXPECT_EQ(chosen.parallel.tp.integer, 2);
+}
+
 TEST_F(LayoutChoiceTest, DegreesThatAreGivenAreNotOverruled) {
   EXPECT_THAT(refused({"parallel.tp=2"}, "auto"),
               AllOf(HasSubstr("parallel.tp"), HasSubstr("parallel: auto chooses it")));

@@ -151,6 +151,18 @@ TEST_F(PlanCommand, RefusesWhatItCannotPlan) {
   EXPECT_THAT(refused({config_, "--cluster", "test", "--why-not", "dp=x"}), HasSubstr("dp=x"));
 }
 
+TEST_F(PlanCommand, NodesAreOneWord) {
+  EXPECT_THAT(plan({"--cluster", "test", "--nodes", "2,4", config_, "train.global_batch=128"}),
+              HasSubstr("best:"));
+}
+
+TEST_F(PlanCommand, ReplacesNothingThatItReads) {
+  for (const char* const option : {"-J", "--html"}) {
+    EXPECT_THAT(refused({config_, "--cluster", "test", option, config_}), HasSubstr(option));
+  }
+  EXPECT_THAT(read_file(config_), HasSubstr("llama-1b"));
+}
+
 TEST_F(PlanCommand, ShowsClustersByNameAndByFile) {
   const std::string by_name = plan({"cluster", "test"});
   EXPECT_THAT(by_name, HasSubstr("bf16_tflops: 100"));

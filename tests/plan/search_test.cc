@@ -112,13 +112,20 @@ TEST(Search, TheFrontIsAmongTheCandidatesThatAreLeft) {
   EXPECT_TRUE(result.candidates.front().on_front);
 }
 
-TEST(Search, WarnsThatAdaptersAreLeftOut) {
+TEST(Search, WarnsOfWhatItLeavesOutOrRestsOn) {
   PlanTask task = task_of("llama-8b", 64);
   task.model.vocab = 128 * 1024;
   const Cluster cluster = load_cluster("h100-pod");
   EXPECT_THAT(plan_warnings(task, cluster, {}), IsEmpty());
   task.has_adapters = true;
   EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("with adapters")));
+  task.has_adapters = false;
+  task.precision = PlanPrecision::fp8;
+  Cluster own = cluster;
+  own.device.fp8_tflops = 0;
+  own.residual_percent = 125.8;
+  EXPECT_THAT(plan_warnings(task, own, {}),
+              ElementsAre(HasSubstr("no rate for fp8"), HasSubstr("125.8 %")));
 }
 
 TEST(Search, WarnsOfShapesThatCostTime) {

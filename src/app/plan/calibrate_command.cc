@@ -199,11 +199,22 @@ Json fit_json(const CalibrationFit& fit, const std::vector<MeasuredStep>& steps)
 // Throws DataError if no factors make the predictions resemble the measured steps.
 void check_plausible(const CalibrationFit& fit) {
   constexpr double kMostResidual = 1000;  // percent, which a cluster file may state
-  if (!(fit.cluster.residual_percent <= kMostResidual)) {
+  const double residual = fit.cluster.residual_percent;
+  if (!(residual <= kMostResidual)) {
     throw DataError(fmt::format(
-        "no cluster file was written: whatever the factors, predictions are wrong by {:.3g} % in "
-        "the mean, so the cluster file that was given or a measured step is of another machine",
-        fit.cluster.residual_percent));
+        "no cluster file was written: whatever the factors, predictions are wrong by {} in the "
+        "mean, so the cluster file that was given or a measured step is of another machine, or of "
+        "another number of ranks",
+        std::isfinite(residual) ? fmt::format("{:.3g} %", residual) : "more than any number"));
+  }
+  constexpr double kDoubtful = 25;
+  if (residual > kDoubtful) {
+    fmt::print(
+        stderr,
+        "warning: predictions with this file would be wrong by {:.0f} % in the mean: was the "
+        "machine busy, or are the runs too short? Calibrate again on an idle machine, with "
+        "--seconds and --rounds as they are by default\n",
+        residual);
   }
 }
 

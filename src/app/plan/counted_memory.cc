@@ -23,6 +23,9 @@ PlannedMemory planned(const MemoryPlan& plan) {
   return memory;
 }
 
+// The most layouts that a plan counts beside those that it shows first.
+constexpr std::size_t kMostCounts = 200;
+
 // On a GPU, the file's reserved_memory stands for context and libraries.
 MemoryPlan plan_of_rank(const RunConfig& config, const Layout& layout, const Cluster& cluster,
                         int rank) {
@@ -86,10 +89,21 @@ std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Clust
 void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t most,
                   PlanResult& result) {
   std::vector<PlanCandidate> fitting;
+  std::set<std::int64_t> settled;  // numbers of nodes whose fastest candidate is known
+  std::size_t counts = 0;
   for (PlanCandidate& candidate : result.candidates) {
-    if (fitting.size() < most ? fits_by_count(config, cluster, candidate)
-                              : candidate.fits(cluster)) {
+    const bool is_shown = fitting.size() < most || settled.count(candidate.nodes) == 0;
+    const bool is_counted = is_shown && (fitting.size() < most || counts < kMostCounts);
+    counts += is_counted ? 1 : 0;
+    if (is_counted ? fits_by_count(config, cluster, candidate) : candidate.fits(cluster)) {
+      settled.insert(candidate.nodes);
       fitting.push_back(candidate);
+    }
+  }
+  if (result.candidates.empty() && result.nearest) {
+    if (const auto memory = counted_memory(config, cluster, result.nearest->layout)) {
+      result.nearest->memory = *memory;
+      result.nearest->is_counted = true;
     }
   }
   if (!fitting.empty()) {

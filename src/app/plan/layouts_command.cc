@@ -1,6 +1,8 @@
 #include "src/app/plan/layouts_command.h"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include "src/app/plan/layouts_report.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 #include "src/plan/planned_run.h"
 #include "src/report/plan_section.h"
 
@@ -55,6 +58,20 @@ void report_misfit(const PlanTask& task, const Cluster& cluster, const PlanResul
   exit_code = static_cast<int>(ExitCode::usage);
 }
 
+// Throws ConfigError if what is written would replace what is read.
+void check_outputs(const LayoutOptions& options) {
+  for (const auto& [option, out] :
+       std::array{std::pair("-J", options.out), std::pair("--html", options.html)}) {
+    for (const std::string& in : std::array{options.config, options.cluster}) {
+      std::error_code none;
+      if (!out.empty() && std::filesystem::equivalent(out, in, none)) {
+        throw ConfigError(
+            fmt::format("{} {}: this file is read by the same command", option, printable(out)));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void plan_run(const LayoutOptions& options, int& exit_code) {
@@ -63,6 +80,7 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
         "trireme plan: give a run's YAML file and --cluster, or one of the commands "
         "that trireme plan --help lists");
   }
+  check_outputs(options);
   const Cluster cluster = load_cluster(options.cluster);
   const RunConfig config =
       load_run_config(
@@ -113,6 +131,7 @@ void add_layout_options(CommandLine& command, LayoutOptions& options) {
       .add_option("--nodes", options.nodes,
                   "Numbers of nodes to try, such as 8,16 (default: powers of two, and all)")
       .delimiter(',')
+      .one_value_per_use()
       .check(integer_within(1, 1'000'000));
   command.add_option("--top", options.top, "Layouts to show").check(integer_within(1, 100'000));
   command.add_flag("--explain", options.explain,

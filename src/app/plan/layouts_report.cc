@@ -42,25 +42,30 @@ double utilization(const PlanView& view, const PlanCandidate& c) {
 }
 
 void print_table(const PlanView& view) {
-  fmt::print("{:>3} {:>10} {:>9} {:>5} {:>9} {:>8} {:>6} {}\n", "", "step", "whole run", "MFU",
+  fmt::print("{:>3} {:>10} {:>9} {:>5} {:>10} {:>8} {:>6} {}\n", "", "step", "whole run", "MFU",
              "memory", "goodput", "nodes", "layout");
   int number = 0;
+  bool by_formulas = false;
   const auto row = [&](const PlanCandidate& c) {
-    fmt::print("{:>3} {:>10} {:>9} {:>4.1f}% {:>5.1f} GiB {:>7.1f}% {:>6} {}{}\n", number,
+    fmt::print("{:>3} {:>10} {:>9} {:>4.1f}% {:>6} GiB {:>7.1f}% {:>6} {}{}\n", number,
                step_text(c.time.total()), duration(c.outlook.days), 100 * utilization(view, c),
-               c.memory.total() / kGib, 100 * c.outlook.goodput, c.nodes, layout_text(c.layout),
-               c.on_front ? " *" : "");
+               fmt::format("{}{:.1f}", c.is_counted ? "" : "~", c.memory.total() / kGib),
+               100 * c.outlook.goodput, c.nodes, layout_text(c.layout), c.on_front ? " *" : "");
   };
   for (const PlanCandidate& candidate : view.result.candidates) {
     ++number;
     if (number <= view.top || candidate.on_front) {
       row(candidate);
+      by_formulas = by_formulas || !candidate.is_counted;
     }
   }
   fmt::print(
       "* no other layout is better in time, nodes and energy at once; times, and what follows from "
       "them: +- {:g} %\n",
       view.cluster.residual_percent);
+  if (by_formulas) {
+    fmt::print("~ by formulas; what the engine would count may differ by a quarter\n");
+  }
 }
 
 void print_breakdown(const PlanView& view, const PlanCandidate& c) {

@@ -78,6 +78,12 @@ Json goodput_json(const PlanView& view, const PlanCandidate& c) {
     return nullptr;
   }
   const JobModel job = job_of(view, c);
+  // With more failures than these the simulation would take minutes and show nothing else.
+  constexpr double kMostFailures = 1e4;
+  if (job.days * view.cluster.failures.per_1000_node_days / 1000 * static_cast<double>(c.nodes) >
+      kMostFailures) {
+    return nullptr;
+  }
   const Goodput goodput = summarize(simulate_draws(job, 1, kDraws, 1));
   Json quantiles = Json::array();
   for (int i = 0; i <= kQuantiles; ++i) {

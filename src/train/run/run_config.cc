@@ -336,8 +336,8 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
     b.add_environment(sources.environment);
   }
   b.add_arguments(sources.arguments);
-  b.add_arguments(sources.chosen, sources.chosen_by);
   b.allow_word_for("parallel", "parallel.layout");
+  b.add_arguments(sources.chosen, sources.chosen_by);
   bind_all(b, c);
   b.finish();  // before comparing keys, since check_together() divides by some of them
   check_together(b, c);
