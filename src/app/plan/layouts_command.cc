@@ -62,7 +62,7 @@ void report_misfit(const PlanTask& task, const Cluster& cluster, const PlanResul
 void check_outputs(const LayoutOptions& options) {
   for (const auto& [option, out] :
        std::array{std::pair("-J", options.out), std::pair("--html", options.html)}) {
-    for (const std::string& in : std::array{options.config, options.cluster}) {
+    for (const std::string& in : {options.config, options.cluster.string()}) {
       std::error_code none;
       if (!out.empty() && std::filesystem::equivalent(out, in, none)) {
         throw ConfigError(
