@@ -17,6 +17,8 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kMostSpent = 4 * JinjaBudget::kMost;  // on the answers of a conversation
+constexpr std::size_t kMostKeys = 4096;                      // of an object
 
 template <class Read>
 auto naming_file(const fs::path& file, Read read) {
@@ -51,6 +53,18 @@ std::string template_text(const nlohmann::json& config) {
   throw DataError(
       "'chat_template' has several templates, but none that is named \"default\": give one as a "
       "file of its own");
+}
+
+// Throws DataError for an object with so many keys that ordered_json takes long to read it.
+void check_keys(const nlohmann::json& value) {
+  if (value.is_object() && value.size() > kMostKeys) {
+    throw DataError(fmt::format("an object has {} keys, more than {}", value.size(), kMostKeys));
+  }
+  if (value.is_structured()) {
+    for (const nlohmann::json& inner : value) {
+      check_keys(inner);
+    }
+  }
 }
 
 bool is_prefix(const std::string& prefix, const std::string& text) {
@@ -88,6 +102,10 @@ std::optional<ChatTemplate> ChatTemplate::open(const fs::path& tokenizer, const 
   if (!file.empty() || (!tokenizer.empty() && fs::exists(beside))) {
     named = beside;
     source = read_file(named, kMostBytes);
+    if (!file.empty() && source.empty()) {
+      throw DataError(
+          fmt::format("{} is empty: it should be a chat template", printable(file.string())));
+    }
   }
   if (source.empty()) {
     return std::nullopt;
@@ -100,39 +118,51 @@ std::string ChatTemplate::digest() const {
                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-RenderedChat ChatTemplate::rendered(const ordered_json& messages, const ordered_json& tools,
-                                    bool asks) const {
-  JinjaMapping variables = {{"messages", JinjaValue::from_json(messages)},
-                            {"tools", JinjaValue::from_json(tools)},
+RenderedTemplate ChatTemplate::rendered(const JinjaValue& messages, const JinjaValue& tools,
+                                        bool asks) const {
+  JinjaMapping variables = {{"messages", messages},
+                            {"tools", tools},
                             {"documents", JinjaValue()},
                             {"add_generation_prompt", JinjaValue::of(asks)}};
   for (const auto& [name, text] : tokens_) {
     variables.emplace_back(name, JinjaValue::text(text));
   }
-  RenderedTemplate found = render_jinja(*body_, variables);
-  return {std::move(found.text), std::move(found.generated)};
+  return render_jinja(*body_, variables);
 }
 
 std::string ChatTemplate::render(const ordered_json& messages, const ordered_json& tools,
                                  bool asks) const {
-  return rendered(messages, tools, asks).text;
+  return rendered(JinjaValue::from_json(messages), JinjaValue::from_json(tools), asks).text;
 }
 
 RenderedChat ChatTemplate::render_answers(const ordered_json& messages,
                                           const ordered_json& tools) const {
-  RenderedChat whole = rendered(messages, tools, false);
+  const JinjaValue all = JinjaValue::from_json(messages);
+  const JinjaValue known_tools = JinjaValue::from_json(tools);
+  RenderedTemplate found = rendered(all, known_tools, false);
+  RenderedChat whole = {std::move(found.text), std::move(found.generated)};
+  std::int64_t spent = 0;
+  JinjaList before;
+  const auto render_before = [&](bool asks) {
+    RenderedTemplate made = rendered(JinjaValue::list(before), known_tools, asks);
+    spent += made.spent;
+    if (spent > kMostSpent) {
+      throw DataError(
+          "the conversation is too long to find each answer by rendering what precedes it: cut the "
+          "conversation, or mark answers in the template with {% generation %}");
+    }
+    return std::move(made.text);
+  };
   const bool is_marked = !whole.answers.empty();
-  ordered_json before = ordered_json::array();
   for (std::size_t i = 0; i < messages.size() && !is_marked; ++i) {
-    const ordered_json& message = messages[i];
-    const bool answers = message.value("role", "") == "assistant";
-    const std::string prompt = answers ? render(before, tools, true) : "";
-    before.push_back(message);
+    const bool answers = messages[i].value("role", "") == "assistant";
+    const std::string prompt = answers ? render_before(true) : "";
+    before.push_back((*all.as_list())[i]);
     if (!answers) {
       continue;
     }
     const bool is_last = i + 1 == messages.size();
-    const std::string said = is_last ? whole.text : render(before, tools, false);
+    const std::string said = is_last ? whole.text : render_before(false);
     if (!is_prefix(prompt, said) || !is_prefix(said, whole.text)) {
       throw DataError(fmt::format(
           "the template writes what precedes message {} in another way once it is there, so that "
@@ -154,7 +184,8 @@ RenderedChat ChatTemplate::render_line(std::string_view object, const std::strin
 }
 
 ordered_json messages_of(std::string_view text, const std::string& field, ordered_json& tools) {
-  (void)parse_json(text);  // refuses what the next line would accept: depth, keys that occur twice
+  // Refuses what the next line would accept: depth, keys that occur twice.
+  check_keys(parse_json(text));
   const ordered_json all = ordered_json::parse(text);
   tools = all.is_object() && all.contains("tools") ? all["tools"] : ordered_json();
   if (!tools.is_null() && !tools.is_array()) {

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "io/chat/jinja_run.h"
 #include "io/chat/jinja_tree.h"
 
 namespace trireme {
@@ -48,15 +49,15 @@ class ChatTemplate {
                      bool asks) const;
   // Renders a whole conversation and finds the answers: what {% generation %} marks, or else what
   // each message of the assistant adds to the text that asks for it. Throws DataError if the
-  // template changes earlier text when a message is added, or if there is no answer.
+  // template changes earlier text when a message is added, if there is no answer, or if there are
+  // so many that rendering the text in front of each takes too long.
   RenderedChat render_answers(const nlohmann::ordered_json& messages,
                               const nlohmann::ordered_json& tools) const;
   // Does the same with a line of JSON: an object with the list in `field`, and perhaps `tools`.
   RenderedChat render_line(std::string_view object, const std::string& field) const;
 
  private:
-  RenderedChat rendered(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools,
-                        bool asks) const;
+  RenderedTemplate rendered(const JinjaValue& messages, const JinjaValue& tools, bool asks) const;
 
   std::string source_;
   std::map<std::string, std::string> tokens_;

@@ -32,13 +32,16 @@ class JinjaBudget {
   // Takes what a copy of so many values costs, which share what they hold.
   void spend_items(std::size_t count) { spend(static_cast<std::int64_t>(count) * 16); }
 
+  std::int64_t spent() const { return kMost - left_; }
+  static constexpr std::int64_t kMost = std::int64_t{1} << 27;
+
  private:
   static constexpr std::int64_t kStep = 128;
   static constexpr std::int64_t kCompared = 2;
   static constexpr std::int64_t kLongest = 256;  // beyond it, a search takes no longer
   [[noreturn]] static void fail();
 
-  std::int64_t left_ = std::int64_t{1} << 27;
+  std::int64_t left_ = kMost;
 };
 
 }  // namespace trireme

@@ -58,6 +58,7 @@ class JinjaExpressions {
   JinjaExpressionPtr filter(JinjaExpressionPtr of);
   JinjaExpressionPtr test(JinjaExpressionPtr of);
   void arguments(JinjaExpression& call);
+  void check_named_part(const JinjaExpression& of) const;
 
   std::span<const JinjaToken> tokens_;
   std::size_t at_ = 0;

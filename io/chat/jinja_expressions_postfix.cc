@@ -3,6 +3,7 @@
 #include "io/chat/jinja_expressions.h"
 #include "io/chat/jinja_functions.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -86,7 +87,23 @@ JinjaExpressionPtr JinjaExpressions::filter(JinjaExpressionPtr of) {
   if (sees_sign("(")) {
     arguments(*whole);
   }
+  check_named_part(*whole);
   return whole;
+}
+
+// Refuses the name of a filter or test that is an argument, as of map('upper').
+void JinjaExpressions::check_named_part(const JinjaExpression& of) const {
+  const bool is_map = of.name == "map";
+  const bool selects = of.name.starts_with("select") || of.name.starts_with("reject");
+  const std::size_t at = of.name.ends_with("attr") ? 2 : 1;
+  if ((!is_map && !selects) || of.parts.size() <= at + of.names.size() ||
+      of.parts[at]->kind != Kind::literal || of.parts[at]->value.as_text() == nullptr) {
+    return;
+  }
+  const std::string& named = *of.parts[at]->value.as_text();
+  if (is_map ? !is_jinja_filter(named) : !is_jinja_test(named) && named != "==") {
+    fail(fmt::format("the {} '{}' is not supported", is_map ? "filter" : "test", printable(named)));
+  }
 }
 
 JinjaExpressionPtr JinjaExpressions::test(JinjaExpressionPtr of) {

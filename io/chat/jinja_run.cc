@@ -274,14 +274,18 @@ class JinjaRun {
     return Flow::on;
   }
 
-  RenderedTemplate rendered;
+  // Returns what the statements have printed.
+  RenderedTemplate result() {
+    rendered_.spent = evaluation_.budget.spent();
+    return std::move(rendered_);
+  }
 
  private:
   using Kind = JinjaStatement::Kind;
 
   void print(const std::string& text) {
     evaluation_.budget.take(static_cast<std::int64_t>(text.size()));
-    rendered.text += text;
+    rendered_.text += text;
   }
 
   Flow one(const JinjaStatement& s) {
@@ -317,9 +321,9 @@ class JinjaRun {
       case Kind::generation:
         break;
     }
-    const std::size_t begin = rendered.text.size();
+    const std::size_t begin = rendered_.text.size();
     const Flow flow = run(s.body);
-    rendered.generated.emplace_back(begin, rendered.text.size());
+    rendered_.generated.emplace_back(begin, rendered_.text.size());
     return flow;
   }
 
@@ -377,6 +381,7 @@ class JinjaRun {
   }
 
   JinjaEvaluation evaluation_;
+  RenderedTemplate rendered_;
 };
 
 }  // namespace
@@ -384,7 +389,7 @@ class JinjaRun {
 RenderedTemplate render_jinja(const JinjaBody& body, const JinjaMapping& variables) {
   JinjaRun run(variables);
   (void)run.run(body);
-  return std::move(run.rendered);
+  return run.result();
 }
 
 }  // namespace trireme

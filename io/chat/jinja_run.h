@@ -13,6 +13,7 @@ struct RenderedTemplate {
   std::string text;
   // The places in the text that {% generation %} has marked, as [begin, end) in bytes.
   std::vector<std::pair<std::size_t, std::size_t>> generated;
+  std::int64_t spent = 0;  // of JinjaBudget
 };
 
 // variables: by name. Throws DataError that names the line, also if the template refuses the

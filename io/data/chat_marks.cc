@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "io/chat/python_text.h"
+#include "src/base/error.h"
 
 namespace trireme {
 namespace {
+
+constexpr std::size_t kMostAgain = std::size_t{256} << 20;
 
 // Returns how many ids at the beginning are those of the first `bytes` bytes of the text alone.
 std::size_t ids_of_start(const Tokenizer& tokenizer, std::string_view text, std::size_t bytes,
@@ -40,7 +43,14 @@ EncodedChat encode_chat(const Tokenizer& tokenizer, const RenderedChat& chat) {
   EncodedChat encoded;
   tokenizer.encode(chat.text, encoded.ids);
   encoded.marks.resize(encoded.ids.size(), 0);
+  std::size_t again = 0;  // bytes that are encoded once more to find where answers are
   for (const auto& [begin, end] : chat.answers) {
+    again += begin + end;
+    if (again > kMostAgain) {
+      throw DataError(
+          fmt::format("a conversation of {} bytes with {} answers takes too long to encode: cut it",
+                      chat.text.size(), chat.answers.size()));
+    }
     const std::size_t first = ids_of_start(tokenizer, chat.text, begin, encoded.ids);
     const std::size_t past = ids_of_start(tokenizer, chat.text, end, encoded.ids);
     const std::size_t last = end_of_answer(tokenizer, encoded.ids, first, past);

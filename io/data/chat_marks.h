@@ -16,7 +16,8 @@ struct EncodedChat {
 
 // An answer begins with the first token in which the ids differ from those of the text in front of
 // it, which is what generation continues. It ends with its last special token, unless text follows
-// that; white space that the template adds behind it is not marked.
+// that; white space that the template adds behind it is not marked. Throws DataError if
+// the conversation is so long, and has so many answers, that to find them takes too long.
 EncodedChat encode_chat(const Tokenizer& tokenizer, const RenderedChat& chat);
 
 }  // namespace trireme

@@ -1,7 +1,9 @@
 """Tests a tokenizer's way: packing with its files, training, and generating with them."""
 
 import json
+import os
 import pathlib
+import subprocess
 import unittest
 
 import harness
@@ -76,6 +78,20 @@ class Tokenizers(unittest.TestCase):
                                  ("pattern 'x'", ["--vocab", 9, "--out", new, "--pattern", "x"])):
             self.refused(2, [words], "tokenizer", "train", text, *arguments)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs to mount a file system: run as root")
+    def test_leaves_no_half_a_tokenizer_on_a_full_disk(self):
+        text = harness.make_text(self.folder / "for-full-disk", 60_000, 3)
+        disk = self.folder / "disk"
+        disk.mkdir()
+        words = harness.command(["tokenizer", "train", text, "--vocab", 400, "--out", disk / "new"])
+        script = ('mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o size=8k none "$0" || '
+                  'exit 99; "$@"; code=$?; ls -A "$0"; exit $code')
+        result = subprocess.run(
+            ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script, str(disk)]
+            + [str(word) for word in words], env=harness.ENVIRONMENT, capture_output=True,
+            text=True, timeout=120, check=False)
+        self.assertEqual((result.returncode, result.stdout), (74, ""), result.stderr)
+
     def test_travels_from_the_text_to_the_model(self):
         text = harness.make_text(self.folder / "text", 40_000, 1) / "text0.txt"
         lines = [json.dumps({"text": line}) for line in text.read_text().splitlines()]
@@ -94,6 +110,25 @@ class Tokenizers(unittest.TestCase):
         self.refused(2, ["--tokenizer", info["digest"][:12]], *generate, "--tokenizer",
                      self.folder / "gpt2.json")
         self.refused(2, ["--tokenizer", "--ids"], *generate)
+
+    def test_an_imported_model_takes_the_tokenizer_that_it_holds(self):
+        text = harness.make_text(self.folder / "for-import", 60_000, 3)
+        source, imported = self.folder / "hf", self.folder / "imported"
+        other = self.folder / "other"
+        config = harness.write_config(self.folder / "to-export.yaml",
+                                      harness.make_datasets(self.folder), train__steps=2)
+        harness.must(harness.run("train", config, "model.vocab=300"))
+        harness.must(harness.run("export", self.folder / "to-export/checkpoints", "--format", "hf",
+                                 "--out", source))
+        for out, ids in ((source, 300), (other, 299)):
+            self.tokenizer("train", text, "--vocab", ids, "--out", out)
+        harness.must(harness.run("import", source, "--out", imported))
+        tasks = self.folder / "tasks.jsonl"
+        tasks.write_text('{"text": "the ship sails far"}\n')
+        words = ["eval", "--checkpoint", imported, "--task", f"lambada:{tasks}", "--tokenizer"]
+        for tokenizer in (imported, source):
+            harness.must(harness.run(*words, tokenizer))
+        self.refused(2, ["was trained on tokens of"], *words, other)
 
 
 if __name__ == "__main__":

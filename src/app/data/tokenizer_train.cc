@@ -123,11 +123,23 @@ std::array<Fertility, kScripts> fertility_of(const CountedWords& counted_words,
 void write_files(const TrainTokenizerOptions& options, const nlohmann::json& definition) {
   (void)BpeTokenizer(definition, options.end_token);  // it can be read
   const fs::path out = options.out;
-  make_directories(out);
+  const bool is_new = !fs::exists(fs::symlink_status(out));
   const nlohmann::json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                  {"eos_token", options.end_token}};
-  write_file_durably(out / "tokenizer_config.json", config.dump(1) + "\n");
-  write_file_durably(out / "tokenizer.json", definition.dump(1) + "\n");
+  try {
+    make_directories(out);
+    write_file_durably(out / "tokenizer_config.json", config.dump(1) + "\n");
+    write_file_durably(out / "tokenizer.json", definition.dump(1) + "\n");
+  } catch (const IoError&) {
+    // A folder without all of its files would look like a tokenizer.
+    std::error_code ignored;
+    fs::remove(out / "tokenizer_config.json", ignored);
+    fs::remove(out / "tokenizer.json", ignored);
+    if (is_new) {
+      fs::remove_all(out, ignored);
+    }
+    throw;
+  }
 }
 
 void train(const TrainTokenizerOptions& options) {

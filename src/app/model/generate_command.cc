@@ -333,7 +333,10 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       "  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' \\\n"
       "    --temperature 0.8 --top-k 40\n"
       "  trireme generate --checkpoint runs/tuned/checkpoints --chat");
-  command.callback([options, &context] { generate(*options, context); });
+  command.callback([options, &context] {
+    options->tokenizer.checkpoint = options->checkpoint;
+    generate(*options, context);
+  });
 }
 
 }  // namespace trireme

@@ -6,6 +6,24 @@
 #include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
+namespace {
+
+// Returns the tokenizer of a model: of an imported one, that whose files its checkpoint holds, or
+// any if it holds none.
+TokenizerIdentity expected_tokenizer(const LoadedModel& loaded,
+                                     const std::filesystem::path& checkpoint,
+                                     const std::string& end_token, const TokenizerIdentity& named) {
+  if (loaded.tokenizer.name != "imported" || !loaded.tokenizer.digest.empty()) {
+    return loaded.tokenizer;
+  }
+  if (!std::filesystem::exists(checkpoint / "tokenizer.json")) {
+    return named;
+  }
+  const auto held = open_tokenizer(checkpoint.string(), end_token);
+  return {held->name(), held->vocab(), held->digest()};
+}
+
+}  // namespace
 
 void TokenizerChoice::add_to(CommandLine& command) {
   command
@@ -28,11 +46,12 @@ std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool
   }
   auto tokenizer = open_tokenizer(path, end_token);
   const TokenizerIdentity own{tokenizer->name(), tokenizer->vocab(), tokenizer->digest()};
-  if (!same_tokenizer(loaded.tokenizer, own)) {
+  const TokenizerIdentity expected = expected_tokenizer(loaded, checkpoint, end_token, own);
+  if (!same_tokenizer(expected, own) || own.vocab > loaded.config.vocab) {
     throw ConfigError(
         fmt::format("--tokenizer {} is {}, but the model was trained on tokens of {}: give the "
                     "files of that tokenizer, and the same --end-of-document as when packing",
-                    printable(path), describe(own), describe(loaded.tokenizer)));
+                    printable(path), describe(own), describe(expected)));
   }
   return tokenizer;
 }

@@ -2,6 +2,7 @@
 // the user names, or one that the program has.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,8 @@ namespace trireme {
 struct TokenizerChoice {
   std::string path;       // its files; empty for a tokenizer that the program has
   std::string end_token;  // the token that ends a document; empty for the one the files name
+  // The model's. An imported one does not say what its tokenizer is, but may hold its files.
+  std::filesystem::path checkpoint = {};
 
   // The caller keeps the object until the command has run.
   void add_to(CommandLine& command);

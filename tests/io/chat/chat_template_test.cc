@@ -97,6 +97,9 @@ TEST(JinjaParser, RefusesWhatItDoesNotKnowByNameAndLine) {
         {"{% set x %}a{% endset %}", "the tag 'set' is supported as"},
         {"{% if false %}{{ 1 | pprint }}{% endif %}", "the filter 'pprint'"},
         {"{{ 1 is sameas 1 }}", "the test 'sameas'"},
+        {"{{ [] | map('pprint') }}", "the filter 'pprint'"},
+        {"{{ [] | select('sameas', 1) }}", "the test 'sameas'"},
+        {"{{ [] | rejectattr('a', 'sameas', 1) }}", "the test 'sameas'"},
         {"{{ 'a'.encode() }}", "the method 'encode'"},
         {"{{ f(*x) }}", "arguments with *"},
         {"{{ 2 ** 3 }}", "powers"},
@@ -261,6 +264,23 @@ TEST(ChatTemplate, RefusesConversationsWithoutAnswersAndTemplatesThatRewrite) {
   EXPECT_THAT(refused(kChatml, R"([{"role": "assistant", "role": "user"}])"), HasSubstr("role"));
 }
 
+TEST(ChatTemplate, RefusesConversationsThatTakeTooLong) {
+  std::string many = R"({"role": "user", "content": "a"})";
+  for (int i = 0; i < 3000; ++i) {
+    many += R"(, {"role": "assistant", "content": "b"})";
+  }
+  const auto refused = [](const std::string& source, const std::string& line) {
+    return message_of<DataError>([&] { (void)ChatTemplate(source).render_line(line, "messages"); });
+  };
+  EXPECT_THAT(refused(kChatml, "[" + many + "]"), HasSubstr("too long to find each answer"));
+  const ChatTemplate marked(
+      "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}");
+  EXPECT_EQ(marked.render_line("[" + many + "]", "messages").answers.size(), 3001U);
+  const std::string keys = listed(5000, [](const std::string& i) { return "\"" + i + "\": 1"; });
+  EXPECT_THAT(refused(kChatml, R"([{"role": "assistant", "content": {)" + keys + "}}]"),
+              HasSubstr("an object has 5000 keys, more than 4096"));
+}
+
 TEST(ChatTemplate, IsReadFromTheFilesOfATokenizer) {
   const TempFolder temp;
   const auto config = [&](const std::string& text) {
@@ -283,6 +303,10 @@ TEST(ChatTemplate, IsReadFromTheFilesOfATokenizer) {
   write_file_durably(temp.path() / "other.jinja", "other");
   EXPECT_EQ(ChatTemplate::open(temp.path(), temp.path() / "other.jinja")->render(ask, {}, true),
             "other");
+  write_file_durably(temp.path() / "other.jinja", "");
+  EXPECT_THAT(message_of<DataError>(
+                  [&] { (void)ChatTemplate::open(temp.path(), temp.path() / "other.jinja"); }),
+              HasSubstr("other.jinja is empty"));
   EXPECT_THAT(message_of<DataError>([&] { config("[1]"); }), HasSubstr("tokenizer_config.json"));
   write_file_durably(temp.path() / "chat_template.jinja", "\n{{ x | y }}");
   EXPECT_THAT(message_of<DataError>([&] { (void)config("{}"); }),
