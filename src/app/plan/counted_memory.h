@@ -17,9 +17,9 @@ inline constexpr std::int64_t kMostCountedPasses = 20'000;
 std::optional<PlannedMemory> counted_memory(const RunConfig& config, const Cluster& cluster,
                                             const PlanLayout& layout);
 
-// Replaces the memory of the first `most` candidates and of the fastest on each number of nodes, and
-// leaves out those that turn out not to fit. Of the nearest layout of a plan in which none fits,
-// too.
+// Replaces the memory of the first `most` candidates and of the fastest on each number of nodes,
+// and leaves out those that turn out not to fit. Of the nearest layout of a plan in which none
+// fits, too.
 void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t most,
                   PlanResult& result);
 
