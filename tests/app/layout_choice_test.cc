@@ -47,12 +47,10 @@ TEST_F(LayoutChoiceTest, AWordInThePlaceOfTheSectionIsItsLayout) {
 
 TEST_F(LayoutChoiceTest, WhatIsChosenReplacesTheWordOfTheCommandLine) {
   (void)config({});  // writes the file
-  const RunConfig chosen = load_run_config({.file = folder_.path() / "run.yaml",
-                                            .arguments = {"parallel=auto"},
-                                            .site = {},
-                                            .chosen = {"parallel.tp=2", "parallel.layout=given"},
-                                            .chosen_by = "plan"})
-                               .config;
+  ConfigSources sources{.file = folder_.path() / "run.yaml", .arguments = {"parallel=auto"}};
+  sources.site = std::filesystem::path();
+  sources.chosen = {"parallel.tp=2", "parallel.layout=given"};
+  const RunConfig chosen = load_run_config(sources).config;
   EXPECT_EQ(chosen.parallel.layout, "given");
   EXPECT_EQ(chosen.parallel.tp.integer, 2);
 }

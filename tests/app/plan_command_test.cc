@@ -158,7 +158,10 @@ TEST_F(PlanCommand, NodesAreOneWord) {
 
 TEST_F(PlanCommand, ReplacesNothingThatItReads) {
   for (const char* const option : {"-J", "--html"}) {
-    EXPECT_THAT(refused({config_, "--cluster", "test", option, config_}), HasSubstr(option));
+    EXPECT_THAT(message_of<ConfigError>([&] {
+                  plan({config_, "--cluster", "test", option, config_});
+                }),
+                HasSubstr(option));
   }
   EXPECT_THAT(read_file(config_), HasSubstr("llama-1b"));
 }

@@ -74,6 +74,35 @@ class SimulatedModels(SimulatedTest):
                                   ("direct", 0, "train.graphs=off")]:
             self.assertEqual(self.trained(f"adapters-{name}", ranks, more=[more], **keys), alone)
 
+    def test_documents_that_are_apart_have_the_same_bits_in_all_layouts(self):
+        text = "the ship sails under oars"
+        lines = self.folder / "documents.jsonl"
+        lines.write_text("".join(json.dumps({"text": text[:1 + 7 * i % 24]}) + "\n"
+                                 for i in range(400)))
+        data = self.folder / "data-of-documents"
+        harness.must(harness.run("data", "pack", lines, "--out", data))
+        keys = {"model": "llama", "layers": 3, "data__train": data, "data__documents": "separate"}
+        alone = self.trained("documents", **keys)
+        for name, ranks, more in [("replicas", 2, "parallel.zero=2"),
+                                  ("stages", 3, "parallel.pp=3"),
+                                  ("recomputed", 0, "train.recompute=full")]:
+            self.assertEqual(self.trained(f"documents-{name}", ranks, more=[more], **keys), alone)
+        losses = []
+        for program, device in [(SIMULATED, "cuda"), (CPU_ONLY, "cpu")]:
+            self.use(program)
+            config = self.config(f"documents-{device}", precision="fp32", train__device=device,
+                                 **keys)
+            stderr = self.train(config).stderr
+            self.assertEqual("no CUDA graphs: data.documents is separate" in stderr,
+                             device == "cuda", stderr)
+            losses.append([line["loss"] for line in harness.metrics(config)])
+        for on_device, on_cpu in zip(*losses):
+            self.assertAlmostEqual(on_device, on_cpu, delta=2e-5)
+        self.use(SIMULATED)
+        stderr = self.train(self.config("documents-graphs", **keys), code=2,
+                            more=["train.graphs=on"]).stderr
+        self.assertIn("train.graphs is on, but data.documents is separate", stderr)
+
     def test_logged_steps_are_replayed(self):
         config = self.config("replayed", checkpoint__every=2)
         self.train(config, 2)

@@ -1,6 +1,8 @@
 // Tests that the predicted memory of a CUDA device equals what the pools of a rank report after
 // steps on the simulated device, and that these steps compute no products but the predicted ones,
 // because others throw. Ranks are threads with a device each.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "mpi/nccl/nccl_world.h"
@@ -25,18 +27,21 @@ struct DeviceCase {
   const char* attention = "own";
   std::int64_t micro_batch = 2;
   std::int64_t sequence = 16;
+  bool separates_documents = false;
 };
 
 RunConfig config_of(const DeviceCase& each) {
   RunConfig c;
-  c.model.family = Family::gpt2;
-  c.model.layers = 2;
+  c.model.family = each.separates_documents ? Family::llama : Family::gpt2;
+  c.model.layers = std::max(2, each.pp);
   c.model.hidden = 32;
   c.model.heads = 2;
+  c.model.ffn = 4 * c.model.hidden;
   c.model.vocab = 101;
   c.model.context = each.sequence;
   c.model.complete();
   c.data.sequence = each.sequence;
+  c.data.documents = each.separates_documents ? "separate" : "joined";
   c.train.steps = 2;
   c.train.global_batch = 2 * each.micro_batch;
   c.train.micro_batch = each.micro_batch;
@@ -77,8 +82,14 @@ TakenOnDevice measured(Communicator& threads, FlightRecorder& recorder, const Ru
     ids[i] = static_cast<std::int32_t>(i % 101);
   }
   const ConstView view{ids.data(), tokens, DType::i32};
+  DocumentRanges documents;
+  if (config.data.separates_documents()) {
+    documents = std::make_shared<const std::vector<DocumentRange>>(
+        std::vector<DocumentRange>{{0, 0, 5}, {0, 5, 1}, {0, 6, 10}, {1, 0, 16}});
+  }
   TrainStep step(engine, [&] {
-    return LoadedMicroBatch{0, config.train.micro_batch, config.data.sequence, view, view, nullptr};
+    return LoadedMicroBatch{
+        0, config.train.micro_batch, config.data.sequence, view, view, nullptr, documents};
   });
   TrainingCounters counters;
   for (int i = 0; i < 2; ++i) {
@@ -123,15 +134,19 @@ TEST_P(DeviceMemory, IsPredicted) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, DeviceMemory,
-    testing::Values(DeviceCase{"one"}, DeviceCase{"recomputed", 1, 1, 1, 0, "full"},
-                    DeviceCase{"dp", 2}, DeviceCase{"tp", 1, 2}, DeviceCase{"pp", 1, 1, 2},
-                    DeviceCase{"zero", 2, 1, 1, 3}, DeviceCase{"fp16", 2, 1, 1, 1, "none", "fp16"},
-                    DeviceCase{"fp8", 2, 1, 1, 1, "none", "bf16", "fp8"},
-                    DeviceCase{"cudnn", 2, 1, 1, 1, "full", "bf16", "precision", "cudnn"},
-                    DeviceCase{"cudnn_fp16_tp", 1, 2, 1, 0, "none", "fp16", "precision", "cudnn"},
-                    // Its workspace, by padded sequences, exceeds that of products.
-                    DeviceCase{"cudnn_grows", 1, 1, 1, 0, "none", "bf16", "precision", "cudnn",
-                               1056, 2}),
+    testing::Values(
+        DeviceCase{"one"}, DeviceCase{"recomputed", 1, 1, 1, 0, "full"}, DeviceCase{"dp", 2},
+        DeviceCase{"tp", 1, 2}, DeviceCase{"pp", 1, 1, 2}, DeviceCase{"zero", 2, 1, 1, 3},
+        DeviceCase{"fp16", 2, 1, 1, 1, "none", "fp16"},
+        DeviceCase{"fp8", 2, 1, 1, 1, "none", "bf16", "fp8"},
+        DeviceCase{"cudnn", 2, 1, 1, 1, "full", "bf16", "precision", "cudnn"},
+        DeviceCase{"cudnn_fp16_tp", 1, 2, 1, 0, "none", "fp16", "precision", "cudnn"},
+        // Its workspace, by padded sequences, exceeds that of products.
+        DeviceCase{"cudnn_grows", 1, 1, 1, 0, "none", "bf16", "precision", "cudnn", 1056, 2},
+        // The stage in the middle holds no tokens.
+        DeviceCase{"documents", 1, 1, 3, 0, "none", "bf16", "precision", "own", 2, 16, true},
+        DeviceCase{"documents_recomputed", 1, 2, 1, 0, "full", "bf16", "precision", "own", 2, 16,
+                   true}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

@@ -177,6 +177,9 @@ TEST(MicroBatchGraphs, AreRefusedWhereTheyCannotBeRepeated) {
   const auto why = [&] { return why_no_graphs(config, make_layout(config, 2, 2), gpu); };
   EXPECT_EQ(why(), "");
   EXPECT_NE(why_no_graphs(config, make_layout(config, 2, 2), Device::cpu()), "");
+  config.data.documents = "separate";
+  EXPECT_NE(why().find("data.documents"), std::string::npos);
+  config.data.documents = "joined";
   config.parallel.zero = 3;
   EXPECT_NE(why().find("parallel.zero"), std::string::npos);
   config.parallel.zero = 2;
