@@ -192,9 +192,9 @@ class MemoryCheckpoints(unittest.TestCase):
     def test_again_and_again(self):
         nodes = node_folders(2)
         config = self.make_config("often")
-        for steps in (8, 14, 20):
+        for steps in (6, 10, 14):  # far from the end, which a starved test could miss
             self.kill_amidst(config, nodes, steps=steps)
-        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 16)
+        self.assertGreaterEqual(self.resumed_step(run(nodes, 2, "train", config)), 10)
         self.assert_same_as_reference(config)
         for node in nodes:
             names = [p.name for p in (node / "memory" / "own").iterdir()]
