@@ -67,7 +67,7 @@ TEST(PlanSimulate, ReplaysAJournalAndLearnsFromIt) {
   const CommandRun larger = run_plan({"simulate", "--journal", golden_journal().string(), "--days",
                                       "0.1", "--draws", "3", "--nodes", "4"});
   ASSERT_EQ(larger.code, 0) << larger.err;
-  EXPECT_THAT(larger.out, HasSubstr("failure rates: journal"));
+  EXPECT_THAT(larger.out, HasSubstr("failure rates: of the run"));
 }
 
 TEST(PlanSimulate, RefusesBadInput) {
