@@ -157,7 +157,8 @@ class MinimalDebian(unittest.TestCase):
         [archive] = [p for p in self.folder.glob("trireme-*.tar.gz")
                      if not re.search("debug|bundle", p.name)]
         document = (harness.SOURCE / "docs/install.md").read_text()
-        [packages] = re.findall(r"apt install --no-install-recommends ([^\n]*\\\n[^\n]*)", document)
+        [packages] = re.findall(
+            r"apt install --no-install-recommends ((?:[^\n]*\\\n)*[^\n]*)", document)
         self.inside("apt-get", "install", "-y", "--no-install-recommends",
                     *packages.replace("\\", " ").split())
         (self.root / "opt/trireme").mkdir()
