@@ -3,8 +3,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "src/base/error.h"
@@ -12,19 +15,29 @@
 namespace trireme {
 namespace {
 
-// A signal handler has no arguments of ours.
-std::atomic<bool> interrupt_seen{false};
+// A signal handler has no arguments of ours. An event, which a wait for input watches too: a flag
+// could be set just before the wait begins, or by another thread, and wake nobody.
+std::atomic<int> interrupt_event{-1};
 
-void note_interrupt(int) { interrupt_seen = true; }
+void note_interrupt(int) {
+  const int before = errno;
+  (void)::eventfd_write(interrupt_event, 1);
+  errno = before;
+}
 
 }  // namespace
 
-ChatInput::ChatInput() : on_terminal_(::isatty(STDIN_FILENO) != 0) {
-  interrupt_seen = false;
+ChatInput::ChatInput()
+    : on_terminal_(::isatty(STDIN_FILENO) != 0), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (event_.get() < 0) {
+    throw IoError(fmt::format("cannot watch for Ctrl-C: {}", std::strerror(errno)));
+  }
   ::sigaction(SIGINT, nullptr, &before_);
   if (before_.sa_handler != SIG_IGN) {
+    interrupt_event = event_.get();
     struct sigaction action {};
-    action.sa_handler = note_interrupt;  // without SA_RESTART, so that it ends a read
+    action.sa_handler = note_interrupt;
+    action.sa_flags = SA_RESTART;  // a write of an answer goes on
     ::sigaction(SIGINT, &action, nullptr);
     noted_ = true;
   }
@@ -36,12 +49,24 @@ ChatInput::~ChatInput() {
   }
 }
 
-bool ChatInput::take_interrupt() { return interrupt_seen.exchange(false); }
+bool ChatInput::take_interrupt() {
+  eventfd_t count = 0;
+  return ::eventfd_read(event_.get(), &count) == 0;
+}
+
+void ChatInput::wait() {
+  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {event_.get(), POLLIN, 0}};
+  while (::poll(watched, std::size(watched), -1) < 0) {
+    if (errno != EINTR) {
+      throw IoError(fmt::format("cannot wait for standard input: {}", std::strerror(errno)));
+    }
+  }
+}
 
 bool ChatInput::fill() {
   char part[4096];
   const ssize_t count = ::read(STDIN_FILENO, part, sizeof(part));
-  if (count < 0 && errno != EINTR) {
+  if (count < 0 && errno != EINTR && errno != EAGAIN) {
     throw IoError(fmt::format("cannot read standard input: {}", std::strerror(errno)));
   }
   if (count > 0) {
@@ -74,13 +99,14 @@ ChatInput::Read ChatInput::read() {
                               : Event::line,
               std::exchange(held_, {})};
     }
-    ended_ = !fill();
+    wait();
     if (take_interrupt()) {
       if (on_terminal_) {  // which has discarded its part of the line, too
         held_.clear();
       }
       return {Event::interrupted, {}};
     }
+    ended_ = !fill();
   }
 }
 

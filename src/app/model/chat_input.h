@@ -1,17 +1,19 @@
 // ChatInput reads the messages of a chat from standard input, line by line, and knows when the user
-// presses Ctrl-C. While it exists, SIGINT only sets a flag, unless the process ignores the signal.
-// Only one may exist in a process; one thread.
+// presses Ctrl-C. While it exists, SIGINT only sets an event, unless the process ignores the
+// signal. Only one may exist in a process; one thread.
 #pragma once
 
 #include <csignal>
 #include <optional>
 #include <string>
 
+#include "src/base/file.h"
+
 namespace trireme {
 
 class ChatInput {
  public:
-  ChatInput();
+  ChatInput();  // throws IoError
   ~ChatInput();
   ChatInput(const ChatInput&) = delete;
   ChatInput& operator=(const ChatInput&) = delete;
@@ -30,9 +32,11 @@ class ChatInput {
   static constexpr std::size_t kMostLineBytes = 1U << 20;
 
  private:
+  void wait();  // for input, its end or Ctrl-C
   bool fill();  // returns false at the end of the input
 
   bool on_terminal_;
+  UniqueHandle<FileDescriptorTraits> event_;  // counts how often Ctrl-C was pressed
   bool noted_ = false;
   struct sigaction before_ {};
   std::string held_;
