@@ -185,9 +185,9 @@ main() {
   [[ -e $module ]] || fail "$module does not exist: install the package softhsm2"
   if [[ -z ${SOVEREIGN_POLICY:-} ]]; then
     make_keys
-    if ((EUID == 0)) && unshare --mount true 2>/dev/null; then
+    if ((EUID == 0)) && tests/support/own_mounts.sh true 2>/dev/null; then
       mkdir "$demo/etc"
-      exec env -u TRIREME_SITE_DIR SOVEREIGN_POLICY=1 unshare --mount --propagation private \
+      exec env -u TRIREME_SITE_DIR SOVEREIGN_POLICY=1 tests/support/own_mounts.sh \
         tests/e2e/with_policy.sh "$demo/etc" "$demo/site" "$0"
     fi
     export TRIREME_SITE_DIR=$demo/site

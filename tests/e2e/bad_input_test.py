@@ -344,15 +344,14 @@ class BadInput(unittest.TestCase):
         # Mounts are in the command's own namespace and disappear with it.
         def on_disk(options, *arguments):
             words = " ".join(f"'{w}'" for w in harness.command(arguments, 2))
-            # In a chroot, "/" is no mount point, so it cannot and need not be made private.
-            script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o {options} none "
+            script = (f"mount -t tmpfs -o {options} none "
                       f"{mount} && mkdir -p {mount}/c && {words}")
             if ",then-ro" in options:
                 script = script.replace(",then-ro", "").replace(
                     "&& ", f"&& mount -o remount,ro {mount} && ", 1).replace(
                     f"mkdir -p {mount}/c && ", "")
             return subprocess.run(
-                ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script],
+                [harness.OWN_MOUNTS, "bash", "-c", script],
                 env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
 
         config = self.config("full", train__steps=6, checkpoint__every=2)

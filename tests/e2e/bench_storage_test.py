@@ -284,10 +284,10 @@ class Ends(Storage):
                 command = " ".join(f"'{w}'" for w in harness.command(["bench", name, *arguments],
                                                                      ranks))
                 # The mount is in the command's own namespace and disappears with it.
-                script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o {options} none "
+                script = (f"mount -t tmpfs -o {options} none "
                           f"{disk} && {command}; code=$?; ls -A {disk}; exit $code")
                 ran = subprocess.run(
-                    ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script],
+                    [harness.OWN_MOUNTS, "bash", "-c", script],
                     env={**harness.ENVIRONMENT, "TMPDIR": str(disk)} if arguments == []
                     else harness.ENVIRONMENT, capture_output=True, text=True, timeout=120,
                     check=False)

@@ -233,7 +233,7 @@ class Erase(unittest.TestCase):
     def test_a_failure_in_the_middle_gives_no_certificate(self):
         # A folder on which something is mounted cannot be removed.
         (self.step / "mounted").mkdir()
-        words = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+        words = [harness.OWN_MOUNTS, "sh", "-c",
                  'mount -t tmpfs none "$1" || exit 99; shift; exec "$@"', "sh",
                  self.step / "mounted",
                  *harness.command(["erase", self.step, "--certificate", self.certificate, "--sign",

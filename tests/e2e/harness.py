@@ -16,6 +16,8 @@ import time
 PROGRAM = os.environ.get("TRIREME", "build/release/trireme")
 MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# Runs the command that follows where nobody else sees what it mounts.
+OWN_MOUNTS = str(SOURCE / "tests/support/own_mounts.sh")
 NO_SITE = str(SOURCE / "tests/support/no_site")  # no settings of the machine's site
 
 ENVIRONMENT = dict(

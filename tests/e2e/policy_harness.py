@@ -63,7 +63,7 @@ def events(folder):
 
 
 def can_mount():
-    tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    tried = subprocess.run([harness.OWN_MOUNTS, "true"], capture_output=True, check=False)
     return os.geteuid() == 0 and tried.returncode == 0
 
 
@@ -86,7 +86,7 @@ class Site:
     def run(self, role, *arguments, ranks=0, env=None, input=None, program=None):
         original = harness.workspace()
         group = GROUPS.get(role, role)
-        words = ["unshare", "--mount", "--propagation", "private",
+        words = [harness.OWN_MOUNTS,
                  harness.SOURCE / "tests/e2e/with_policy.sh", original, self.files,
                  "setpriv", "--regid", group, "--clear-groups",
                  *(program or harness.command(arguments, ranks))]

@@ -168,7 +168,7 @@ class Registry(unittest.TestCase):
         script = (f"mount --bind {self.root} {self.root} && "
                   f"mount -o remount,bind,ro {self.root} && "
                   f"exec {harness.PROGRAM} registry list --registry {self.root}")
-        result = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", script],
+        result = subprocess.run([harness.OWN_MOUNTS, "sh", "-c", script],
                                 capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("ship", result.stdout)

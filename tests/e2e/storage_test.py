@@ -250,10 +250,10 @@ class Storage(unittest.TestCase):
                 disk = self.folder / f"disk-{key}"
                 disk.mkdir()
                 words = "' '".join(harness.command(["train", config, f"{key}={disk}/here"], 2))
-                script = (f"mount --make-rprivate / 2>/dev/null; mount -t tmpfs -o size=9m,ro none "
+                script = (f"mount -t tmpfs -o size=9m,ro none "
                           f"{disk} && '{words}'")
                 result = subprocess.run(
-                    ["unshare", "--mount", "--propagation", "unchanged", "bash", "-c", script],
+                    [harness.OWN_MOUNTS, "bash", "-c", script],
                     env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=120,
                     check=False)
                 self.assertEqual(result.returncode, 2, result.stderr)

@@ -18,7 +18,7 @@ import hosts  # noqa: E402
 BACKENDS = ["mpi", "shm", "ucx", "hierarchical"]
 TRAIN_ON_THREADS = os.environ["TRAIN_ON_THREADS"]
 # Gives the run a /dev/shm of its own, which no other test writes to, and lists what remains there.
-OWN_MEMORY = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+OWN_MEMORY = [harness.OWN_MOUNTS, "sh", "-c",
               'mount -t tmpfs none /dev/shm || exit 99; "$@"; code=$?; '
               'ls -A /dev/shm | sed "s/^/left behind: /"; echo "that is all"; exit $code', "sh"]
 
@@ -199,7 +199,7 @@ class NotToBeHad(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs to mount a small /dev/shm: run as root")
     def test_dev_shm_may_be_small(self):
-        outside = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+        outside = [harness.OWN_MOUNTS, "sh", "-c",
                    'mount -t tmpfs -o size=16k none /dev/shm && exec "$@"', "sh"]
         result = harness.must(self.coll("shm", outside=outside, env=self.TCP))
         self.assertNotIn("warning", result.stderr.replace("warning: the machine was busy", ""))

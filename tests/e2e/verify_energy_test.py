@@ -37,7 +37,7 @@ exit $status
 
 def train(run, *settings, counting=False):
     words = harness.command(["train", FOLDER / "run.yaml", f"run.dir={run}", *settings])
-    prefix = ["unshare", "--mount", "sh", "-c", COUNTING, "sh"] if counting else []
+    prefix = [harness.OWN_MOUNTS, "sh", "-c", COUNTING, "sh"] if counting else []
     return subprocess.run([*prefix, *map(str, words)], env=harness.ENVIRONMENT,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
                           check=False)

@@ -19,6 +19,8 @@ OPERATIONS = ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to
 # mpirun kills ranks that do not end when it asks them to, but not before they have reported.
 PATIENCE = ["--mca", "odls_base_sigkill_timeout", "4"]
 
+OWN_MOUNTS = os.path.join(os.path.dirname(__file__), "../../support/own_mounts.sh")
+
 failures = []
 
 
@@ -47,7 +49,7 @@ def in_own_memory(words):
         return words
     script = ('mount -t tmpfs none /dev/shm || exit 99; "$@"; code=$?; '
               'for each in $(ls -A /dev/shm); do echo "left behind: $each"; done; exit $code')
-    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", script, "sh", *words]
+    return [OWN_MOUNTS, "sh", "-c", script, "sh", *words]
 
 
 class Run:
