@@ -30,6 +30,10 @@ double number_field(const Json& object, const char* name) {
   return value.get<double>();
 }
 
+std::string text_of(const Json& line) {
+  return line.is_string() ? line.get<std::string>() : line.dump();
+}
+
 // Returns the figures of this object, a layout's "terms" or "memory", scaled. A part may be the sum
 // of several fields.
 std::vector<double> parts_of(const Json& object, const std::vector<std::vector<const char*>>& parts,
@@ -221,6 +225,12 @@ DocSection plan_section(std::string_view text, const std::string& name) {
                                            counted(count_field(document, "tried"), "layout"),
                                            count_field(document, "fit")));
   if (layouts.empty()) {
+    // Files from before this field existed have none.
+    if (document.contains("advice")) {
+      for (const Json& line : array_field(document, "advice")) {
+        section.paragraphs.push_back("What would help: " + text_of(line));
+      }
+    }
     return section;
   }
   section.paragraphs.push_back(fmt::format(
@@ -230,7 +240,7 @@ DocSection plan_section(std::string_view text, const std::string& name) {
       number_text(number_field(document, "residual_percent")),
       number_text(number_field(layouts.front(), "days"))));
   for (const Json& warning : array_field(document, "warnings")) {
-    section.remarks.push_back(warning.is_string() ? warning.get<std::string>() : warning.dump());
+    section.remarks.push_back(text_of(warning));
   }
   section.figures = {time_figure(layouts), memory_figure(layouts), front_figure(layouts),
                      timeline_figure(object_field(document, "timeline"))};

@@ -77,8 +77,9 @@ TEST_F(PlanCommand, SaysWhereMemoryComesFrom) {
 TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
   const std::string text = plan({config_, "--cluster", "a100-selene", "--nodes", "1,2"});
   EXPECT_THAT(text, AllOf(HasSubstr("Selene"), HasSubstr(" layouts, "), HasSubstr("best: dp "),
-                          HasSubstr("products"), HasSubstr("memory of a rank"),
-                          HasSubstr("Young and Daly"), HasSubstr("MWh"), HasSubstr(" *\n")));
+                          HasSubstr(" tokens/s), of which"), HasSubstr("products"),
+                          HasSubstr("memory of a rank"), HasSubstr("Young and Daly"),
+                          HasSubstr("MWh"), HasSubstr(" *\n")));
   EXPECT_EQ(context_.exit_code, 0);
 }
 
@@ -110,6 +111,10 @@ TEST_F(PlanCommand, JsonHasTheSameTermsAndTheirSum) {
       sum += seconds.get<double>();
     }
     EXPECT_NEAR(sum, layout["step_seconds"].get<double>(), 1e-9);
+    EXPECT_DOUBLE_EQ(
+        layout["tokens_per_second"].get<double>() * layout["step_seconds"].get<double>(),
+        256 * 2048);
+    EXPECT_TRUE(document["advice"].empty());
     for (const char* name : {"step_seconds", "days", "kilowatt_hours"}) {
       const std::string key = name;
       EXPECT_LT(layout[key + "_low"], layout[key]);
@@ -136,6 +141,15 @@ TEST_F(PlanCommand, SaysWhatWouldHelpIfNothingFits) {
   EXPECT_EQ(context_.exit_code, 2);
   EXPECT_THAT(errors_, AllOf(HasSubstr("no layout of"), HasSubstr("needs least memory"),
                              HasSubstr("devices of")));
+  const std::string page = (folder_.path() / "plan.html").string();
+  const auto document =
+      nlohmann::json::parse(plan({config_, "model.preset=llama-405b", "--cluster", "test",
+                                  "--nodes", "1", "--json", "--html", page}));
+  ASSERT_FALSE(document["advice"].empty());
+  for (const auto& line : document["advice"]) {
+    EXPECT_THAT(errors_, HasSubstr(line.get<std::string>()));
+  }
+  EXPECT_THAT(read_file(page), HasSubstr("What would help: "));
 }
 
 TEST_F(PlanCommand, RefusesWhatItCannotPlan) {

@@ -48,14 +48,12 @@ PlanLayout configured_layout(const RunConfig& config, const PlanResult& result) 
   return layout;
 }
 
-void report_misfit(const PlanTask& task, const Cluster& cluster, const PlanResult& result,
-                   std::int64_t most_nodes, int& exit_code) {
-  std::string text = fmt::format("no layout of {} fits; what would help:", result.tried);
-  for (const std::string& line : advice_to_fit(task, cluster, result, most_nodes)) {
+void report_misfit(const PlanView& view) {
+  std::string text = fmt::format("no layout of {} fits; what would help:", view.result.tried);
+  for (const std::string& line : view.advice) {
     text += "\n  " + line;
   }
   fmt::print(stderr, "{}\n", text);
-  exit_code = static_cast<int>(ExitCode::usage);
 }
 
 // Throws ConfigError if what is written would replace what is read.
@@ -90,7 +88,11 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
   const std::vector<std::int64_t> nodes = node_counts(options, cluster);
   PlanResult result = plan_layouts(task, cluster, nodes);
   count_memory(config, cluster, static_cast<std::size_t>(options.top), result);
-  const PlanView view{task, cluster, result, options.top};
+  PlanView view{task, cluster, result, options.top};
+  if (result.candidates.empty()) {
+    view.advice =
+        advice_to_fit(task, cluster, result, *std::max_element(nodes.begin(), nodes.end()));
+  }
   const bool makes_json = options.json || !options.out.empty() || !options.html.empty();
   const nlohmann::ordered_json json = makes_json ? plan_json(view) : nlohmann::ordered_json();
   if (!options.out.empty()) {
@@ -115,7 +117,8 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
     }
   }
   if (result.candidates.empty()) {
-    report_misfit(task, cluster, result, *std::max_element(nodes.begin(), nodes.end()), exit_code);
+    report_misfit(view);
+    exit_code = static_cast<int>(ExitCode::usage);
   }
 }
 

@@ -29,15 +29,19 @@ std::string step_text(double seconds) {
                            : fmt::format("{:.3f} us", seconds * 1e6);
 }
 
+// Returns the tokens of a step.
+double tokens(const PlanView& view) {
+  return static_cast<double>(view.task.global_batch * view.task.model.sequence);
+}
+
 // Returns the model's FLOP/s per device divided by the peak (MFU). The model's FLOPs are 6 per
 // parameter and token, and causal attention counts as half.
 double utilization(const PlanView& view, const PlanCandidate& c) {
   const PlanModel& m = view.task.model;
-  const auto tokens = static_cast<double>(view.task.global_batch * m.sequence);
   const double attention =
       6.0 * static_cast<double>(m.layers * m.heads * m.head_dim) * static_cast<double>(m.sequence);
   const double parameters = m.parameters() - (m.tied ? 0 : m.embedding_parameters());
-  return tokens * (6 * parameters + attention) / c.time.total() /
+  return tokens(view) * (6 * parameters + attention) / c.time.total() /
          static_cast<double>(c.layout.ranks()) / peak_flops(view.cluster, view.task.precision);
 }
 
@@ -70,8 +74,8 @@ void print_table(const PlanView& view) {
 
 void print_breakdown(const PlanView& view, const PlanCandidate& c) {
   const double total = c.time.total();
-  fmt::print("\nbest: {}\nstep {} +- {:g} %, of which\n", layout_text(c.layout), step_text(total),
-             view.cluster.residual_percent);
+  fmt::print("\nbest: {}\nstep {} +- {:g} % ({:.4g} tokens/s), of which\n", layout_text(c.layout),
+             step_text(total), view.cluster.residual_percent, tokens(view) / total);
   const auto terms = c.time.terms();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i] > 0) {
@@ -134,6 +138,7 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
                {"nodes", c.nodes},
                {"on_front", c.on_front},
                {"terms", terms},
+               {"tokens_per_second", tokens(view) / c.time.total()},
                {"mfu", utilization(view, c)},
                {"memory_bytes", m.total()},
                {"memory_from", c.is_counted ? "engine" : "formulas"},
@@ -262,6 +267,7 @@ Json plan_json(const PlanView& view) {
           {"tried", view.result.tried},
           {"fit", view.result.candidates.size()},
           {"warnings", warnings},
+          {"advice", view.advice},
           {"layouts", candidates},
           {"timeline", timeline},
           {"goodput", goodput}};

@@ -17,7 +17,8 @@ struct PlanView {
   const PlanTask& task;
   const Cluster& cluster;
   const PlanResult& result;
-  int top = 10;  // candidates to show
+  int top = 10;                          // candidates to show
+  std::vector<std::string> advice = {};  // what would help, if no layout fits
 };
 
 void print_plan(const PlanView& view);
