@@ -281,6 +281,27 @@ struct CrossEntropyOfParts {
   std::int64_t whole_vocabulary = 0;  // number of ids of all parts, for label smoothing
 };
 
+// Compares each row of logits with that of a teacher (Hinton, Vinyals and Dean, Distilling the
+// Knowledge in a Neural Network, 2015, section 2), at temperature T:
+//   divergences[r] = KL(p || q) = sum_i p_i (log p_i - log q_i)
+//   p = softmax(teacher[r,:V] / T), q = softmax(logits[r,:V] / T)
+// Unless forward_only, also replaces teacher[r,:] by scale times the divergence's gradient with
+// respect to logits[r,:], which is (q - p) / T.
+struct Distillation {
+  std::int64_t rows = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t pitch = 0;  // as in CrossEntropy, of both kinds of logits
+  ConstView logits;        // T [R,V]
+  View teacher;            // T [R,V]
+  ConstView targets;       // i32 [R]; divergence and gradients are 0 where it is kIgnoredTarget
+  View divergences;        // f32 [R]
+  float temperature = 1;
+  float scale = 0;
+  bool forward_only = false;
+
+  std::int64_t row() const { return pitch > 0 ? pitch : vocabulary; }
+};
+
 // AdamW (Loshchilov and Hutter, 2019) with decoupled decay:
 //   g = gradient * gradient_scale; m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2
 //   value -= lr * ( (m / (1-beta1^t)) / (sqrt(v / (1-beta2^t)) + epsilon) + weight_decay * value )

@@ -53,6 +53,7 @@ struct Kernels {
   void (*cross_entropy)(Stream&, const CrossEntropy&);
   void (*softmax_part)(Stream&, const SoftmaxPart&);
   void (*cross_entropy_of_parts)(Stream&, const CrossEntropyOfParts&);
+  void (*distillation)(Stream&, const Distillation&);
 
   void (*adamw)(Stream&, const AdamW&);
   void (*sgd)(Stream&, const Sgd&);

@@ -98,6 +98,7 @@ const Kernels& no_kernels() {
       .cross_entropy = [](Stream&, const CrossEntropy&) {},
       .softmax_part = [](Stream&, const SoftmaxPart&) {},
       .cross_entropy_of_parts = [](Stream&, const CrossEntropyOfParts&) {},
+      .distillation = [](Stream&, const Distillation&) {},
       .adamw = [](Stream&, const AdamW&) {},
       .sgd = [](Stream&, const Sgd&) {},
       .moving_average = [](Stream&, const MovingAverage&) {},

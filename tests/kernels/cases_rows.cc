@@ -147,6 +147,30 @@ Results run_cross_entropy_of_parts(const RowShape& s, DType dtype, std::int64_t 
   return results;
 }
 
+// The student's logits vary around `centre`, the teacher's around 0; rows are `pitch` apart.
+Results run_distillation(const RowShape& s, std::int64_t pitch, DType dtype, double centre,
+                         float temperature, bool forward_only, const Kernels& kernels,
+                         Stream& stream) {
+  Array logits = Array::random(s.rows * pitch, dtype, 1, 4);
+  for (std::int64_t i = 0; i < logits.count(); ++i) {
+    logits.set(i, logits[i] + centre);
+  }
+  Array teacher = Array::random(s.rows * pitch, dtype, 3, 4);
+  const Array targets = targets_of(s.rows, s.columns);
+  Array divergences(s.rows, DType::f32);
+  kernels.distillation(stream, {.rows = s.rows,
+                                .vocabulary = s.columns,
+                                .pitch = pitch,
+                                .logits = logits,
+                                .teacher = teacher,
+                                .targets = targets,
+                                .divergences = divergences,
+                                .temperature = temperature,
+                                .scale = 0.125F,
+                                .forward_only = forward_only});
+  return {{"divergences", divergences}, {"teacher", teacher}, {"logits", logits}};
+}
+
 void add_norms(std::vector<Case>& cases, const RowShape& s, DType dtype) {
   for (const bool centred : {true, false}) {
     for (const bool residual : {true, false}) {
@@ -212,6 +236,33 @@ void add_losses_of_parts(std::vector<Case>& cases, DType dtype) {
   }
 }
 
+void add_distillations(std::vector<Case>& cases, DType dtype) {
+  constexpr RowShape kTaught[] = {{1, 1}, {3, 2}, {7, 257}, {65, 1003}, {3, 5003}};
+  for (const RowShape& s : kTaught) {
+    for (const float temperature : {0.25F, 1.0F, 4.0F}) {
+      for (const double centre : {0.0, 3000.0}) {
+        for (const bool forward_only : {true, false}) {
+          cases.push_back({fmt::format("distillation{}_t{:.0f}_at{:.0f}_{}x{}_{}",
+                                       forward_only ? "_forward" : "", temperature, centre, s.rows,
+                                       s.columns, dtype_word(dtype)),
+                           [=](const Kernels& kernels, Stream& stream) {
+                             return run_distillation(s, s.columns, dtype, centre, temperature,
+                                                     forward_only, kernels, stream);
+                           },
+                           {1e-5, 4e-6}});
+        }
+      }
+    }
+    cases.push_back(
+        {fmt::format("distillation_gaps_{}x{}_{}", s.rows, s.columns, dtype_word(dtype)),
+         [=](const Kernels& kernels, Stream& stream) {
+           return run_distillation(s, aligned_row(s.columns + 1), dtype, 0, 2, false, kernels,
+                                   stream);
+         },
+         {1e-5, 4e-6}});
+  }
+}
+
 void add_losses(std::vector<Case>& cases, DType dtype) {
   constexpr RowShape kLosses[] = {{1, 1}, {3, 2}, {7, 257}, {65, 1003}, {3, 50257}};
   for (const RowShape& s : kLosses) {
@@ -251,6 +302,7 @@ std::vector<Case> row_cases() {
     add_losses(cases, dtype);
     add_losses_of_parts(cases, dtype);
     add_losses_with_terms(cases, dtype);
+    add_distillations(cases, dtype);
   }
   return cases;
 }

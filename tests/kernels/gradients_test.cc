@@ -348,6 +348,34 @@ TEST_P(Gradient, CrossEntropyWithLabelSmoothing) { check_cross_entropy(stream_, 
 TEST_P(Gradient, CrossEntropyWithZLoss) { check_cross_entropy(stream_, {0, 0.1F}); }
 TEST_P(Gradient, CrossEntropyWithBothTerms) { check_cross_entropy(stream_, {0.2F, 0.1F}); }
 
+TEST_P(Gradient, Distillation) {
+  const std::int64_t rows = 4;
+  const std::int64_t vocabulary = 11;
+  Array logits = f32(rows * vocabulary, 1);
+  const Array targets = Array::ids(rows, vocabulary, 2);
+  for (const float temperature : {1.0F, 3.0F}) {
+    const auto run = [&](Array& teacher, bool forward_only) {
+      Array divergences(rows, DType::f32);
+      kernels().distillation(stream_, {.rows = rows,
+                                       .vocabulary = vocabulary,
+                                       .logits = logits,
+                                       .teacher = teacher,
+                                       .targets = targets,
+                                       .divergences = divergences,
+                                       .temperature = temperature,
+                                       .scale = 2.5F,
+                                       .forward_only = forward_only});
+      return 2.5 * (divergences[0] + divergences[1] + divergences[2] + divergences[3]);
+    };
+    Array gradient = f32(rows * vocabulary, 3);
+    run(gradient, false);
+    expect_gradient("logits", logits, gradient, [&] {
+      Array teacher = f32(rows * vocabulary, 3);
+      return run(teacher, true);
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, Gradient, ::testing::ValuesIn(tables_and_reference()),
                          [](const auto& test) { return test_name(*test.param); });
 

@@ -29,6 +29,7 @@ const Kernels& own_kernels() {
       .cross_entropy = cuda::cross_entropy,
       .softmax_part = cuda::softmax_part,
       .cross_entropy_of_parts = cuda::cross_entropy_of_parts,
+      .distillation = cuda::distillation,
       .adamw = cuda::adamw,
       .sgd = cuda::sgd,
       .moving_average = cuda::moving_average,

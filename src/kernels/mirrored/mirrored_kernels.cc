@@ -89,6 +89,12 @@ void mirror_views(Mirror& m, CrossEntropyOfParts& p) {
   mirror_views(m, p.own);
   m.add(p.statistics);
 }
+void mirror_views(Mirror& m, Distillation& p) {
+  m.add(p.logits);
+  m.add(p.teacher);
+  m.add(p.targets);
+  m.add(p.divergences);
+}
 void mirror_views(Mirror& m, AdamW& p) {
   for (View* view : {&p.value, &p.m, &p.v, &p.compute}) {
     m.add(*view);
@@ -186,6 +192,7 @@ void set_structs(Kernels& table) {
   table.softmax_part = run_struct<kPlacement, SoftmaxPart, &Kernels::softmax_part>;
   table.cross_entropy_of_parts =
       run_struct<kPlacement, CrossEntropyOfParts, &Kernels::cross_entropy_of_parts>;
+  table.distillation = run_struct<kPlacement, Distillation, &Kernels::distillation>;
   table.adamw = run_struct<kPlacement, AdamW, &Kernels::adamw>;
   table.sgd = run_struct<kPlacement, Sgd, &Kernels::sgd>;
   table.moving_average = run_struct<kPlacement, MovingAverage, &Kernels::moving_average>;

@@ -22,6 +22,7 @@ KERNELS = {
     "attention_warpgroup_backward": {"warpgroup_(keys|queries)_kernel<": WARPGROUPS},
     "attention_warpgroup_forward": {"warpgroup_forward_kernel<": WARPGROUPS},
     "column_sum": {r"column_sum_kernel<.*true>": WIDE_READS, "column_sum_kernel<": NOTHING},
+    "distillation": {"distillation_kernel<": NOTHING},
     "dropout": {"drop_kernel<": WIDE, "each_kernel<": WIDE},
     "elementwise": {"each_kernel<.*Fill": ["writes"], "each_kernel<.*Cast": NOTHING,
                     "each_kernel<": WIDE},

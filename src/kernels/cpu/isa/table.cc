@@ -29,6 +29,7 @@ const Kernels kTable = {
     .cross_entropy = cross_entropy,
     .softmax_part = softmax_part,
     .cross_entropy_of_parts = cross_entropy_of_parts,
+    .distillation = distillation,
     .adamw = adamw,
     .sgd = sgd,
     .moving_average = moving_average,
