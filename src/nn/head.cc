@@ -1,6 +1,7 @@
 #include "src/nn/head.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "src/compute/counting_device.h"
 #include "src/nn/shared_rows.h"
@@ -39,7 +40,7 @@ struct Head::Chunks {
   Tensor padded;             // T [columns, C], or empty
   Tensor gradient;           // f32 [columns, C] while such a copy is trained, or empty
   Tensor logits;             // T [at_once, columns]
-  Tensor losses;             // f32 [rows]
+  Tensor losses;             // f32 [rows]; of a teacher: divergences
 
   Chunks(const Head& head, const Tensor& normalized, Run& run)
       : channels(head.output.in), vocabulary(head.output.out) {
@@ -161,8 +162,51 @@ void Head::entropy(const Chunks& chunks, std::int64_t first, CrossEntropy call, 
       run.stream(), {call, vocabulary.first, parts, statistics.view(), whole_vocabulary});
 }
 
-Tensor Head::forward_backward(Residual stream, const ConstView& targets, float scale,
-                              Run& run) const {
+// Computes the divergences from the teacher in the chunk that starts at row `first`, and replaces
+// the teacher's logits, which go to `taught`, by the gradient of their share of the loss.
+void Head::learn(const Chunks& chunks, const Chunks& taught, std::int64_t first,
+                 const CrossEntropy& call, const Lesson& lesson, Run& run) const {
+  lesson.head.project(taught, taught.rows_of(lesson.rows, first), taught.logits_of(first),
+                      lesson.run);
+  Distillation p;
+  p.rows = chunks.count(first);
+  p.vocabulary = chunks.vocabulary;
+  p.pitch = chunks.columns;
+  p.logits = chunks.logits_of(first);
+  p.teacher = taught.logits_of(first);
+  p.targets = call.targets.slice(first, p.rows);
+  p.divergences = taught.losses.view().slice(first, p.rows);
+  p.temperature = lesson.temperature;
+  p.scale = call.scale * lesson.weight * lesson.temperature * lesson.temperature;
+  run.kernels().distillation(run.stream(), p);
+}
+
+// Writes the sums of the losses, after those of a teacher have been joined with them.
+void Head::write_losses(const Chunks& chunks, const Chunks* taught, const Lesson* lesson,
+                        Run& run) const {
+  const View losses = chunks.losses.view();
+  if (lesson != nullptr) {
+    run.kernels().sum(run.stream(), run.taught.slice(0, 1), losses);
+    run.kernels().sum(run.stream(), run.taught.slice(1, 1), taught->losses.view());
+    run.kernels().combine(run.stream(),
+                          {.result = losses,
+                           .a = 1 - lesson->weight,
+                           .x = losses,
+                           .b = lesson->weight * lesson->temperature * lesson->temperature,
+                           .y = taught->losses.view()});
+  }
+  run.kernels().sum(run.stream(), run.loss, losses);
+  const std::int64_t samples = run.sample_losses.count;
+  for (std::int64_t b = 0; b < samples; ++b) {
+    const std::int64_t tokens = chunks.rows / samples;
+    run.kernels().sum(run.stream(), run.sample_losses.slice(b, 1),
+                      losses.slice(b * tokens, tokens));
+  }
+}
+
+Tensor Head::forward_backward(Residual stream, const ConstView& targets, float scale, Run& run,
+                              const Lesson* lesson) const {
+  check(lesson == nullptr || run.alone(), "a group has no teacher");
   Norm::Result normalized = norm.forward(stream, run);
   const Tensor y = gather_rows(normalized.y, run);
   // Without a group, each chunk's dy overwrites its rows of y, which are not read again.
@@ -170,16 +214,31 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
   TensorGroup::Exchange sum = 0;
   {
     Chunks chunks(*this, y, run);
+    std::optional<Chunks> taught;
+    if (lesson != nullptr) {
+      taught.emplace(lesson->head, lesson->rows, lesson->run);
+      check(taught->at_once == chunks.at_once && taught->columns == chunks.columns,
+            "a teacher has the student's vocabulary");
+    }
     chunks.prepare_gradient(*this, run);
     CrossEntropy call;
     call.targets = targets;
     call.scale = scale;
     call.terms = run.loss_terms;
+    const float share = lesson == nullptr ? 1.0F : 1 - lesson->weight;
     for (std::int64_t first = 0; first < chunks.rows; first += chunks.at_once) {
       const View rows = chunks.rows_of(y, first);
       const View logits = chunks.logits_of(first);
       project(chunks, rows, logits, run);
-      entropy(chunks, first, call, run);
+      if (taught) {
+        learn(chunks, *taught, first, call, *lesson, run);
+      }
+      CrossEntropy own = call;
+      own.scale = share * scale;
+      entropy(chunks, first, own, run);
+      if (taught) {
+        run.kernels().add(run.stream(), logits, taught->logits_of(first));
+      }
       if (run.alone()) {
         weight_gradient(chunks, first, rows, run);
       }
@@ -189,13 +248,7 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
         weight_gradient(chunks, first, rows, run);
       }
     }
-    run.kernels().sum(run.stream(), run.loss, chunks.losses.view());
-    const std::int64_t samples = run.sample_losses.count;
-    for (std::int64_t b = 0; b < samples; ++b) {
-      const std::int64_t tokens = chunks.rows / samples;
-      run.kernels().sum(run.stream(), run.sample_losses.slice(b, 1),
-                        chunks.losses.view().slice(b * tokens, tokens));
-    }
+    write_losses(chunks, taught ? &*taught : nullptr, lesson, run);
   }
   if (!tied) {
     output.announce(run);

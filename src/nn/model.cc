@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/nn/device_tokens.h"
+#include "src/nn/teaching.h"
 
 namespace trireme {
 
@@ -105,6 +106,13 @@ Tensor Model::forward(const MicroBatch& micro_batch, Tensor input, Saved& saved,
   return {};
 }
 
+// Runs a whole model forward up to what its output matrix multiplies, and returns that: T [B,T,C].
+Tensor Model::rows_of_head(const MicroBatch& micro_batch, Run& run) const {
+  Saved nothing = Saved::nothing();
+  Residual stream = stream_of(micro_batch, {}, nothing, run);
+  return parts_.head->norm.forward(stream, run).y;
+}
+
 Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
                             Run& run) const {
   Residual stream;
@@ -114,8 +122,17 @@ Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale,
   const InMemory part(run, parts_.head_parameters, &parts_.layer_parameters.back());
   Run plain = run;
   plain.fp8 = nullptr;
+  if (run.teaching == nullptr) {
+    return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale,
+                                         plain);
+  }
+  const Teaching& teaching = *run.teaching;
+  Run frozen{.context = run.context, .parameters = teaching.parameters};
+  const Head::Lesson lesson{*teaching.teacher.parts_.head,
+                            teaching.teacher.rows_of_head(micro_batch, frozen), frozen,
+                            teaching.weight, teaching.temperature};
   return parts_.head->forward_backward(std::move(stream), micro_batch.targets, gradient_scale,
-                                       plain);
+                                       plain, &lesson);
 }
 
 Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_scale, Saved& saved,

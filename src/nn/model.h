@@ -67,6 +67,7 @@ class Model {
   Tensor decode(const ConstView& ids, KeyValueCache& cache, Run& run, std::int64_t rows = 1) const;
 
  private:
+  Tensor rows_of_head(const MicroBatch& micro_batch, Run& run) const;
   Tensor head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
                        Run& run) const;
   Residual stream_of(const MicroBatch& micro_batch, Tensor input, Saved& saved, Run& run) const;

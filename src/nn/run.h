@@ -17,6 +17,7 @@ namespace trireme {
 class Fp8Products;
 class KeyValueCache;
 class PackedWeights;
+struct Teaching;
 struct Run;
 
 struct DropoutKey {
@@ -47,6 +48,11 @@ struct Run {
   // f64 [B], to which the last slice writes the sum of each sample's token losses in training; may
   // be empty.
   View sample_losses{};
+  // Training only: the model from whose probabilities the last slice learns, too; null for none.
+  const Teaching* teaching = nullptr;
+  // f64 [2], to which the last slice then writes the sums of the token's cross entropies and of
+  // their divergences from the teacher.
+  View taught{};
   // Receives the gradients; needed for backward only.
   GradientSink* gradients = nullptr;
   // If given, backward computes the gradients of activations alone and puts off those of weights to

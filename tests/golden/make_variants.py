@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes variants.json beside it: ten steps of tiny models with the other optimizers, the other
-terms of the loss, a moving average of the weights, dropout of attention's weights, and samples of
-several documents.
+terms of the loss, a moving average of the weights, dropout of attention's weights, samples of
+several documents, and a teacher.
 
 Models, weights and tokens are those of make_golden.py; optimizers and losses are PyTorch's, in
 float64. Dropout's masks come from a Philox written out here after the paper (Salmon et al., 2011).
@@ -40,6 +40,10 @@ VARIANTS = {
                   "documents": [[0, 0, 5], [0, 5, 1], [0, 6, 11], [1, 0, 9], [1, 9, 8]]},
     "documents_scaled": {"case": "llama3_tied",
                          "documents": [[0, 0, 17], [1, 0, 1], [1, 1, 1], [1, 2, 15]]},
+    "distillation": {"case": "llama", "teacher": "gpt2", "weight": 0.75, "temperature": 3.0},
+    "distillation_documents": {
+        "case": "llama3_tied", "teacher": "llama", "weight": 0.5, "temperature": 0.5,
+        "label_smoothing": 0.1, "documents": [[0, 0, 5], [0, 5, 12], [1, 0, 9], [1, 9, 8]]},
 }
 
 
@@ -123,6 +127,17 @@ def without_next_documents(targets, documents):
     return targets
 
 
+def divergence_of(variant, logits, ids, targets):
+    """temperature^2 x KL(teacher || student), the mean over the targets that count."""
+    teacher = base.CASES[variant["teacher"]]
+    with torch.no_grad():
+        taught = base.logits_of(teacher, base.initial(teacher), ids).flatten(0, 1)
+    t, counts = variant["temperature"], targets.flatten() != -100
+    divergence = F.kl_div((logits[counts] / t).log_softmax(-1),
+                          (taught[counts] / t).log_softmax(-1), log_target=True, reduction="sum")
+    return t * t * divergence / counts.sum()
+
+
 def loss_of(c, variant, w, step, training=True):
     plain, plain_rope = base.attention, base.rope
     documents = variant.get("documents", [])
@@ -133,12 +148,16 @@ def loss_of(c, variant, w, step, training=True):
     ids, targets = base.tokens(step, c["vocab"])
     targets = without_next_documents(targets, documents)
     logits = base.logits_of(c, w, ids).flatten(0, 1)
+    taught = divergence_of(variant, logits, ids, targets) if "teacher" in variant else None
     base.attention, base.rope = plain, plain_rope
     if not training:
         return F.cross_entropy(logits, targets.flatten())
     loss = F.cross_entropy(logits, targets.flatten(),
                            label_smoothing=variant.get("label_smoothing", 0.0))
-    return loss + variant.get("z_loss", 0.0) * logits.logsumexp(-1).square().mean()
+    loss = loss + variant.get("z_loss", 0.0) * logits.logsumexp(-1).square().mean()
+    if taught is None:
+        return loss
+    return (1 - variant["weight"]) * loss + variant["weight"] * taught
 
 
 def orthogonal(g):

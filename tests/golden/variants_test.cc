@@ -1,11 +1,12 @@
 // Compares ten steps of each variant (SGD, label smoothing and z-loss, a moving average of the
-// weights, dropout of attention, documents that are apart) with variants.json, which
+// weights, dropout of attention, documents that are apart, a teacher) with variants.json, which
 // make_variants.py made with PyTorch in float64, for every kernel table, in f32 and bf16.
 #include <gtest/gtest.h>
 
 #include "src/base/file.h"
 #include "src/base/ignored_target.h"
 #include "src/nn/device_tokens.h"
+#include "src/nn/teaching.h"
 #include "src/optim/gradient_norm.h"
 #include "src/optim/optimizer.h"
 #include "tests/golden/golden_case.h"
@@ -23,9 +24,11 @@ class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::
  protected:
   DType compute() const { return std::get<2>(GetParam()); }
 
+  static ModelConfig config_of(const std::string& name) {
+    return golden_config(json::parse(read_file(golden_folder() / (name + ".json"))).at("config"));
+  }
   static ModelConfig model_of(const json& variant) {
-    const std::string file = variant.at("case").get<std::string>() + ".json";
-    ModelConfig config = golden_config(json::parse(read_file(golden_folder() / file)).at("config"));
+    ModelConfig config = config_of(variant.at("case").get<std::string>());
     config.attention_dropout = variant.value("attention_dropout", 0.0);
     return config;
   }
@@ -60,6 +63,12 @@ class VariantsTest : public testing::TestWithParam<std::tuple<std::string, std::
   json variant_ =
       json::parse(read_file(golden_folder() / "variants.json")).at(std::get<0>(GetParam()));
   TinyModel tiny_{model_of(variant_), compute(), std::get<1>(GetParam())};
+  // Not used unless the variant names a teacher.
+  TinyModel teacher_{config_of(variant_.value("teacher", variant_.at("case").get<std::string>())),
+                     compute(), std::get<1>(GetParam())};
+  Teaching teaching_{teacher_.model, teacher_.store, variant_.value("weight", 0.0F),
+                     variant_.value("temperature", 1.0F)};
+  Tensor taught_{tiny_.context.state(), {2}, DType::f64};
 };
 
 TEST_P(VariantsTest, TenSteps) {
@@ -70,6 +79,8 @@ TEST_P(VariantsTest, TenSteps) {
   trireme::Run& run = tiny_.run;
   run.training = true;
   run.loss_terms = {variant_.value("label_smoothing", 0.0F), variant_.value("z_loss", 0.0F)};
+  run.teaching = variant_.contains("teacher") ? &teaching_ : nullptr;
+  run.taught = taught_.view();
   for (std::size_t step = 0; step < variant_.at("losses").size(); ++step) {
     const double expected = variant_["losses"][step];
     const double expected_norm = variant_.at("gradient_norms")[step];
@@ -109,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, VariantsTest,
     testing::Combine(testing::Values("terms", "terms_llama", "sgd", "sgd_nesterov", "muon",
                                      "muon_gpt2", "average", "attention_dropout",
-                                     "attention_dropout_llama", "documents", "documents_scaled"),
+                                     "attention_dropout_llama", "documents", "documents_scaled",
+                                     "distillation", "distillation_documents"),
                      testing::ValuesIn(golden_tables()), testing::Values(DType::f32, DType::bf16)),
     [](const auto& instance) {
       return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) +
