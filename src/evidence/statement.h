@@ -44,7 +44,7 @@ struct Subject {
 
 struct Material {
   std::string name;    // "data.train", "data.validation", these with kProvenanceSuffix, "program",
-                       // "sbom", "config", "parent", "input"
+                       // "sbom", "config", "parent", "teacher", "input"
   std::string uri;     // where it was
   std::string sha256;  // 64 digits; empty if there is no file that could have a digest
 };

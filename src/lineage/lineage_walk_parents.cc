@@ -157,6 +157,40 @@ void LineageWalk::gone_parent(const std::vector<SignedStatement>& statements, st
   }
 }
 
+// The model from whose probabilities a run has learned: a checkpoint of another run, or an imported
+// model, which nobody has signed.
+void LineageWalk::teacher(const Material& material, int depth) {
+  const fs::path manifest = place_of(material);
+  const fs::path folder = manifest.parent_path();
+  std::error_code code;
+  const FileDigest digest = fs::exists(manifest, code) ? digest_file(manifest) : FileDigest{};
+  const bool is_same = digest.sha256 == material.sha256;
+  if (is_same && fs::exists(fs::symlink_status(folder / kProvenanceName, code))) {
+    (void)step(folder, depth, material.name);
+    return;
+  }
+  const std::size_t first = lineage.faults.size();
+  const std::size_t item = lineage.items.size();
+  add_item(depth, material.name, folder.string());
+  if (is_same) {
+    add_fault(ExitCode::not_found,
+              fmt::format("the teacher {} has the manifest that is stated, but no {}: what it was "
+                          "made from is unknown, and `trireme ckpt verify` checks its shards",
+                          folder.string(), kProvenanceName));
+  } else if (digest.sha256.empty() && digest.code != ExitCode::ok) {
+    add_fault(digest.code, digest.trouble);
+  } else if (digest.sha256.empty()) {
+    add_fault(ExitCode::not_found,
+              fmt::format("the teacher {} is gone: it was not checked", folder.string()));
+  } else {
+    add_fault(ExitCode::bad_data,
+              fmt::format("the teacher {} was changed: its manifest has the SHA-256 {}, and the "
+                          "provenance states {}",
+                          folder.string(), digest.sha256, material.sha256));
+  }
+  end_item(item, first, is_same ? "its manifest is as stated" : "");
+}
+
 // The lines about the ancestors are copies of the parent's lines.
 void LineageWalk::check_ancestors(const std::vector<SignedStatement>& statements,
                                   std::size_t number, const fs::path& parent) {

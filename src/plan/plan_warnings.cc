@@ -32,6 +32,11 @@ std::vector<std::string> doubts(const PlanTask& task, const Cluster& cluster) {
         "the time is that of training all weights; with adapters, a step has no products for the "
         "gradients of the others and updates less");
   }
+  if (task.has_teacher) {
+    warnings.emplace_back(
+        "the time leaves out the forward pass of the teacher (distill.teacher), which the last "
+        "stage computes; the memory that is counted contains it");
+  }
   if (task.precision == PlanPrecision::fp8 && cluster.device.fp8_tflops <= 0) {
     warnings.emplace_back(
         "the cluster file gives the devices no rate for fp8 (device.fp8_tflops): products take the "

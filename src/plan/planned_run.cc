@@ -29,6 +29,7 @@ PlanTask plan_task(const RunConfig& config) {
   task.powers_of_two = config.reproducibility == "elastic";
   task.software.sums_in_tree = config.reproducibility == "elastic";
   task.has_adapters = config.model.lora.is_on();
+  task.has_teacher = config.distill.is_on();
   return task;
 }
 

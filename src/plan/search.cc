@@ -104,6 +104,9 @@ std::string layout_fault(const PlanTask& task, const PlanLayout& layout) {
   if (m.kv_heads % layout.tp != 0 && layout.tp % m.kv_heads != 0) {
     return undivided("kv_heads", m.kv_heads, "tp", layout.tp);
   }
+  if (task.has_teacher && layout.tp > 1) {
+    return fmt::format("tp {} is not 1, which a teacher (distill.teacher) needs", layout.tp);
+  }
   if (layout.pp * layout.virtual_stages > 2 * m.layers) {
     return fmt::format("pp {} x v {} is more than the 2 x {} halves of the model's layers",
                        layout.pp, layout.virtual_stages, m.layers);

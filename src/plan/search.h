@@ -23,6 +23,7 @@ struct PlanTask {
   // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
   bool powers_of_two = true;
   bool has_adapters = false;  // which the prediction leaves out
+  bool has_teacher = false;   // whose time the prediction leaves out
 };
 
 struct PlanCandidate {

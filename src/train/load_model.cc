@@ -12,12 +12,12 @@
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
 #include "src/base/json_fields.h"
-#include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
+#include "src/train/saving/stored_count.h"
 
 namespace trireme {
 namespace {
@@ -64,20 +64,6 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
   loaded.tokenizer = tokenizer_from_extra(*meta.extra);
   check_tokenizer(loaded.tokenizer, loaded.config.vocab);
   loaded.compute = trained_precision(config);
-}
-
-// Called before the model is declared, which takes memory for every layer.
-void check_count(const Manifest& manifest, const ModelConfig& config) {
-  const std::int64_t claimed = trained_parameter_count(config);
-  std::int64_t stored = 0;
-  for (const StoredTensor& tensor : manifest.tensors) {
-    stored += tensor.name.starts_with("optimizer.") ? 0 : tensor.shape.elements();
-    if (stored >= claimed) {
-      return;
-    }
-  }
-  throw DataError(
-      fmt::format("its model has {} parameters, but only {} are stored", claimed, stored));
 }
 
 // Called before memory is allocated for the weights. frozen: whether the manifest holds the frozen
@@ -163,7 +149,7 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
                       step.path.string()));
     }
     read_meta(manifest.meta, loaded);
-    check_count(manifest, loaded.config);
+    check_stored_count(manifest, loaded.config);
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);

@@ -256,6 +256,7 @@ StepMetrics Loop::metrics_of(const StepResult& result) {
   StepMetrics m = p_.place_metrics();
   m.global_batch = result.sequences;
   m.loss = result.loss;
+  p_.add_parts(result, m);
   m.loss_mean = p_.counters.loss_window.mean();
   m.grad_norm = result.grad_norm;
   m.lr = result.lr;

@@ -45,6 +45,17 @@ class LineageTest : public testing::Test {
     }
     return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   }
+  // Returns the envelope of step 9, whose teacher's manifest is `manifest`.
+  Envelope taught(const fs::path& manifest, const std::string& sha256) const {
+    Provenance provenance;
+    provenance.subjects = {{kManifestSubject, sha256_hex("9")}};
+    (*provenance.details)["step"] = 9;
+    (*provenance.details)["checkpoints"] = file_uri(folder_.path().string());
+    (*provenance.details)[kAncestorsDetail] = 0;
+    provenance.builder = "urn:test";
+    provenance.materials = {{"teacher", file_uri(manifest.string()), sha256}};
+    return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
+  }
   void save(int number, const std::string& bundle) const {
     fs::create_directory(step(number));
     std::ofstream(step(number) / kManifestSubject) << number;
@@ -214,6 +225,30 @@ TEST_F(ModelTest, NamesWhatItsStatementLeavesOut) {
   EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
   EXPECT_EQ(lineage.files, 3);
   EXPECT_THAT(lineage.notes, testing::ElementsAre(HasSubstr(".git/objects/x is not signed")));
+}
+
+// The teacher is itself a step that was resumed from another.
+TEST_F(LineageTest, FollowsTheTeacher) {
+  save_chain(2);
+  const fs::path manifest = step(2) / kManifestSubject;
+  save(9, to_text(taught(manifest, sha256_hex("2"))));
+  const Lineage lineage = walk(step(9));
+  EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
+  ASSERT_EQ(lineage.items.size(), 3U);
+  EXPECT_EQ(lineage.items[1].role, "teacher");
+  EXPECT_EQ(lineage.items[2].role, "parent") << "of the teacher";
+  fs::remove(step(2) / kProvenanceName);
+  const Lineage unsigned_teacher = walk(step(9));
+  EXPECT_EQ(unsigned_teacher.code(), ExitCode::not_found);
+  EXPECT_THAT(faults_of(unsigned_teacher), HasSubstr("what it was made from is unknown"));
+  std::ofstream(manifest) << "changed";
+  const Lineage changed = walk(step(9));
+  EXPECT_EQ(changed.code(), ExitCode::bad_data);
+  EXPECT_THAT(faults_of(changed), HasSubstr("was changed: its manifest has the SHA-256"));
+  fs::remove_all(step(2));
+  const Lineage gone = walk(step(9));
+  EXPECT_EQ(gone.code(), ExitCode::not_found);
+  EXPECT_THAT(faults_of(gone), HasSubstr("the teacher " + step(2).string() + " is gone"));
 }
 
 }  // namespace

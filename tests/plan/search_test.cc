@@ -120,6 +120,10 @@ TEST(Search, WarnsOfWhatItLeavesOutOrRestsOn) {
   task.has_adapters = true;
   EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("with adapters")));
   task.has_adapters = false;
+  task.has_teacher = true;
+  EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("the teacher")));
+  EXPECT_THAT(layout_fault(task, {.tp = 2}), HasSubstr("a teacher (distill.teacher) needs"));
+  task.has_teacher = false;
   task.precision = PlanPrecision::fp8;
   Cluster own = cluster;
   own.device.fp8_tflops = 0;

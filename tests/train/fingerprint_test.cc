@@ -126,6 +126,7 @@ TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
       {"data.sequence", [](RunConfig& c) { c.data.sequence = 77; }},
       {"data.shuffle", [](RunConfig& c) { c.data.shuffle = "none"; }},
       {"data.documents", [](RunConfig& c) { c.data.documents = "separate"; }},
+      {"distill.teacher", [](RunConfig& c) { c.distill.manifest_sha256 = "12ab"; }},
       {"data.seed", [](RunConfig& c) { c.data.seed = 77; }},
       {"train.global_batch", [](RunConfig& c) { c.train.global_batch = 77; }},
       {"train.batch_ramp.by", [](RunConfig& c) { c.train.batch_ramp.by = 77; }},

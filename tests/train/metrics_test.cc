@@ -48,6 +48,16 @@ TEST(StepLines, MegatronsLineHasTheBatchOfTheStep) {
                              HasSubstr("consumed samples:          345 |")));
 }
 
+TEST(StepLines, ShowThePartsOfTheLossOfRunsWithATeacher) {
+  const MetricsPlan plan{0, 40, 8};
+  EXPECT_THAT(plain_step_line(step_of(30), plan), Not(HasSubstr("divergence")));
+  StepMetrics taught = step_of(30);
+  taught.cross_entropy = 2.5;
+  taught.kl_divergence = 0.125;
+  EXPECT_THAT(plain_step_line(taught, plan),
+              HasSubstr("  cross entropy 2.5000  divergence 0.1250"));
+}
+
 TEST(StepLines, ShowTheLossScaleOfRunsThatHaveOne) {
   const MetricsPlan plan{0, 40, 8};
   EXPECT_THAT(plain_step_line(step_of(30), plan), Not(HasSubstr("loss scale")));

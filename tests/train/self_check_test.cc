@@ -97,6 +97,7 @@ TEST(SelfCheck, DoesNotCallEqualOverflowsADifference) {
 KernelShapes with_options(KernelShapes shapes) {
   shapes.attention_dropout = 0.2F;
   shapes.loss_terms = {0.1F, 1e-3F};
+  shapes.temperature = 2;
   shapes.sgd = true;
   shapes.averages = true;
   return shapes;
@@ -181,6 +182,12 @@ void loss_without_terms(Stream& stream, const CrossEntropy& p) {
   right().cross_entropy(stream, plain);
 }
 
+void colder_distillation(Stream& stream, const Distillation& p) {
+  Distillation colder = p;
+  colder.temperature = 1;
+  right().distillation(stream, colder);
+}
+
 TEST(SelfCheck, NamesTheKernelThatErrs) {
   const auto message = [&](auto Kernels::*entry, auto wrong) {
     Kernels kernels = right();
@@ -218,6 +225,7 @@ TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
   expect_found(&Kernels::moving_average, no_average, "moving_average");
   expect_found(&Kernels::attention_forward, attention_of_another_mask, "attention_forward");
   expect_found(&Kernels::cross_entropy, loss_without_terms, "cross_entropy");
+  expect_found(&Kernels::distillation, colder_distillation, "distillation");
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 #include <fmt/ranges.h>
 
 #include "mpi/agreement.h"
+#include "mpi/self_communicator.h"
 #include "src/app/plan/counted_memory.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/plan/planned_run.h"
 #include "src/train/prediction/run_prediction.h"
+#include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
 namespace {
@@ -72,7 +74,9 @@ std::string reason_of(const Cluster& cluster, const PlanCandidate& chosen,
 
 }  // namespace
 
-LayoutChoice choose_layout(const RunConfig& config, int ranks, int ranks_per_host) {
+LayoutChoice choose_layout(const RunConfig& asked, int ranks, int ranks_per_host) {
+  SelfCommunicator self;
+  const RunConfig config = with_teacher(asked, self);
   if (config.plan_cluster.empty()) {
     throw ConfigError(
         "parallel: auto: set plan.cluster to a cluster file, such as one that trireme plan "

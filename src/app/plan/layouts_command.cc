@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "mpi/self_communicator.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/plan/counted_memory.h"
@@ -17,6 +18,7 @@
 #include "src/base/printable.h"
 #include "src/plan/planned_run.h"
 #include "src/report/plan_section.h"
+#include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
 namespace {
@@ -80,10 +82,12 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
   }
   check_outputs(options);
   const Cluster cluster = load_cluster(options.cluster);
-  const RunConfig config =
+  SelfCommunicator self;
+  const RunConfig config = with_teacher(
       load_run_config(
           {.file = options.config, .arguments = options.arguments, .environment = environ})
-          .config;
+          .config,
+      self);
   const PlanTask task = plan_task(config);
   const std::vector<std::int64_t> nodes = node_counts(options, cluster);
   PlanResult result = plan_layouts(task, cluster, nodes);

@@ -19,6 +19,7 @@
 #include "src/base/shortened.h"
 #include "src/base/units.h"
 #include "src/device/cuda_device.h"
+#include "src/train/saving/teacher_weights.h"
 #include "src/train/start/startup.h"
 
 namespace trireme {
@@ -150,7 +151,8 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   }
   try {
     check_same_config(world, *loaded);
-  } catch (const ConfigError& error) {
+    loaded->config = with_teacher(std::move(loaded->config), world);
+  } catch (const Error& error) {
     found.push_back(error_of(error, "all ranks"));
     return found;
   }

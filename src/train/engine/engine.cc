@@ -24,8 +24,9 @@ Engine::Engine(const RunConfig& config, Layout layout, const Tools& tools)
       group_(*tp_, tools.context, tools.spans),
       chunks_(make_chunks()),
       fp8_(config, chunks_, tools.world),
-      replica_({config, layout_, chunks_, fp8_, *pp_, group_, tools.recorder, tools.context,
-                tools.spans}) {
+      teacher_(make_teacher()),
+      replica_({config, layout_, chunks_, fp8_, teacher_.get(), *pp_, group_, tools.recorder,
+                tools.context, tools.spans}) {
   pp_->prepare_transfers();
 }
 
@@ -53,6 +54,13 @@ ModelChunks Engine::make_chunks() {
                                                   config_.compute_dtype(), tools, options));
   }
   return chunks;
+}
+
+std::unique_ptr<Teacher> Engine::make_teacher() {
+  if (!config_.distill.is_on() || !layout_.has_head(tools_.world.rank())) {
+    return nullptr;
+  }
+  return std::make_unique<Teacher>(config_.distill, config_.compute_dtype(), tools_.context);
 }
 
 void Engine::set_deadline(std::chrono::duration<double> deadline) {

@@ -15,6 +15,7 @@
 #include "src/train/engine/fp8_scaling.h"
 #include "src/train/engine/model_chunk.h"
 #include "src/train/engine/replica.h"
+#include "src/train/engine/teacher.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
@@ -44,6 +45,8 @@ class Engine {
   Communicator& siblings() const { return *siblings_; }
   TensorRanks& group() { return group_; }
   const ModelChunks& chunks() const { return chunks_; }
+  // Returns the model from which this rank's head learns; null if there is none.
+  const Teacher* teacher() const { return teacher_.get(); }
   DeviceContext& context() const { return tools_.context; }
   // Returns the bytes of this rank's memory that other ranks may map.
   std::int64_t shared_bytes() const {
@@ -79,6 +82,7 @@ class Engine {
  private:
   std::unique_ptr<Communicator> data_group(int color, int key, const char* name);
   ModelChunks make_chunks();
+  std::unique_ptr<Teacher> make_teacher();
 
   const RunConfig& config_;
   Layout layout_;
@@ -92,6 +96,7 @@ class Engine {
   TensorRanks group_;
   ModelChunks chunks_;
   Fp8Scaling fp8_;
+  std::unique_ptr<Teacher> teacher_;
   Replica replica_;
   StreamEvent hold_;
 };

@@ -16,6 +16,9 @@ std::string why_no_graphs(const RunConfig& config, const Layout& layout, Device 
   if (config.data.separates_documents()) {
     return "data.documents is separate, whose calls differ from one micro-batch to the next";
   }
+  if (config.distill.is_on()) {
+    return "distill.teacher is set, whose passes have not been tried in graphs";
+  }
   if (layout.zero == 3) {
     return "parallel.zero is 3, which gathers parameters to other places each time";
   }

@@ -13,6 +13,9 @@ void MicroBatchOutput::read(HostReads& reads) {
   if (!sample_losses.empty()) {
     read_of_samples_ = reads.add(sample_losses.view());
   }
+  if (!taught.empty()) {
+    read_of_parts_ = reads.add(taught.view());
+  }
   if (has_digests) {
     for (const auto& [m, watch] : watches) {
       reads_.push_back(reads.add(watch->digests()));
@@ -20,12 +23,24 @@ void MicroBatchOutput::read(HostReads& reads) {
   }
 }
 
-std::vector<double> MicroBatchOutput::losses_of_samples(const HostReads& reads) const {
-  if (!read_of_samples_) {
+namespace {
+
+std::vector<double> values_of(const HostReads& reads, const std::optional<std::size_t>& number) {
+  if (!number) {
     return {};
   }
-  const auto found = reads.at<double>(*read_of_samples_);
+  const auto found = reads.at<double>(*number);
   return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+std::vector<double> MicroBatchOutput::losses_of_samples(const HostReads& reads) const {
+  return values_of(reads, read_of_samples_);
+}
+
+std::vector<double> MicroBatchOutput::parts_of_losses(const HostReads& reads) const {
+  return values_of(reads, read_of_parts_);
 }
 
 MicroBatchBits MicroBatchOutput::bits(const HostReads& reads) const {

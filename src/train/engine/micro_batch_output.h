@@ -28,6 +28,8 @@ struct MicroBatchOutput {
   // f64 [micro_batches, B]: of each sample; empty unless the run mixes sources and this rank has
   // the head.
   Tensor sample_losses;
+  // f64 [micro_batches, 2]: the parts of the losses with a teacher, as Run::taught; empty without.
+  Tensor taught;
   // [micro_batches, B]: how many targets of each sample count; zeros if this rank reads none.
   std::vector<std::int64_t> counted;
   // The watches whose digests are asked for, with the numbers of their micro-batches.
@@ -41,10 +43,13 @@ struct MicroBatchOutput {
   MicroBatchBits bits(const HostReads& reads) const;
   // Returns the sample losses, or nothing if there are none on this rank.
   std::vector<double> losses_of_samples(const HostReads& reads) const;
+  // Returns the parts of the losses, or nothing if there are none on this rank.
+  std::vector<double> parts_of_losses(const HostReads& reads) const;
 
  private:
   std::vector<std::size_t> reads_;  // losses, if any, and the digests of the watches
   std::optional<std::size_t> read_of_samples_;
+  std::optional<std::size_t> read_of_parts_;
 };
 
 }  // namespace trireme

@@ -52,6 +52,9 @@ class Replica::Work : public StageWork {
       sample_losses_ =
           Tensor(parts_.context.activations(), {count_ * samples_per_micro_batch()}, DType::f64);
     }
+    if (parts_.teacher != nullptr) {
+      taught_ = Tensor(parts_.context.activations(), {count_, 2}, DType::f64);
+    }
   }
 
   Tensor forward(int chunk, std::int64_t m, Tensor input) override {
@@ -133,6 +136,7 @@ class Replica::Work : public StageWork {
     output.micro_batches = count_;
     output.losses = std::move(losses_);
     output.sample_losses = std::move(sample_losses_);
+    output.taught = std::move(taught_);
     output.counted = std::move(counted_);
     output.watches = std::move(watches_);
     output.has_digests = parts_.config.divergence.digests;
@@ -159,6 +163,10 @@ class Replica::Work : public StageWork {
       if (!sample_losses_.empty()) {
         const std::int64_t samples = samples_per_micro_batch();
         run.sample_losses = sample_losses_.view().slice(m * samples, samples);
+      }
+      if (!taught_.empty()) {
+        run.teaching = &parts_.teacher->teaching();
+        run.taught = taught_.view().slice(2 * m, 2);
       }
     }
     if (is_training()) {
@@ -295,6 +303,7 @@ class Replica::Work : public StageWork {
   MicroBatchGraphs* graphs_;
   Tensor losses_;         // f64 [count], by micro-batch; empty unless this rank has the head
   Tensor sample_losses_;  // f64 [count, B]; empty unless it trains on a mixture
+  Tensor taught_;         // f64 [count, 2], as Run::taught; empty without a teacher
   std::vector<std::int64_t> counted_;  // [count, B]: targets of each sample that count
   std::int64_t step_ = 0;
   // Weight of each token's loss in the mean over all tokens, times the loss scale. Where targets

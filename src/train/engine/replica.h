@@ -16,6 +16,7 @@
 #include "src/train/engine/micro_batch_graphs.h"
 #include "src/train/engine/micro_batch_output.h"
 #include "src/train/engine/model_chunk.h"
+#include "src/train/engine/teacher.h"
 #include "src/train/run/layout.h"
 
 namespace trireme {
@@ -27,6 +28,7 @@ class Replica {
     const Layout& layout;
     const ModelChunks& chunks;  // of this rank
     const Fp8Scaling& fp8;
+    const Teacher* teacher;  // null without distillation, and on ranks without the head
     Communicator& pp;
     TensorGroup& group;
     FlightRecorder& recorder;

@@ -58,12 +58,27 @@ namespace {
 // Clears the sign of a NaN, which has no meaning but would be printed.
 double without_sign_of_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
+constexpr std::size_t kLossParts = 2;  // with a teacher
+
+// Stores the means of the parts of the losses, [micro-batches, 2] in order; nothing if empty.
+void note_parts(const std::vector<double>& taught, StepResult& result) {
+  double sums[kLossParts] = {};
+  for (std::size_t i = 0; i < taught.size(); ++i) {
+    sums[i % kLossParts] += taught[i];
+  }
+  const auto counted = static_cast<double>(std::max<std::int64_t>(result.counted, 1));
+  result.cross_entropy = without_sign_of_nan(sums[0] / counted);
+  result.divergence = without_sign_of_nan(sums[1] / counted);
+}
+
 // MicroReport is what the ranks report to each other about each micro-batch: its loss, the number
-// of its targets that count, and both for `samples` samples.
+// of its targets that count, both for `samples` samples, and with a teacher the two parts of the
+// loss.
 struct MicroReport {
   std::size_t samples;
+  std::size_t parts;  // kLossParts with a teacher, else 0
 
-  std::size_t size() const { return 2 + 2 * samples; }
+  std::size_t size() const { return 2 + 2 * samples + parts; }
   // counted: [B], of the samples, which may be more than are reported.
   double* write(double* to, double loss, const double* losses, const double* counted,
                 std::int64_t batch) const {
@@ -161,6 +176,7 @@ ExactSum TrainStep::read(MicroBatchOutput output, StepResult& result) {
   reads.wait();
   result.bits = output.bits(reads);
   result.sample_losses = output.losses_of_samples(reads);
+  result.taught = output.parts_of_losses(reads);
   engine_.fp8().take(reads);
   return SquareSums::total(reads.at<double>(sums));
 }
@@ -173,7 +189,8 @@ void TrainStep::share(int signal, StepResult& result) {
   Communicator& world = engine_.world();
   const RunConfig& config = engine_.config();
   const std::int64_t batch = config.train.micro_batch;
-  const MicroReport report{static_cast<std::size_t>(config.data.is_mixture() ? batch : 0)};
+  const MicroReport report{static_cast<std::size_t>(config.data.is_mixture() ? batch : 0),
+                           config.distill.is_on() ? kLossParts : 0};
   const std::size_t samples = report.samples;
   const std::size_t per_rank = losses.size() * report.size() + kExtra;
   const Layout& layout = engine_.layout();
@@ -181,9 +198,11 @@ void TrainStep::share(int signal, StepResult& result) {
   std::vector<double> all(per_rank * static_cast<std::size_t>(ranks), 0.0);
   double* own = all.data() + per_rank * static_cast<std::size_t>(world.rank());
   result.sample_losses.resize(losses.size() * samples, 0.0);
+  result.taught.resize(losses.size() * report.parts, 0.0);
   for (std::size_t m = 0; m < losses.size(); ++m) {
     own = report.write(own, losses[m], result.sample_losses.data() + m * samples,
                        result.sample_counts.data() + m * static_cast<std::size_t>(batch), batch);
+    own = std::copy_n(result.taught.data() + m * report.parts, report.parts, own);
   }
   own[0] = signal;
   own[1] = static_cast<double>(resident_bytes());
@@ -196,6 +215,7 @@ void TrainStep::share(int signal, StepResult& result) {
   in_order.assign(static_cast<std::size_t>(micro_batches(result)), 0.0);
   result.sample_losses.assign(in_order.size() * samples, 0.0);
   result.sample_counts.assign(in_order.size() * samples, 0.0);
+  std::vector<double> taught(in_order.size() * report.parts, 0.0);
   for (int rank = 0; rank < ranks; ++rank) {
     const double* from = all.data() + per_rank * static_cast<std::size_t>(rank);
     if (layout.has_head(rank) && grid.tp_rank(rank) == 0) {
@@ -206,6 +226,7 @@ void TrainStep::share(int signal, StepResult& result) {
         result.counted += static_cast<std::int64_t>(of_micro[1]);
         std::copy_n(of_micro + 2, samples, result.sample_losses.data() + n * samples);
         std::copy_n(of_micro + 2 + samples, samples, result.sample_counts.data() + n * samples);
+        std::copy_n(of_micro + 2 + 2 * samples, report.parts, taught.data() + n * report.parts);
         of_micro += report.size();
       }
     }
@@ -216,6 +237,7 @@ void TrainStep::share(int signal, StepResult& result) {
   const double sum = sum_in_order(in_order.data(), static_cast<std::int64_t>(in_order.size()));
   result.loss =
       without_sign_of_nan(sum / static_cast<double>(std::max<std::int64_t>(result.counted, 1)));
+  note_parts(taught, result);
 }
 
 // Returns the factor that makes the gradient of the mean over all tokens, which the replicas have

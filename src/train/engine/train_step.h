@@ -27,8 +27,13 @@ struct StepResult {
   // The same of all samples of the global batch in order; empty unless the run mixes sources.
   std::vector<double> sample_losses;
   std::vector<double> sample_counts;  // and how many of their targets count
+  // With a teacher, the parts of the loss: cross entropy and divergence, both means over the
+  // targets that count, without their weights.
+  double cross_entropy = 0;
+  double divergence = 0;
   // The following are this rank's.
   MicroBatchBits bits;
+  std::vector<double> taught;  // sums of both parts of each micro-batch's loss; empty: no teacher
   double data_wait_ms = 0;
   // The next four are times of the device, if the rank computes on one.
   double comm_exposed_ms = 0;   // waited for other replicas, mostly after the last backward

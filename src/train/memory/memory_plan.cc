@@ -36,7 +36,11 @@ constexpr std::size_t kMostLines = 16;
 // them, and the library of matrix products packs an operand.
 std::int64_t kernel_workspace(const RunConfig& config, int tensor_ranks) {
   const std::int64_t rows = config.train.micro_batch * config.data.sequence;
-  const std::int64_t width = config.model.kv_heads * config.model.head_dim / tensor_ranks;
+  std::int64_t width = config.model.kv_heads * config.model.head_dim / tensor_ranks;
+  if (config.distill.is_on()) {
+    const ModelConfig& teacher = config.distill.read_model();
+    width = std::max(width, teacher.kv_heads * teacher.head_dim);
+  }
   return 2 * rows * width * size_of(config.compute_dtype());
 }
 
@@ -111,7 +115,13 @@ std::int64_t nccl_bytes(const ProcessGrid& grid) {
 // tokens of a micro-batch in the gradient of a weight.
 std::int64_t longest_sum(const RunConfig& config) {
   const ModelConfig& m = config.model;
-  return std::max({m.hidden, m.ffn, m.vocab, config.train.micro_batch * config.data.sequence});
+  const std::int64_t own =
+      std::max({m.hidden, m.ffn, m.vocab, config.train.micro_batch * config.data.sequence});
+  if (!config.distill.is_on()) {
+    return own;
+  }
+  const ModelConfig& teacher = config.distill.read_model();
+  return std::max({own, teacher.hidden, teacher.ffn});
 }
 
 // Returns the bytes of the rounded operands of the largest product in fp8, or 0. A layer of a block

@@ -171,6 +171,7 @@ StepMemory taken_memory(const Engine& engine) {
       taken.snapshot += (1 + static_cast<std::int64_t>(piece.states.size())) * piece.count() * kF32;
     }
   }
+  taken.working_copies += engine.teacher() == nullptr ? 0 : engine.teacher()->bytes();
   const DeviceContext& context = engine.context();
   taken.activations = context.activations().reserved_bytes();
   taken.exchanged = context.exchange().reserved_bytes();

@@ -23,6 +23,7 @@ KernelShapes kernel_shapes(const RunConfig& config, int tp) {
   shapes.dropout = static_cast<float>(model.dropout);
   shapes.attention_dropout = static_cast<float>(model.attention_dropout);
   shapes.loss_terms = {config.train.label_smoothing, config.train.z_loss};
+  shapes.temperature = config.distill.is_on() ? config.distill.temperature : 0;
   shapes.sgd = config.optimizer.options().kind == OptimizerKind::sgd;
   shapes.fp8 = config.train.uses_fp8();
   shapes.by_cudnn = config.train.attends_by_cudnn();

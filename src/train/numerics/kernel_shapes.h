@@ -26,6 +26,7 @@ struct KernelShapes {
   float dropout = 0;
   float attention_dropout = 0;
   LossTerms loss_terms = {};
+  float temperature = 0;  // at which a teacher is compared; 0 without one
   bool sgd = false;       // otherwise AdamW, which Muon uses, too
   bool fp8 = false;       // whether the linear layers of blocks multiply numbers of 8 bits
   bool by_cudnn = false;  // whether cuDNN computes attention on a CUDA device

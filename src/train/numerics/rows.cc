@@ -179,6 +179,33 @@ void check_loss(CheckBench& bench) {
   bench.compare("cross_entropy (gradient)", gradient.view(), right.view());
 }
 
+void check_distillation(CheckBench& bench) {
+  const KernelShapes& s = bench.shapes;
+  const std::int64_t rows = std::min(bench.rows_for(s.vocabulary), s.rows());
+  const Tensor targets = bench.ids(rows, s.vocabulary);
+  const Tensor logits = bench.numbers(rows * s.vocabulary, s.dtype, 1);
+  const Tensor found = bench.unwritten(rows, DType::f32);
+  const Tensor expected = bench.unwritten(rows, DType::f32);
+  const auto gradient = [&](const Kernels& table, const Tensor& divergences) {
+    Tensor teacher = bench.numbers(rows * s.vocabulary, s.dtype, 2);
+    Distillation p;
+    p.rows = rows;
+    p.vocabulary = s.vocabulary;
+    p.logits = logits.view();
+    p.teacher = teacher.view();
+    p.targets = targets.view();
+    p.divergences = divergences.view();
+    p.temperature = s.temperature;
+    p.scale = 1;
+    table.distillation(bench.stream, p);
+    return teacher;
+  };
+  const Tensor computed = gradient(bench.kernels, found);
+  const Tensor right = gradient(bench.reference, expected);
+  bench.compare("distillation", found.view(), expected.view(), s.vocabulary);
+  bench.compare("distillation (gradient)", computed.view(), right.view());
+}
+
 }  // namespace
 
 void check_rows(CheckBench& bench) {
@@ -189,6 +216,9 @@ void check_rows(CheckBench& bench) {
   }
   check_column_sum(bench);
   check_loss(bench);
+  if (bench.shapes.temperature > 0) {
+    check_distillation(bench);
+  }
 }
 
 }  // namespace trireme

@@ -22,6 +22,7 @@
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/initial_weights.h"
+#include "src/train/saving/teacher_weights.h"
 #include "src/train/start/links.h"
 #include "src/train/start/open_dataset.h"
 #include "src/train/start/startup.h"
@@ -75,11 +76,24 @@ const Kernels& kernels_of(const RunConfig& config, Device device) {
   return config.train.attends_by_cudnn() ? cuda_kernels(CudaAttention::cudnn) : kernels_for(device);
 }
 
+// Throws ConfigError if the ids of a teacher stand for other texts than those of the run's data.
+void check_tokenizer_of_teacher(const Manifest& manifest, const std::filesystem::path& folder,
+                                const TokenizerIdentity& own) {
+  const TokenizerIdentity taught = tokenizer_from_extra(*manifest.meta.extra);
+  const bool are_known = !taught.digest.empty() && !own.digest.empty();
+  if (are_known && !same_tokenizer(taught, own)) {
+    throw ConfigError(fmt::format(
+        "distill.teacher: {} was trained on tokens of {}, but data.train has those of {}: the same "
+        "ids stand for other texts; pack the data with the teacher's tokenizer",
+        folder.string(), describe(taught), describe(own)));
+  }
+}
+
 }  // namespace
 
 TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& the_host,
                              const std::optional<StartPoint>& start)
-    : config(usable_config(the_config, the_host)),
+    : config(with_teacher(usable_config(the_config, the_host), the_host.world)),
       host(the_host),
       world(host.world),
       context(host.device, kernels_of(config, host.device),
@@ -119,7 +133,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
   }
   std::optional<StepFolder> base;
   if (config.model.lora.is_on()) {
-    base = find_initial_step(config, world);
+    base = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
   }
   if (!start || !start->is_replay()) {
     energy = std::make_unique<RunEnergy>(world, host.devices, host.places, host.counters);
@@ -127,6 +141,9 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
   make_checkpoints(energy == nullptr ? nullptr : host.origin, base);
   if (base) {
     load_base(std::move(*base), !start);
+  }
+  if (config.distill.is_on()) {
+    load_teacher(!start);
   }
   if (start) {
     resume_at(*start);
@@ -256,12 +273,30 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
 
 void TrainingParts::load_base(StepFolder base, bool say) {
   enter("load", config.deadline.checkpoint);
-  const std::string loaded =
-      load_base_weights(std::move(base), config, engine, world, host.keys,
-                        [&](const Manifest& manifest) { checkpoints->begin_from(manifest); });
+  const std::string loaded = load_base_weights(std::move(base), config, engine, world, host.keys,
+                                               begin_from(config.checkpoint.init_from));
   if (say && world.rank() == 0) {
     host.log.info(loaded);
   }
+}
+
+void TrainingParts::load_teacher(bool say) {
+  enter("load", config.deadline.checkpoint);
+  const std::filesystem::path& folder = config.distill.teacher;
+  const std::string loaded =
+      trireme::load_teacher(config, engine, world, host.keys, [&](const Manifest& manifest) {
+        checkpoints->begin_from(manifest, folder);
+        check_tokenizer_of_teacher(manifest, folder, data.tokenizer());
+      });
+  if (say && world.rank() == 0) {
+    host.log.info(loaded);
+  }
+}
+
+// Returns a function that admits a checkpoint at `folder` from which weights are taken.
+std::function<void(const Manifest&)> TrainingParts::begin_from(
+    const std::filesystem::path& folder) const {
+  return [this, &folder](const Manifest& manifest) { checkpoints->begin_from(manifest, folder); };
 }
 
 void TrainingParts::resume() {
@@ -277,9 +312,8 @@ void TrainingParts::resume() {
 void TrainingParts::begin() {
   engine.initialize(config.train.seed, !config.model.lora.is_on());
   if (!config.checkpoint.init_from.empty() && !config.model.lora.is_on()) {
-    const std::string loaded =
-        load_initial_weights(config, engine, world, host.keys,
-                             [&](const Manifest& manifest) { checkpoints->begin_from(manifest); });
+    const std::string loaded = load_initial_weights(config, engine, world, host.keys,
+                                                    begin_from(config.checkpoint.init_from));
     if (world.rank() == 0) {
       host.log.info(loaded);
     }

@@ -60,6 +60,8 @@ struct TrainingParts {
   // Returns the current step, and the samples and tokens that are done and left, also those of each
   // source of a mixture, with its loss since the last logged step.
   StepMetrics place_metrics() const;
+  // Adds the parts of a step's loss if the run has a teacher.
+  void add_parts(const StepResult& result, StepMetrics& m) const;
   // Returns what is known of the step from which the run resumed; rates are NaN.
   StepMetrics metrics_of_resumed_step(const PendingEvaluation& pending) const;
 
@@ -100,6 +102,8 @@ struct TrainingParts {
   // origin: null if no checkpoint is to be signed; a replay saves none.
   void make_checkpoints(const RunOrigin* origin, const std::optional<StepFolder>& base);
   void load_base(StepFolder base, bool say);
+  void load_teacher(bool say);
+  std::function<void(const Manifest&)> begin_from(const std::filesystem::path& folder) const;
   void resume();
   // Sets the weights of step 0.
   void begin();

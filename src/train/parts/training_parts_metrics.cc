@@ -81,6 +81,13 @@ StepMetrics TrainingParts::place_metrics() const {
   return m;
 }
 
+void TrainingParts::add_parts(const StepResult& result, StepMetrics& m) const {
+  if (config.distill.is_on()) {
+    m.cross_entropy = result.cross_entropy;
+    m.kl_divergence = result.divergence;
+  }
+}
+
 StepMetrics TrainingParts::metrics_of_resumed_step(const PendingEvaluation& pending) const {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   StepMetrics m = place_metrics();

@@ -108,6 +108,10 @@ nlohmann::ordered_json to_json(const StepMetrics& m, const EnergyConfig& factors
     json["loss_scale"] = *m.loss_scale;
     json["overflows"] = m.overflows;
   }
+  if (m.cross_entropy && m.kl_divergence) {
+    json["cross_entropy"] = number(*m.cross_entropy);
+    json["kl_divergence"] = number(*m.kl_divergence);
+  }
   add_sources(json, m);
   add_validation(json, m);
   add_energy(json, m, factors);
@@ -126,6 +130,10 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
                                  {"speed/comm_exposed_ms", static_cast<float>(m.comm_exposed_ms)}};
   if (m.loss_scale) {
     scalars.emplace_back("train/loss_scale", static_cast<float>(*m.loss_scale));
+  }
+  if (m.cross_entropy && m.kl_divergence) {
+    scalars.emplace_back("train/cross_entropy", static_cast<float>(*m.cross_entropy));
+    scalars.emplace_back("train/kl_divergence", static_cast<float>(*m.kl_divergence));
   }
   if (m.val_loss) {
     scalars.emplace_back("validation/loss", static_cast<float>(*m.val_loss));
@@ -195,41 +203,6 @@ std::optional<double> logged_validation_loss(const std::filesystem::path& metric
     }
   }
   return loss;
-}
-
-std::string plain_step_line(const StepMetrics& m, const MetricsPlan& plan) {
-  std::string line = fmt::format("step {}/{}  loss {:.4f}", m.step, plan.last_step, m.loss_mean);
-  if (m.val_loss) {
-    line += fmt::format("  validation {:.4f}", *m.val_loss);
-  }
-  // The evaluation of a step that an earlier start computed has no times.
-  if (std::isfinite(m.tokens_per_s)) {
-    line += fmt::format("  {} tokens/s", format_count(m.tokens_per_s));
-  }
-  if (m.step < plan.last_step && std::isfinite(m.tokens_per_s)) {
-    const double seconds_left = static_cast<double>(m.tokens_left) / m.tokens_per_s;
-    line += fmt::format("  {} left", format_seconds(seconds_left));
-  }
-  line += fmt::format("  lr {:.1e}  grad norm {:.2f}", m.lr, m.grad_norm);
-  if (m.loss_scale) {
-    line += fmt::format("  loss scale {}", *m.loss_scale);
-  }
-  return m.skipped_steps == 0 ? line : line + "  " + counted(m.skipped_steps, "step") + " skipped";
-}
-
-std::string megatron_step_line(const StepMetrics& m, const MetricsPlan& plan) {
-  std::string line = fmt::format(
-      "iteration {:8}/{:8} | consumed samples: {:12} | elapsed time per iteration (ms): {:.1f} | "
-      "throughput per GPU (TFLOP/s/GPU): {:.3f} | learning rate: {:.6E} | global batch size: {:5} "
-      "| lm loss: {:.9E} |{} grad norm: {:.3f} | number of skipped iterations: {:3} |",
-      m.step, plan.last_step, m.samples, m.step_ms, m.flops_per_s_per_rank / 1e12, m.lr,
-      m.global_batch, m.loss_mean,
-      m.loss_scale ? fmt::format(" loss scale: {:.1f} |", *m.loss_scale) : "", m.grad_norm,
-      m.skipped_steps);
-  if (m.val_loss) {
-    line += fmt::format(" validation loss: {:.9E} |", *m.val_loss);
-  }
-  return line;
 }
 
 struct MetricsLog::State {

@@ -39,7 +39,10 @@ struct StepMetrics {
   std::int64_t step = 0;
   std::int64_t global_batch = 0;  // sequences of this step
   double loss = 0;                // of this step: mean over the tokens of the global batch
-  double loss_mean = 0;           // mean of the losses of the steps since the last logged one
+  // With a teacher, the parts of the loss without their weights.
+  std::optional<double> cross_entropy = {};
+  std::optional<double> kl_divergence = {};
+  double loss_mean = 0;  // mean of the losses of the steps since the last logged one
   double grad_norm = 0;
   double lr = 0;
   std::int64_t samples = 0;      // consumed so far

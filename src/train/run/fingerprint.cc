@@ -51,7 +51,8 @@ nlohmann::json later_fields() {
           {"train.batch_ramp.every", 0},
           {"train.products", "precision"},
           {"data.mixture", ""},
-          {"data.documents", "joined"}};
+          {"data.documents", "joined"},
+          {"distill.teacher", ""}};
 }
 
 // Throws DataError if the field is not a string.
@@ -114,6 +115,11 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["data.shuffle"] = c.data.shuffle;
   fields["data.documents"] = c.data.documents;
   fields["data.seed"] = c.data.seed;
+  fields["distill.teacher"] = c.distill.manifest_sha256;
+  if (c.distill.is_on()) {
+    fields["distill.weight"] = c.distill.weight;
+    fields["distill.temperature"] = c.distill.temperature;
+  }
   fields["train.global_batch"] = c.train.global_batch;
   fields["train.batch_ramp.from"] = c.train.batch_ramp.from;
   fields["train.batch_ramp.by"] = c.train.batch_ramp.by;

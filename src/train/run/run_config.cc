@@ -308,6 +308,7 @@ void bind_all(ConfigBinder& b, RunConfig& c) {
   bind(b, c.model);
   bind(b, c.model.lora);
   bind(b, c.data);
+  bind(b, c.distill);
   bind(b, c.train);
   bind(b, c.optimizer);
   bind(b, c.parallel);

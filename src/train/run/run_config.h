@@ -16,6 +16,7 @@
 #include "src/device/dtype.h"
 #include "src/nn/model_config.h"
 #include "src/train/run/data_sources.h"
+#include "src/train/run/distill_config.h"
 #include "src/train/run/optimizer_config.h"
 
 namespace trireme {
@@ -197,6 +198,7 @@ struct LaunchConfig {
 struct RunConfig {
   ModelConfig model;
   DataConfig data;
+  DistillConfig distill;
   TrainConfig train;
   OptimizerConfig optimizer;
   ParallelConfig parallel;

@@ -387,6 +387,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_optimizer(b, c);
   check_adapters(b, c);
   check_documents(b, c);
+  check_distillation(b, c);
   check_keys(b, c.encryption);
   check_audit_copies(b, c.audit);
   check_transport(b, c);

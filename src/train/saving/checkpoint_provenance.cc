@@ -121,6 +121,10 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
   }
+  if (config.distill.is_on()) {
+    common_.materials.push_back(
+        manifest_in("teacher", config.distill.teacher, config.distill.manifest_sha256));
+  }
   common_.materials.push_back(own_program());
   if (!origin.bill.empty()) {
     common_.materials.push_back({"sbom", uri_of(origin.bill), origin.bill_sha256});

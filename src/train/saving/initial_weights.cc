@@ -83,13 +83,31 @@ std::string fault_of_load(const StepFolder& step, Engine& engine,
 
 }  // namespace
 
-StepFolder find_initial_step(const RunConfig& config, Communicator& world) {
-  const std::string path = run_on_root(world, [&] {
+StepFolder find_initial_step(const char* key, const std::filesystem::path& path,
+                             Communicator& world) {
+  const std::string found = run_on_root(world, [&] {
     std::vector<std::string> skipped;
-    return find_step(config.checkpoint.init_from, skipped).path.string();
+    try {
+      return find_step(path, skipped).path.string();
+    } catch (const NotFound& error) {
+      throw NotFound(fmt::format("{}: {}", key, error.what()));
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}: {}", key, error.what()));
+    }
   });
-  std::vector<std::string> none;
-  return find_step(path, none);
+  StepFolder step;
+  std::string fault;
+  try {
+    std::vector<std::string> none;
+    step = find_step(found, none);
+  } catch (const Error& error) {  // this host sees other files than that of rank 0
+    fault = error.what();
+  }
+  const std::string faults = gather_faults(world, fault);
+  if (!faults.empty()) {
+    throw NotFound(fmt::format("{}: {}", key, faults));
+  }
+  return step;
 }
 
 void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
@@ -113,7 +131,7 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
                                  StepKeys* keys,
                                  const std::function<void(const Manifest&)>& admit) {
-  StepFolder step = find_initial_step(config, world);
+  StepFolder step = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
   open_initial_step(step, config, keys, admit);
   const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
   if (!faults.empty()) {

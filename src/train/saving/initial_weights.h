@@ -12,9 +12,11 @@
 
 namespace trireme {
 
-// Collective. Returns the step that checkpoint.init_from names, as rank 0 finds it, without reading
-// more than its manifest. All ranks throw NotFound or DataError if there is none.
-StepFolder find_initial_step(const RunConfig& config, Communicator& world);
+// Collective. Returns the step that `path` names, a value of the configuration's `key`, as rank 0
+// finds it, without reading more than its manifest. All ranks throw NotFound or DataError if there
+// is none.
+StepFolder find_initial_step(const char* key, const std::filesystem::path& path,
+                             Communicator& world);
 
 // Collective. Opens the step for reading. keys: null if none are configured. admit: called with the
 // manifest on all ranks before anything else is read; throws what keeps it from being used; may be

@@ -56,10 +56,10 @@ class TrainingCheckpoints {
   // from step `only` if given, and logs which steps it skipped. Returns nothing if the run starts
   // anew.
   std::optional<TrainingCounters> resume(std::optional<std::int64_t> only = std::nullopt);
-  // Checks whether the policy lets weights be taken from another run's checkpoint, whose label
-  // those of this run then join.
-  void begin_from(const Manifest& manifest) {
-    label_.check_reading(manifest, parts_.config.checkpoint.init_from);
+  // Checks whether the policy lets the run learn from another run's checkpoint, as its first
+  // weights or as its teacher. Its label then joins those of this run.
+  void begin_from(const Manifest& manifest, const std::filesystem::path& folder) {
+    label_.check_reading(manifest, folder);
     label_.join(manifest.meta.label);
   }
   // Notes for the provenance which sets of data.validation were opened; the run goes on without the

@@ -1,0 +1,119 @@
+#include "src/train/saving/teacher_weights.h"
+
+#include <nlohmann/json.hpp>
+
+#include "mpi/agreement.h"
+#include "src/base/error.h"
+#include "src/base/units.h"
+#include "src/nn/model_size.h"
+#include "src/train/run/fingerprint.h"
+#include "src/train/saving/base_weights.h"
+#include "src/train/saving/frozen_weights.h"
+#include "src/train/saving/initial_weights.h"
+#include "src/train/saving/stored_count.h"
+
+namespace trireme {
+namespace {
+
+void check_fits(const StepFolder& step, const ModelConfig& teacher, const RunConfig& config) {
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(fmt::format("distill.teacher: {} {}", step.path.string(), why));
+  };
+  if (teacher.vocab != config.model.vocab) {
+    refuse(
+        fmt::format("has a vocabulary of {} ids, but model.vocab is {}: a teacher needs the "
+                    "vocabulary of the model that it teaches",
+                    teacher.vocab, config.model.vocab));
+  }
+  if (teacher.context < config.data.sequence) {
+    refuse(
+        fmt::format("has a context of {} tokens, but data.sequence is {}: lower that, or choose "
+                    "a teacher with a longer context",
+                    teacher.context, config.data.sequence));
+  }
+  if (config.data.separates_documents() && teacher.family != Family::llama) {
+    refuse(
+        "has learned positions, but data.documents is separate, which needs rotary ones: set "
+        "that to joined, or choose a teacher of family llama");
+  }
+}
+
+ModelConfig model_of(const StepFolder& step) {
+  if (has_adapters(*step.manifest)) {
+    throw ConfigError(fmt::format(
+        "distill.teacher: {} holds adapters alone: export it, which adds them to its weights, and "
+        "import the result",
+        step.path.string()));
+  }
+  try {
+    ModelConfig model = model_from_fingerprint(*step.manifest->meta.config);
+    check_stored_count(*step.manifest, model);
+    return model;
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("distill.teacher: {}: {}", step.path.string(), error.what()));
+  }
+}
+
+// Returns what prevents this rank from loading its teacher, or "".
+std::string fault_of_teacher(const StepFolder& step, const Engine& engine) {
+  if (engine.teacher() == nullptr) {
+    return "";
+  }
+  try {
+    return load_frozen_weights(step, engine.teacher()->parameters(), FrozenWeights::all);
+  } catch (const ConfigError& error) {  // its tensors are not those of its own model
+    return fmt::format("{}: {}", step.path.string(), error.what());
+  }
+}
+
+void open_teacher(StepFolder& step, StepKeys* keys) {
+  if (keys == nullptr && !step.manifest->data_key.empty()) {
+    throw PolicyError(
+        fmt::format("distill.teacher: {} is encrypted: name a key that opens it in encryption.keys",
+                    step.path.string()));
+  }
+  const std::string fault = keys == nullptr ? "" : keys->unlock(*step.manifest, step.path);
+  if (!fault.empty()) {
+    throw DataError(fmt::format("distill.teacher: {}", fault));
+  }
+}
+
+}  // namespace
+
+RunConfig with_teacher(RunConfig config, Communicator& world) {
+  DistillConfig& distill = config.distill;
+  if (!distill.is_on()) {
+    return config;
+  }
+  const StepFolder step = find_initial_step("distill.teacher", distill.teacher, world);
+  distill.teacher = step.path;
+  distill.model = model_of(step);
+  distill.manifest_sha256 = step.manifest_sha256;
+  check_fits(step, *distill.model, config);
+  return config;
+}
+
+std::string load_teacher(const RunConfig& config, const Engine& engine, Communicator& world,
+                         StepKeys* keys, const std::function<void(const Manifest&)>& admit) {
+  const DistillConfig& distill = config.distill;
+  StepFolder step = find_initial_step("distill.teacher", distill.teacher, world);
+  if (step.manifest_sha256 != distill.manifest_sha256) {
+    throw ConfigError(
+        fmt::format("distill.teacher: {} has changed since this run began to start: start it again",
+                    step.path.string()));
+  }
+  if (admit) {
+    admit(*step.manifest);
+  }
+  open_teacher(step, keys);
+  const std::string faults = gather_faults(world, fault_of_teacher(step, engine));
+  if (!faults.empty()) {
+    throw DataError(fmt::format("distill.teacher: {}", faults));
+  }
+  return fmt::format("the teacher is {} (step {}, {} parameters); weight {:g}, temperature {:g}",
+                     step.path.string(), step.manifest->meta.step,
+                     format_count(static_cast<double>(parameter_count(distill.read_model()))),
+                     distill.weight, distill.temperature);
+}
+
+}  // namespace trireme
