@@ -7,6 +7,7 @@
 #include "mpi/self_communicator.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/nn/model_size.h"
 #include "src/train/memory/memory_plan.h"
 #include "src/train/saving/teacher_weights.h"
 #include "tests/support/message_of.h"
@@ -171,6 +172,9 @@ TEST_F(DistillationRun, ThePlanCountsTheTeacher) {
   const Teacher teacher(read.distill, DType::f32, context);
   EXPECT_EQ(more.parameters, less.parameters + teacher.bytes());
   EXPECT_GE(more.activations, less.activations);
+  const std::int64_t later = more.activations + more.snapshot;
+  const std::int64_t loading = 4 * parameter_count(*read.distill.model);
+  EXPECT_GE(more.program - less.program, std::max<std::int64_t>(0, loading - later));
 }
 
 TEST_F(DistillationRun, RefusesATeacherThatDoesNotFit) {

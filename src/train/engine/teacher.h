@@ -3,10 +3,15 @@
 // reduction and no checkpoint. Owned by Engine; one thread.
 #pragma once
 
+#include <algorithm>
+
 #include "src/nn/teaching.h"
 #include "src/train/run/distill_config.h"
 
 namespace trireme {
+
+// Limit of the frozen elements that are loaded at a time in f32, unless one parameter has more.
+inline constexpr std::int64_t kFrozenElementsAtOnce = std::int64_t{1} << 26;
 
 class Teacher {
  public:
@@ -24,6 +29,14 @@ class Teacher {
   const ParameterStore& parameters() const { return parameters_; }
   std::int64_t bytes() const {
     return parameters_.flat_elements() * size_of(parameters_.compute_dtype());
+  }
+  // Returns the bytes that loading the weights takes for a while.
+  std::int64_t loading_bytes() const {
+    std::int64_t most = kFrozenElementsAtOnce;
+    for (const Parameter& each : parameters_.all()) {
+      most = std::max(most, each.elements());
+    }
+    return std::min(most, parameters_.parameter_elements()) * size_of(DType::f32);
   }
 
  private:

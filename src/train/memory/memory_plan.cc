@@ -172,8 +172,14 @@ MemoryPlan plan_device(const RunConfig& config, const Layout& layout, int rank) 
   plan.program =
       cuda_workspace_bytes(fp8_bytes(config, tensor_ranks), attention_bytes(config, tensor_ranks)) +
       (is_simulated ? 0 : kLibraryBytes) + ceiling +
-      std::max<std::int64_t>(0, choices - ceiling - step.activations - step.exchanged);
+      std::max<std::int64_t>(
+          0, std::max(choices - ceiling, step.loading) - step.activations - step.exchanged);
   return plan;
+}
+
+// Returns by how much loading a teacher exceeds what is only needed later.
+std::int64_t loading_excess(const StepMemory& step, std::int64_t later) {
+  return std::max<std::int64_t>(0, step.loading - later);
 }
 
 // Tensors are copied to pinned memory before a checkpoint is written.
@@ -182,7 +188,8 @@ MemoryPlan plan_host_of_device(const RunConfig& config, const Layout& layout, in
   const StepMemory step = step_memory(config, layout, rank, kCountsCuda);
   MemoryPlan plan;
   plan.snapshot = step.snapshot * (1 + snapshot_copies(config));
-  plan.program = resident_at_start + kLaterProgramBytes + std::min(kReadBackBytes, step.snapshot);
+  plan.program = resident_at_start + kLaterProgramBytes + std::min(kReadBackBytes, step.snapshot) +
+                 loading_excess(step, plan.snapshot);
   return plan;
 }
 
@@ -201,7 +208,8 @@ MemoryPlan plan_memory(const RunConfig& config, const Layout& layout, int rank,
   plan.snapshot = step.snapshot * snapshot_copies(config);
   plan.program = resident_at_start + kLaterProgramBytes +
                  kernel_workspace(config, layout.grid.tp()) +
-                 std::min(kReadBackBytes, step.snapshot);
+                 std::min(kReadBackBytes, step.snapshot) +
+                 loading_excess(step, plan.snapshot + plan.activations);
   return plan;
 }
 

@@ -171,7 +171,10 @@ StepMemory taken_memory(const Engine& engine) {
       taken.snapshot += (1 + static_cast<std::int64_t>(piece.states.size())) * piece.count() * kF32;
     }
   }
-  taken.working_copies += engine.teacher() == nullptr ? 0 : engine.teacher()->bytes();
+  if (const Teacher* const teacher = engine.teacher(); teacher != nullptr) {
+    taken.working_copies += teacher->bytes();
+    taken.loading = teacher->loading_bytes();
+  }
   const DeviceContext& context = engine.context();
   taken.activations = context.activations().reserved_bytes();
   taken.exchanged = context.exchange().reserved_bytes();

@@ -22,6 +22,7 @@ struct StepMemory {
   std::int64_t activations = 0;     // that the pool of activations takes from the system
   std::int64_t exchanged = 0;       // the same for activations that are transferred between ranks
   std::int64_t snapshot = 0;        // one rank's part of a checkpoint
+  std::int64_t loading = 0;         // for a while at the start, when a teacher is loaded
   // The peak of what these two pools hand out at one time.
   std::int64_t peak_activations = 0;
   std::int64_t peak_exchanged = 0;

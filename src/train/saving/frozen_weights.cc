@@ -4,15 +4,13 @@
 
 #include "io/checkpoint/load/load_step.h"
 #include "src/base/error.h"
+#include "src/train/engine/teacher.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
 
 namespace trireme {
 namespace {
-
-// Limit of the frozen elements that are loaded at a time, unless one parameter has more.
-constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 26;
 
 // FrozenPart is consecutive frozen parameters [first, end) of a store.
 struct FrozenPart {
@@ -29,7 +27,7 @@ std::vector<FrozenPart> frozen_parts(const ParameterStore& store, FrozenWeights 
       continue;
     }
     if (parts.empty() || parts.back().end != id ||
-        parts.back().elements + elements > kElementsAtOnce) {
+        parts.back().elements + elements > kFrozenElementsAtOnce) {
       parts.push_back({id, id, 0});
     }
     parts.back().end = id + 1;
