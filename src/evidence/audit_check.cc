@@ -99,6 +99,7 @@ class Checker {
       } else {
         mark({result_.lines, std::nullopt});
         check_time(object);
+        demands_.event(result_.lines, object);
       }
     } catch (const DataError& error) {
       fault(result_.lines, fmt::format("is no line of an audit log: {}", error.what()));
@@ -320,10 +321,6 @@ class Checker {
   std::int64_t suspect_ = 0;  // a line that does not continue the one before it; or 0
 };
 
-}  // namespace
-
-namespace {
-
 // Returns the size of the log when no writer appends. Waits for at most 10 s: another reader or a
 // stopped writer may hold the lock for ever, and a line that is half written is reported in any
 // case. The lock is given back at once, since writers wait for it no longer than that.
@@ -382,6 +379,22 @@ AuditCheck check_audit_end(const std::filesystem::path& path, const AuditDemands
     checker.add(*line);
   }
   return checker.finish();
+}
+
+std::string lack_of_trust(const AuditCheck& check, const AuditDemands& demands) {
+  if (demands.trusted.empty() || (check.signed_lines == check.lines && check.unsigned_event == 0)) {
+    return "";
+  }
+  if (check.signed_lines == check.lines) {
+    return fmt::format(
+        "the event of line {} has no signature of a trusted key; those of later lines do not "
+        "vouch for it",
+        check.unsigned_event);
+  }
+  return check.signed_lines == 0
+             ? "no line is signed by a trusted key"
+             : fmt::format("the lines after line {} are not signed by a trusted key",
+                           check.signed_lines);
 }
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ struct AuditDemands {
   std::vector<AuditHead> heads = {};     // known from elsewhere: lines that the log must contain
   int threads = 1;                       // that check signatures
   std::size_t batch = 4096;              // lines that wait until their signatures are checked
+  // Is given each event with the number of its line, from 1, before it is known whether the log is
+  // whole and signed.
+  std::function<void(std::int64_t, const nlohmann::json&)> event = [](std::int64_t,
+                                                                      const nlohmann::json&) {};
 };
 
 AuditCheck check_audit_text(std::string_view text, const AuditDemands& demands);
@@ -46,5 +51,8 @@ AuditCheck check_audit_log(const std::filesystem::path& path, const AuditDemands
 // Checks only the last lines, of about 1 MiB in all: whether they continue one another, and their
 // signatures. They are counted from the first of them.
 AuditCheck check_audit_end(const std::filesystem::path& path, const AuditDemands& demands);
+
+// Returns which demand of `trusted` the log does not meet, or "".
+std::string lack_of_trust(const AuditCheck& check, const AuditDemands& demands);
 
 }  // namespace trireme

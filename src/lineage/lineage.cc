@@ -43,6 +43,7 @@ ExitCode Lineage::code() const {
 Lineage walk_lineage(const fs::path& what, LineageOptions options) {
   const fs::path folder = plain_path(what);
   LineageWalk walk(std::move(options));
+  walk.audit_logs(folder);
   if (fs::is_regular_file(folder) && may_be_digest_list(folder)) {
     walk.digest_list(folder);
     return std::move(walk.lineage);

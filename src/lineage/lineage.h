@@ -1,7 +1,8 @@
 // Walks from a checkpoint, the checkpoints of a run or a dataset to everything that it was made
 // from, as far as it can still be read, and checks all of it against signed statements
 // (src/evidence/folder_check.h). Of an exported model, it checks the files. Of a run, it also
-// checks the encrypted logs (src/keys/run_logs_check.h). It needs no network and no configuration.
+// checks the encrypted logs (src/keys/run_logs_check.h). It compares what it finds with audit logs,
+// if some are named. It needs no network and no configuration.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,9 @@ struct LineageOptions {
   // Opens the encrypted logs of a run; null to check what can be checked without keys. Outlives the
   // walk.
   const KeyedTextReader* logs = nullptr;
+  // Audit logs to check and to compare with the checkpoints and the logs of a run, the oldest
+  // first.
+  std::vector<std::filesystem::path> audit_logs = {};
 };
 
 // LineageItem is a line of the page: something that was checked, or could not be.
@@ -49,7 +53,7 @@ struct Lineage {
 };
 
 // The path is a folder, or a signed list of digests (src/evidence/digest_list.h). Throws NotFound
-// if it is or holds nothing of this kind.
+// if it is or holds nothing of this kind, or if an audit log is not there.
 Lineage walk_lineage(const std::filesystem::path& what, LineageOptions options);
 
 }  // namespace trireme

@@ -1,8 +1,8 @@
 // LineageWalk is the walk behind walk_lineage(): it fills a Lineage, item by item. Private to this
 // folder. lineage_walk_list.cc has what concerns lists of digests, lineage_walk_model.cc exported
-// models, lineage_walk_run.cc the logs of a run, lineage_walk_steps.cc the steps of a folder,
-// lineage_walk_parents.cc the checkpoints from which they were resumed, and
-// lineage_walk_materials.cc what else they were made from.
+// models, lineage_walk_run.cc the logs of a run, lineage_walk_audit.cc audit logs,
+// lineage_walk_steps.cc the steps of a folder, lineage_walk_parents.cc the checkpoints from which
+// they were resumed, and lineage_walk_materials.cc what else they were made from.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include <set>
 
 #include "src/keys/run_logs_check.h"
+#include "src/lineage/audit_record.h"
 #include "src/lineage/lineage.h"
 
 namespace trireme {
@@ -18,6 +19,9 @@ class LineageWalk {
  public:
   explicit LineageWalk(LineageOptions options) : options_(std::move(options)) {}
 
+  // Checks the audit logs, before anything that is compared with them: what a run records meanwhile
+  // is no fault then. what: the path that the user has named.
+  void audit_logs(const std::filesystem::path& what);
   // A signed list of digests, and the files that it names.
   void digest_list(const std::filesystem::path& path);
   // An exported model with its signature (src/evidence/model_signature.h).
@@ -45,6 +49,12 @@ class LineageWalk {
   std::vector<StatedLogs> stated_logs(const std::filesystem::path& folder);
   void compare_logs(const std::vector<StatedLogs>& stated, const RunLogsCheck& check,
                     const std::filesystem::path& folder);
+  void audit_log(const std::filesystem::path& log);
+  const AuditRecord::Steps* recorded_steps(const std::filesystem::path& folder);
+  void compare_save(const std::filesystem::path& path, const Provenance& provenance);
+  void compare_steps(const std::filesystem::path& folder, std::int64_t newest);
+  void compare_starts(const RunLogsCheck& check, const std::filesystem::path& folder);
+  void note_audit_log(const Provenance& provenance);
   void logs_are_gone(const StatedLogs& stated, const std::filesystem::path& folder);
   void stray(const std::filesystem::path& path);
   std::optional<FolderCheck> check_step(const std::filesystem::path& path) const;
@@ -84,7 +94,9 @@ class LineageWalk {
   void inputs(const std::vector<const Material*>& materials, int depth);
 
   LineageOptions options_;
-  bool is_whole_folder_ = false;  // whether all steps of a folder are verified, not a single one
+  AuditRecord record_;             // what the audit logs say
+  bool has_audit_record_ = false;  // whether there are such logs, and all are whole and signed
+  bool is_whole_folder_ = false;   // whether all steps of a folder are verified, not a single one
   std::set<std::size_t> used_moves_;                                     // by number
   std::set<std::string> seen_;                                           // folders and materials
   std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest

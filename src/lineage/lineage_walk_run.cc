@@ -50,6 +50,7 @@ void LineageWalk::logs(const fs::path& folder) {
     add_fault(fault.code, fault.what);
   }
   compare_logs(stated, *check, folder);
+  compare_starts(*check, folder);
   if (!check->lack.empty()) {
     lineage.notes.push_back(fmt::format("{}: {}", folder.string(), check->lack));
   }

@@ -185,6 +185,7 @@ void LineageWalk::steps_of(const fs::path& folder) {
   }
   // Last, since a save or deletion in progress may have ended by now.
   std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });
+  compare_steps(folder, *parse_step_folder_name(steps.back().filename().string()));
 }
 
 bool LineageWalk::step(const fs::path& path, int depth, const std::string& role) {
@@ -222,6 +223,8 @@ bool LineageWalk::step(const fs::path& path, int depth, const std::string& role)
   } else if (depth == 0 && check.statements[0].signature.state == SignatureState::trusted) {
     check_home(path, own);
     check_generation(path, own);
+    compare_save(path, own);
+    note_audit_log(own);
   }
   check_ancestor_count(check.statements, path);
   lineage.items[item].facts = facts_of(check.statements[0]);

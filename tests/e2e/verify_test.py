@@ -82,7 +82,7 @@ class Mutations(Copies):
         planted.rmdir()
         code, found = self.verify(self.all / "run")
         self.assertEqual(code, 0, found)
-        self.assertIn("has not ended", found["notes"][0])
+        self.assertTrue(any("has not ended" in note for note in found["notes"]), found)
         (self.steps / "step-00000002").rename(self.steps / ".replaced-2-0")
         self.expect(77, "was left by an interrupted save", self.steps)
         (self.steps / "LATEST").unlink()
@@ -227,7 +227,7 @@ class Mutations(Copies):
         both = FOLDER / "both.pem"
         both.write_text((FOLDER / "other.pub").read_text() + TRUST.read_text())
         code, found = self.verify(path.parent, trust=both)
-        self.assertEqual((code, found["notes"]), (0, []), found)
+        self.assertEqual((code, [note for note in found["notes"] if "signed by" in note]), (0, []))
         self.assertEqual([fact.split(" (")[0] for fact in found["items"][0]["facts"][:2]],
                          ["signed by Site A", "signed by Site B"])
         envelope["signatures"][1]["keyid"] = envelope["signatures"][0]["keyid"]

@@ -164,23 +164,6 @@ void show(const AuditOptions& options) {
   }
 }
 
-// Returns which demand of --trust the log does not meet, or "".
-std::string lack_of_trust(const AuditCheck& check, const AuditDemands& demands) {
-  if (demands.trusted.empty() || (check.signed_lines == check.lines && check.unsigned_event == 0)) {
-    return "";
-  }
-  if (check.signed_lines == check.lines) {
-    return fmt::format(
-        "the event of line {} has no signature of a trusted key; those of later lines do not "
-        "vouch for it",
-        check.unsigned_event);
-  }
-  return check.signed_lines == 0
-             ? "no line is signed by a trusted key"
-             : fmt::format("the lines after line {} are not signed by a trusted key",
-                           check.signed_lines);
-}
-
 ordered_json to_json(const AuditCheck& check, const std::string& lack) {
   ordered_json faults = ordered_json::array();
   for (const AuditFault& fault : check.faults) {

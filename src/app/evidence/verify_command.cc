@@ -24,6 +24,7 @@ struct VerifyOptions {
   std::string trust;
   std::vector<std::string> moved;
   std::vector<std::string> keys;
+  std::vector<std::string> audit_logs;
   bool allow_missing = false;
   bool json = false;
 };
@@ -107,7 +108,13 @@ void verify(const VerifyOptions& options, const Access& access, int& exit_code) 
   for (const std::string& each : options.moved) {
     walk.moved.push_back(parse_moved(each));
   }
+  walk.audit_logs.assign(options.audit_logs.begin(), options.audit_logs.end());
   const bool is_certificate = looks_like_certificate(options.what);
+  if (is_certificate && !options.audit_logs.empty()) {
+    throw ConfigError(
+        "--audit: a certificate of deletion is not compared with audit logs; check them with "
+        "`trireme audit verify`");
+  }
   const Lineage lineage = is_certificate ? check_certificate(options.what, walk.trusted)
                                          : walk_lineage(options.what, std::move(walk));
   const bool is_accepted = options.allow_missing && lineage.code() == ExitCode::not_found;
@@ -156,6 +163,13 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
                   "compared; can be repeated")
       .one_value_per_use()
       .type_name("URI");
+  command
+      .add_option("--audit", options->audit_logs,
+                  "An audit log of the site: it is checked, and the steps and logs of the run are "
+                  "compared with what it says was saved and deleted; can be repeated, the oldest "
+                  "log first")
+      .one_value_per_use()
+      .type_name("LOG");
   command.add_flag("--allow-missing", options->allow_missing,
                    "Exit with 0 even if files that statements name are gone, as long as everything "
                    "else is as signed");
@@ -165,6 +179,7 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
       "  trireme verify runs/first --trust trust.pem\n"
       "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
       "  trireme verify runs/first --trust trust.pem --key file:/etc/trireme/site.key\n"
+      "  trireme verify runs/first --trust trust.pem --audit /var/log/trireme/audit.jsonl\n"
       "  trireme verify models/first --trust trust.pem\n"
       "  trireme verify SHA256SUMS --trust trust.pem --allow-missing\n"
       "It follows the checkpoints from which runs were resumed, the datasets and the files from "
