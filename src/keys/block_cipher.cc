@@ -20,6 +20,18 @@ struct CipherTraits {
 };
 using CipherContext = UniqueHandle<CipherTraits>;
 
+struct WipedAtEnd {
+  EVP_CIPHER_CTX* context;
+  ~WipedAtEnd() { (void)EVP_CIPHER_CTX_reset(context); }
+};
+
+// Looked up once, because that takes as long as the encryption of some kilobytes.
+const EVP_CIPHER* aes_256_gcm() {
+  static const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr);
+  check(cipher != nullptr, "OpenSSL has AES-256-GCM");
+  return cipher;
+}
+
 Nonce nonce_of(BlockPlace place) {
   Nonce nonce{};
   auto number = static_cast<std::uint64_t>(place.number);
@@ -38,33 +50,30 @@ unsigned char* output(std::byte* data) { return reinterpret_cast<unsigned char*>
 
 }  // namespace
 
-struct BlockCipher::Contexts {
-  CipherContext seal{EVP_CIPHER_CTX_new()};
-  CipherContext open{EVP_CIPHER_CTX_new()};
+// OpenSSL expands the key into memory of its own, which is not locked: it is there only while a
+// block is encrypted or decrypted, and wiped afterwards.
+struct BlockCipher::State {
+  Secret key;
+  CipherContext context{EVP_CIPHER_CTX_new()};
 };
 
 BlockCipher::BlockCipher(const DataKey& key, std::string_view file)
-    : contexts_(std::make_unique<Contexts>()) {
-  const Secret file_key = key.file_key(file);
-  check(EVP_EncryptInit_ex(contexts_->seal.get(), EVP_aes_256_gcm(), nullptr, file_key.data(),
-                           nullptr) == 1 &&
-            EVP_DecryptInit_ex(contexts_->open.get(), EVP_aes_256_gcm(), nullptr, file_key.data(),
-                               nullptr) == 1,
-        "OpenSSL has AES-256-GCM");
-}
+    : state_(std::make_unique<State>(State{key.file_key(file)})) {}
 BlockCipher::~BlockCipher() = default;
 BlockCipher::BlockCipher(BlockCipher&&) noexcept = default;
 BlockCipher& BlockCipher::operator=(BlockCipher&&) noexcept = default;
 
 BlockTag BlockCipher::seal(BlockPlace place, const std::byte* plain, std::int64_t bytes,
                            std::byte* sealed) {
-  EVP_CIPHER_CTX* const context = contexts_->seal.get();
+  EVP_CIPHER_CTX* const context = state_->context.get();
+  const WipedAtEnd wiped{context};
   const Nonce nonce = nonce_of(place);
   BlockTag tag{};
   int written = 0;
   int rest = 0;
   check(bytes <= kSealedBlockBytes &&
-            EVP_EncryptInit_ex(context, nullptr, nullptr, nullptr, nonce.data()) == 1 &&
+            EVP_EncryptInit_ex(context, aes_256_gcm(), nullptr, state_->key.data(), nonce.data()) ==
+                1 &&
             EVP_EncryptUpdate(context, output(sealed), &written, input(plain),
                               static_cast<int>(bytes)) == 1 &&
             EVP_EncryptFinal_ex(context, output(sealed) + written, &rest) == 1 &&
@@ -75,13 +84,15 @@ BlockTag BlockCipher::seal(BlockPlace place, const std::byte* plain, std::int64_
 
 bool BlockCipher::open(BlockPlace place, const std::byte* sealed, std::int64_t bytes,
                        const BlockTag& tag, std::byte* plain) {
-  EVP_CIPHER_CTX* const context = contexts_->open.get();
+  EVP_CIPHER_CTX* const context = state_->context.get();
+  const WipedAtEnd wiped{context};
   const Nonce nonce = nonce_of(place);
   BlockTag expected = tag;
   int written = 0;
   int rest = 0;
   check(bytes <= kSealedBlockBytes &&
-            EVP_DecryptInit_ex(context, nullptr, nullptr, nullptr, nonce.data()) == 1 &&
+            EVP_DecryptInit_ex(context, aes_256_gcm(), nullptr, state_->key.data(), nonce.data()) ==
+                1 &&
             EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTagBytes, expected.data()) == 1 &&
             EVP_DecryptUpdate(context, output(plain), &written, input(sealed),
                               static_cast<int>(bytes)) == 1,

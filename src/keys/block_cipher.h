@@ -48,8 +48,8 @@ class BlockCipher {
                           const BlockTag& tag, std::byte* plain);
 
  private:
-  struct Contexts;
-  std::unique_ptr<Contexts> contexts_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace trireme

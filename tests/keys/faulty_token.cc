@@ -6,7 +6,12 @@
 //   flags+0x80          C_GetTokenInfo sets these flags
 //   flags-0x8           C_GetTokenInfo removes these flags
 //   absent              there is no token
+//
+// If it is @FILE, these words are read from the file at each call, so that a test can change them
+// while a program runs.
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -25,8 +30,13 @@ struct Faults {
 };
 
 std::istringstream words() {
-  const char* const text = std::getenv("FAULTY_TOKEN");
-  return std::istringstream(text == nullptr ? "" : text);
+  const char* const variable = std::getenv("FAULTY_TOKEN");
+  std::string text = variable == nullptr ? "" : variable;
+  if (text.starts_with("@")) {
+    std::ifstream file(text.substr(1));
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  return std::istringstream(text);
 }
 
 // Counts the calls of each function since FAULTY_TOKEN was changed.
