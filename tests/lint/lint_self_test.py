@@ -85,6 +85,20 @@ class LintTest(unittest.TestCase):
             self.assertEqual(code, 1, said)
             self.assertIn(expected, said)
 
+    def test_named_tests(self):
+        head = "| attack | answer | test |\n|---|---|---|\n"
+        sound = {"tests/a_test.cc": "TEST_F(Suite, Finds) {}\n", "tests/x_fuzz.cc": "",
+                 "tests/b_test.py": "class Cuts(unittest.TestCase):\n    def test_cut(self):\n",
+                 "docs/security.md": head + "| a | 65 | `Suite.Finds`, `test_cut` in b_test.py |\n"
+                                     "| b-c | 65 | `Finds`, `Cuts` |\n| d | 65 | `x_fuzz` |\n"}
+        self.assertEqual(run("named_tests_test.py", sound)[0], 0)
+        for row, expected in (("| a | 65 | `test_gone` |\n", "'test_gone' does not exist"),
+                              ("| a | 65 | `Suite.Other` |\n", "'Suite.Other' does not exist"),
+                              ("| a | 65 | none |\n", "names no test")):
+            code, said = run("named_tests_test.py", {**sound, "docs/security.md": head + row})
+            self.assertEqual(code, 1, said)
+            self.assertIn(expected, said)
+
     def test_sizes(self):
         self.check("sizes_test.py", "src/base/x.cc", "int x;\n" * 401, "401 lines")
         self.check("sizes_test.py", "src/base/x.cc", "//" + "x" * 99 + "\n", "101 columns")
