@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "io/data/line_blocks.h"
-#include "io/data/text_field.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 
@@ -24,22 +21,6 @@ std::string member_place(const InputFile& input, const std::string& member) {
 std::string key_of(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   return name.substr(0, name.find('.', slash == std::string::npos ? 0 : slash + 1));
-}
-
-// Returns the text in an object. where: what an error begins with.
-std::string text_in(std::string_view object, const std::string& field,
-                    const std::function<std::string()>& where) {
-  TextField found(field);
-  const bool is_valid = nlohmann::json::sax_parse(object, &found);
-  if (is_valid && found.text) {
-    return std::move(*found.text);
-  }
-  throw DataError(fmt::format(
-      "{}: {}", where(),
-      is_valid ? fmt::format(
-                     "there is no text field '{}': name the field that holds the text with --field",
-                     field)
-               : found.error));
 }
 
 }  // namespace
@@ -102,7 +83,12 @@ bool DocumentReading::leaves_out(const std::string& text, std::int64_t start) {
 void DocumentReading::put(std::string_view object, std::int64_t start,
                           const std::function<std::string()>& where) {
   if (inputs_.chat == nullptr) {
-    const std::string text = text_in(object, inputs_.field, where);
+    std::string text;
+    try {
+      text = line_text_.text_in(object);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}: {}", where(), error.what()));
+    }
     if (!leaves_out(text, start)) {
       to_.begin_document({file_, start});
       to_.take(text);

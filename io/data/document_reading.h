@@ -12,6 +12,7 @@
 
 #include "io/archive/byte_stream.h"
 #include "io/archive/tar_reader.h"
+#include "io/data/line_text.h"
 #include "io/data/text_reading.h"
 
 namespace trireme {
@@ -38,7 +39,8 @@ class DocumentReading {
         file_(static_cast<std::int64_t>(file)),
         name_(input_.name_of_text()),
         to_(to),
-        passed_(passed) {}
+        passed_(passed),
+        line_text_(inputs.field) {}
 
   // Reads one document, or a part of one. start: its byte in what the file holds. is_start: the
   // document begins with the stream, and is left out if it looks binary.
@@ -82,6 +84,7 @@ class DocumentReading {
   std::string name_;  // by which the split is made
   TextSink& to_;
   const std::function<void()>& passed_;
+  LineText line_text_;
   std::string text_;  // of the document, up to here
 };
 

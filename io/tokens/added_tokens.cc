@@ -105,12 +105,27 @@ void AddedTokens::Finder::add(std::string text, std::size_t token) {
 void AddedTokens::Finder::finish() {
   by_first_byte_.resize(entries_.empty() ? 0 : 256);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    by_first_byte_[static_cast<unsigned char>(entries_[i].text[0])].push_back(i);
+    const auto first = static_cast<unsigned char>(entries_[i].text[0]);
+    by_first_byte_[first].push_back(i);
+    begins_[first] = true;
+  }
+  if (std::ranges::count(begins_, true) == 1) {
+    only_first_ = entries_[0].text[0];
   }
   for (auto& same : by_first_byte_) {
     std::ranges::stable_sort(same, std::greater<>(),
                              [&](std::size_t i) { return entries_[i].text.size(); });
   }
+}
+
+std::size_t AddedTokens::Finder::candidate(std::string_view text, std::size_t at) const {
+  if (only_first_) {
+    return std::min(text.find(*only_first_, at), text.size());
+  }
+  while (at < text.size() && !begins_[static_cast<unsigned char>(text[at])]) {
+    ++at;
+  }
+  return at;
 }
 
 const AddedTokens::Finder::Entry* AddedTokens::Finder::match(std::string_view text,
@@ -128,8 +143,8 @@ std::vector<TokenSpan> AddedTokens::Finder::cut(std::string_view text,
                                                 const std::vector<AddedToken>& all) const {
   std::vector<TokenSpan> spans;
   std::size_t done = 0;
-  const std::size_t last = entries_.empty() ? 0 : text.size();
-  for (std::size_t at = 0; at < last;) {
+  std::size_t at = entries_.empty() ? text.size() : 0;
+  while ((at = candidate(text, at)) < text.size()) {
     const Entry* const found = match(text, at);
     if (found == nullptr) {
       ++at;

@@ -2,6 +2,7 @@
 // <|endoftext|>. Immutable.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,11 +62,15 @@ class AddedTokens {
       std::string text;
       std::size_t token;  // index of the token in all_
     };
+    // Returns the first byte from `at` on with which an entry begins, or the end.
+    std::size_t candidate(std::string_view text, std::size_t at) const;
     // Returns the longest entry that starts at `at`, or null.
     const Entry* match(std::string_view text, std::size_t at) const;
 
     std::vector<Entry> entries_;
     std::vector<std::vector<std::size_t>> by_first_byte_;  // indices into entries_, longest first
+    std::array<bool, 256> begins_{};                       // whether an entry begins with the byte
+    std::optional<char> only_first_;                       // the byte, if all begin with it
   };
 
   std::vector<AddedToken> all_;

@@ -1,6 +1,7 @@
 #include "io/tokens/bpe_tokenizer.h"
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -95,7 +96,8 @@ class BpeTokenizer::CacheLoan {
   std::unique_ptr<WordCache> cache_;
 };
 
-// Encodes the words that the pre-tokenizer cuts.
+// Encodes the words that the pre-tokenizer cuts. A few words wait while the cache's places for them
+// are loaded; finish() encodes the last of them.
 class BpeTokenizer::Words final : public PartSink {
  public:
   Words(const BpeModel& model, WordCache& cache, std::vector<std::int32_t>& ids)
@@ -119,27 +121,50 @@ class BpeTokenizer::Words final : public PartSink {
     }
     encode(word.text.substr(begin));
   }
-  void append(std::int32_t id) { ids_.push_back(id); }
+  void append(std::int32_t id) {
+    finish();
+    ids_.push_back(id);
+  }
+  void finish() {
+    for (; done_ < taken_; ++done_) {
+      encode(waiting_[done_ % kWaiting]);
+    }
+  }
 
  private:
+  static constexpr std::size_t kWaiting = 8;
+
   void encode(std::string_view word) {
-    if (word.size() > WordCache::kMostBytes) {
+    if (word.empty() || word.size() > WordCache::kMostBytes) {
+      finish();
       model_.encode(word, ids_);
       return;
     }
-    const WordCache::Key key = WordCache::key_of(word);
+    if (taken_ - done_ == kWaiting) {
+      encode(waiting_[done_ % kWaiting]);
+      ++done_;
+    }
+    WordCache::Key& key = waiting_[taken_ % kWaiting];
+    key = WordCache::key_of(word);
+    cache_.prefetch(key);
+    ++taken_;
+  }
+  void encode(const WordCache::Key& key) {
     if (const auto known = cache_.find(key); !known.empty()) {
       ids_.insert(ids_.end(), known.begin(), known.end());
       return;
     }
     const std::size_t before = ids_.size();
-    model_.encode(word, ids_);
+    model_.encode(key.text(), ids_);
     cache_.put(key, std::span(ids_).subspan(before));
   }
 
   const BpeModel& model_;
   WordCache& cache_;
   std::vector<std::int32_t>& ids_;
+  std::array<WordCache::Key, kWaiting> waiting_;
+  std::size_t taken_ = 0;
+  std::size_t done_ = 0;
 };
 
 BpeTokenizer::BpeTokenizer(const json& definition, const std::string& end_token)
@@ -207,6 +232,7 @@ void BpeTokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids)
       encode_text(span.text, span.text.data() == text.data(), words);
     }
   }
+  words.finish();
 }
 
 const std::string& BpeTokenizer::token(std::int32_t id) const {

@@ -15,7 +15,7 @@ struct Peeked {
   std::size_t end = 0;  // of the character
 };
 
-Peeked peek(std::string_view text, std::size_t at) {
+[[gnu::always_inline]] inline Peeked peek(std::string_view text, std::size_t at) {
   Peeked found;
   found.end = at;
   found.code = next_character(text, found.end);
@@ -23,11 +23,20 @@ Peeked peek(std::string_view text, std::size_t at) {
   return found;
 }
 
-// Returns the end of the run of characters at `at` that have one of the bits `any`.
-std::size_t skip(std::string_view text, std::size_t at, std::uint8_t any) {
+// Returns the end of the run of characters at `at` whose bits are taken.
+template <class Takes>
+std::size_t skip_if(std::string_view text, std::size_t at, Takes takes) {
   while (at < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte < 0x80) {  // most characters of most texts
+      if (!takes(kAsciiClasses[byte])) {
+        break;
+      }
+      ++at;
+      continue;
+    }
     const Peeked next = peek(text, at);
-    if ((next.bits & any) == 0) {
+    if (!takes(next.bits)) {
       break;
     }
     at = next.end;
@@ -35,15 +44,13 @@ std::size_t skip(std::string_view text, std::size_t at, std::uint8_t any) {
   return at;
 }
 
+// Returns the end of the run of characters at `at` that have one of the bits `any`.
+std::size_t skip(std::string_view text, std::size_t at, std::uint8_t any) {
+  return skip_if(text, at, [any](std::uint8_t bits) { return (bits & any) != 0; });
+}
+
 std::size_t skip_symbols(std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    const Peeked next = peek(text, at);
-    if ((next.bits & kVisible) != 0) {
-      break;
-    }
-    at = next.end;
-  }
-  return at;
+  return skip_if(text, at, [](std::uint8_t bits) { return (bits & kVisible) == 0; });
 }
 
 template <class Is>

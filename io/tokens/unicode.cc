@@ -55,7 +55,7 @@ std::size_t well_formed(std::string_view text, std::size_t at, std::size_t& bad)
 
 }  // namespace
 
-std::uint8_t character_class(char32_t code) { return kClasses[code]; }
+std::uint8_t class_in_tables(char32_t code) { return kClasses[code]; }
 
 void append_utf8(char32_t code, std::string& text) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };

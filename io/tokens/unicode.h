@@ -2,6 +2,7 @@
 // functions, safe to call from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,7 +21,42 @@ enum CharacterClass : std::uint8_t {
   kCombining = 128,   // M
 };
 
-std::uint8_t character_class(char32_t code);
+// The classes of ASCII, by these rules; a test compares them with the tables.
+constexpr std::uint8_t ascii_class(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) {
+    return code >= first && code <= last;
+  };
+  if (within('A', 'Z')) {
+    return kLetter | kUpper | kWord;
+  }
+  if (within('a', 'z')) {
+    return kLetter | kLower | kWord;
+  }
+  if (within('0', '9')) {
+    return kNumber | kWord;
+  }
+  if (code == ' ' || within('\t', '\r')) {
+    return kSpace;
+  }
+  if (code < ' ' || code == 0x7F) {
+    return 0;
+  }
+  return code == '_' ? kPunctuation | kWord : kPunctuation;
+}
+
+inline constexpr std::array<std::uint8_t, 0x80> kAsciiClasses = [] {
+  std::array<std::uint8_t, 0x80> classes{};
+  for (char32_t code = 0; code < 0x80; ++code) {
+    classes[code] = ascii_class(code);
+  }
+  return classes;
+}();
+
+std::uint8_t class_in_tables(char32_t code);
+
+inline std::uint8_t character_class(char32_t code) {
+  return code < 0x80 ? kAsciiClasses[code] : class_in_tables(code);
+}
 
 // Decodes the character that starts at byte `at` of valid UTF-8, and moves `at` behind it.
 inline char32_t next_character(std::string_view text, std::size_t& at) {

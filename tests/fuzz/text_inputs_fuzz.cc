@@ -7,9 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/data/line_text.h"
 #include "io/data/path_list.h"
 #include "io/data/prompt_file.h"
 #include "io/data/text_field.h"
+#include "src/base/error.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/temp_folder.h"
 
@@ -25,6 +27,13 @@ void read_field(std::string_view line) {
     const bool has_text = whole.is_object() && whole.contains(name) && whole[name].is_string();
     trireme::require(field.text.has_value() == has_text);
     trireme::require(!has_text || whole[name] == *field.text);
+  }
+  trireme::LineText lines(name);
+  try {
+    const std::string text = lines.text_in(line);
+    trireme::require(taken && field.text == text);
+  } catch (const trireme::DataError&) {
+    trireme::require(!taken || !field.text);
   }
 }
 

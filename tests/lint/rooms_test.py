@@ -141,6 +141,7 @@ FOREIGN = {
     r"spdlog/.*": r"src/base/.*",
     r"openssl/.*": r"src/(base|evidence|keys)/.*|(tests/)?slurm/wire/.*",
     r"p11-kit/.*": r"(src|tests)/keys/.*",
+    r"simdjson\.h": r"io/data/line_text\.cc",
     r"sqlite3\.h": r"src/registry/sqlite_database\.cc",
     r"CLI/.*": r"src/app/command/command_line\.cc",
 }

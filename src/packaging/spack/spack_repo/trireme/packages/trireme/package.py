@@ -39,6 +39,7 @@ class Trireme(CMakePackage):
     depends_on("hdf5@1.10:~mpi")
     depends_on("zlib-api")
     depends_on("zstd@1.4:")
+    depends_on("simdjson@3:")
     depends_on("sqlite@3.31:")
     depends_on("onednn@2.6:")
     depends_on("hwloc@2.9:")
