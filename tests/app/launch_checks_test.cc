@@ -12,6 +12,7 @@
 #include "mpi/thread/thread_world.h"
 #include "src/app/command/version.h"
 #include "src/app/site/key_checks.h"
+#include "src/base/clock.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/evidence/audit_log.h"
@@ -176,6 +177,25 @@ TEST_F(LaunchChecksTest, AnAuditLogWhoseEndWasChangedIsAWarning) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].severity, Severity::warning);
   EXPECT_THAT(found[0].remedy, HasSubstr("trireme audit verify"));
+}
+
+TEST_F(LaunchChecksTest, AnAuditLogThatIsAheadOfTheClockIsAWarning) {
+  config_.audit.log = folder_.path() / "audit.jsonl";
+  SelfCommunicator alone;
+  const auto warnings = [&](const std::string& time) {
+    write_file_durably(
+        config_.audit.log,
+        fmt::format(R"({{"seq":0,"prev":"{:064}","time":"{}","event":"x"}})", 0, time) + "\n");
+    return about("audit.log: the last event in ",
+                 LaunchChecks(config_, alone, places_on({"n1"})).host({}));
+  };
+  EXPECT_THAT(warnings(utc_now()), IsEmpty());
+  EXPECT_THAT(warnings("2026-01-01T00:00:00Z"), IsEmpty());
+  const std::vector<Finding> found = warnings("2999-01-01T00:00:00Z");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::warning);
+  EXPECT_THAT(found[0].what, HasSubstr("is of 2999-01-01T00:00:00Z, but the clock of this host"));
+  EXPECT_THAT(found[0].remedy, HasSubstr("synchronize the clocks"));
 }
 
 // A start from a given step does not look at other steps.

@@ -1,8 +1,14 @@
 #include "src/app/site/audit_checks.h"
 
+#include <ctime>
 #include <filesystem>
 
+#include <nlohmann/json.hpp>
+
+#include "src/base/clock.h"
 #include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/base/printable.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_copy.h"
 #include "src/evidence/audit_log.h"
@@ -46,6 +52,35 @@ std::string remedy_for_log(const Error& error, const std::string& path) {
   }
 }
 
+constexpr std::int64_t kMostSkewSeconds = 60;  // between hosts whose clocks are synchronized
+
+// Warns if the last lines of the log do not continue one another, or if the last event is of a time
+// that this host's clock has not reached.
+std::vector<Finding> check_end(const std::string& log, AuditDemands demands,
+                               const std::string& host) {
+  std::string last;
+  demands.event = [&](std::int64_t, const nlohmann::json& event) {
+    last = text_field(event, "time");
+  };
+  std::vector<Finding> found;
+  if (!check_audit_end(log, demands).faults.empty()) {
+    found.push_back(warning_of(
+        fmt::format("audit.log: the last lines of {} were changed after they were written", log),
+        host,
+        fmt::format("examine it with `trireme audit verify {}`, keep it, and name a new file in "
+                    "audit.log",
+                    log)));
+  } else if (last > utc_text(std::time(nullptr) + kMostSkewSeconds)) {
+    found.push_back(warning_of(
+        fmt::format("audit.log: the last event in {} is of {}, but the clock of this host says {}",
+                    log, printable(last), utc_now()),
+        host,
+        "synchronize the clocks: the times of events and signatures, and the ends of retentions, "
+        "depend on them"));
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Finding> check_audit(const AuditConfig& config, const std::string& host) {
@@ -73,14 +108,8 @@ std::vector<Finding> check_audit(const AuditConfig& config, const std::string& h
   try {
     AuditLog(config.log).check();
     std::error_code unknown;
-    if (std::filesystem::exists(config.log, unknown) &&
-        !check_audit_end(config.log, demands).faults.empty()) {
-      found.push_back(warning_of(
-          fmt::format("audit.log: the last lines of {} were changed after they were written", log),
-          host,
-          fmt::format("examine it with `trireme audit verify {}`, keep it, and name a new file in "
-                      "audit.log",
-                      log)));
+    if (std::filesystem::exists(config.log, unknown)) {
+      append(found, check_end(log, demands, host));
     }
   } catch (const Error& error) {
     found.push_back(finding_of("audit.log", error, host, remedy_for_log(error, log)));
