@@ -1,12 +1,13 @@
 // Reads any bytes as an audit log, an envelope, a statement, a bundle of statements, the signature
 // of a model, its statement, a certificate of deletion, a trust file, base64, a URI, the head of a
-// log and a list of digests.
+// log and a list of digests. The lines of an audit log also fill a record of what it says.
 #include "src/base/base64.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/bundle.h"
 #include "src/evidence/certificate.h"
 #include "src/evidence/digest_list.h"
 #include "src/evidence/model_signature.h"
+#include "src/lineage/audit_record.h"
 #include "src/lineage/energy_fact.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -27,7 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   using namespace trireme;
   const std::string_view text = text_of(data, bytes);
   static const SigningKey key(SigningKey::Seed{1, 2, 3});
-  const AuditDemands demands = {{{key.public_key(), "fuzz"}}, {AuditHead{1}}};
+  AuditRecord record({"/run/checkpoints"}, [](const std::string& stated) { return stated; });
+  AuditDemands demands = {{{key.public_key(), "fuzz"}}, {AuditHead{1}}};
+  demands.event = [&](std::int64_t line, const auto& event) { record.take("log", line, event); };
   const AuditCheck check = check_audit_text(text, demands);
   require(check.signed_lines <= check.lines && !check.faults.empty());  // no log has AuditHead{1}
   const MemoryFile file(text);
