@@ -216,5 +216,27 @@ TEST_F(PlanCommand, ErrorsAreThoseOfTheDocument) {
   }
 }
 
+// Sets of runs in which the run predicted fastest was not the fastest are rows of the document.
+TEST_F(PlanCommand, LossesByTheChoiceAreThoseOfTheDocument) {
+  const std::string runs = (kTop / "benchmarks/plan/published_runs.csv").string();
+  const std::string page = read_file(kTop / "docs/planner.md");
+  const auto document = nlohmann::json::parse(plan({"validate", runs, "--json"}));
+  int sets = 0;
+  int lost = 0;
+  for (const nlohmann::json& source : document["sources"]) {
+    for (const nlohmann::json& regret : source["regret"]) {
+      ++sets;
+      const std::string ratio = fmt::format("{:.3f}", regret["ratio"].get<double>());
+      if (ratio != "1.000") {
+        ++lost;
+        EXPECT_THAT(page,
+                    HasSubstr(fmt::format("| {} | {} | {} |", regret["grid"].get<std::string>(),
+                                          regret["layouts"].get<int>(), ratio)));
+      }
+    }
+  }
+  EXPECT_THAT(page, HasSubstr(fmt::format("has {} such sets. In {} of them", sets, sets - lost)));
+}
+
 }  // namespace
 }  // namespace trireme
