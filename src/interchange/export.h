@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "io/checkpoint/step_keys.h"
 #include "src/interchange/checkpoint_weights.h"
@@ -34,7 +36,9 @@ struct ExportResult {
   std::int64_t parameters = 0;
   std::int64_t bytes = 0;      // of the files with weights
   std::string type_name = {};  // of the weights: "bfloat16", or "q8_0"
-  double seconds = 0;          // without the comparison
+  // Matrices that have another type, because their rows are not whole blocks (GGUF).
+  std::map<std::string, std::int64_t> other_types = {};
+  double seconds = 0;  // without the comparison
   LogitDifference difference = {};
 };
 

@@ -1,6 +1,7 @@
 #include "src/interchange/export_gguf.h"
 
 #include <algorithm>
+#include <map>
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
@@ -28,6 +29,7 @@ double most_difference_of(GgufType type) {
     case GgufType::f32:
       return 1e-3;
     case GgufType::q4_0:
+    case GgufType::q4_k:
       return 0.7;
     default:
       return 0.1;
@@ -46,6 +48,8 @@ std::string_view type_word(GgufType type) {
       return "q8_0";
     case GgufType::q4_0:
       return "q4_0";
+    case GgufType::q4_k:
+      return "q4_k";
   }
   return "";
 }
@@ -103,6 +107,19 @@ class GgufExport {
     if (weights.model().rope_scaling.factor != 0) {
       head_.tensors.push_back({kDivisorsName, {weights.model().head_dim / 2}, GgufType::f32, 0});
     }
+  }
+
+  // Returns how many matrices have rows that are not whole blocks of the type, by the type that
+  // they have instead.
+  std::map<std::string, std::int64_t> other_types() const {
+    std::map<std::string, std::int64_t> matrices;
+    for (const GgufPart& part : parts_) {
+      const GgufType type = type_of_part(part, type_);
+      if (type != type_ && type != GgufType::f32) {
+        ++matrices[std::string(type_word(type))];
+      }
+    }
+    return matrices;
   }
 
   // Returns the number of bytes.
@@ -173,6 +190,7 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
   run_on_root(world, [&]() -> std::string {
     GgufExport file(weights, type, fs::absolute(options.out).filename().string());
     result.bytes = file.write(draft.path() / kGgufName);
+    result.other_types = file.other_types();
     copy_carried_files(weights.origin().path, draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {

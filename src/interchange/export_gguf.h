@@ -7,8 +7,8 @@
 namespace trireme {
 
 // Collective; rank 0 writes the file, OUT/model.gguf. type: of matrices; vectors and learned
-// positions stay f32, and matrices whose rows are not whole blocks become f16. Throws like
-// export_to_hf().
+// positions stay f32, and matrices whose rows are not whole blocks get another type
+// (type_of_part). Throws like export_to_hf().
 ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communicator& world,
                             StepKeys& keys);
 

@@ -118,6 +118,8 @@ std::uint32_t file_type(GgufType type) {
       return 2;
     case GgufType::q8_0:
       return 7;
+    case GgufType::q4_k:
+      return 14;  // "mostly Q4_K, small"
     case GgufType::bf16:
       return 32;
   }
@@ -163,7 +165,10 @@ GgufType type_of_part(const GgufPart& part, GgufType type) {
   if (part.source.shape.rank() == 1 || part.name == "position_embd.weight") {
     return GgufType::f32;
   }
-  return part.shape().back() % block_elements(type) == 0 ? type : GgufType::f16;
+  const auto fits = [row = part.shape().back()](GgufType each) {
+    return row % block_elements(each) == 0;
+  };
+  return fits(type) ? type : fits(GgufType::q8_0) ? GgufType::q8_0 : GgufType::f16;
 }
 
 std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::string& name,

@@ -33,8 +33,8 @@ std::vector<GgufPart> gguf_parts(const ModelConfig& config,
 std::vector<float> to_gguf_layout(const GgufPart& part, std::vector<float> elements);
 std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements);
 
-// Returns the type of a part in a file of this type: f32 for vectors and positions, and f16 instead
-// of a type whose blocks do not divide the rows.
+// Returns the type of a part in a file of this type: f32 for vectors and positions, and instead of
+// a type whose blocks do not divide the rows, q8_0 or, if its blocks do not either, f16.
 GgufType type_of_part(const GgufPart& part, GgufType type);
 
 // Returns what the file says about the model, without its tokenizer.

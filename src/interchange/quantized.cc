@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "src/base/check.h"
 #include "src/device/dtype.h"
 #include "src/interchange/elements.h"
+#include "src/interchange/half_bytes.h"
+#include "src/interchange/quantized_k.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::int64_t kBlock = 32;
 constexpr std::int64_t kHalf = kBlock / 2;
+// A smaller scale is 0 as an f16, and its inverse could be infinite.
+constexpr float kLeastScale = 1e-20F;
 
 DType plain_dtype(GgufType type) {
   return type == GgufType::f16 ? DType::f16 : type == GgufType::bf16 ? DType::bf16 : DType::f32;
@@ -22,16 +25,7 @@ bool is_plain(GgufType type) {
   return type == GgufType::f32 || type == GgufType::f16 || type == GgufType::bf16;
 }
 
-void put_scale(float scale, std::byte* to) {
-  const std::uint16_t bits = to_f16(scale).bits;
-  std::memcpy(to, &bits, sizeof bits);
-}
-
-float scale_at(const std::byte* from) {
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof bits);
-  return to_float(f16{bits});
-}
+float inverse_of(float scale) { return std::abs(scale) < kLeastScale ? 0 : 1 / scale; }
 
 void quantize_q8(const float* x, std::byte* to) {
   float most = 0;
@@ -39,15 +33,15 @@ void quantize_q8(const float* x, std::byte* to) {
     most = std::max(most, std::abs(x[i]));
   }
   const float d = most / 127;
-  const float inverse = d == 0 ? 0 : 1 / d;
-  put_scale(d, to);
+  const float inverse = inverse_of(d);
+  put_half(d, to);
   for (std::int64_t i = 0; i < kBlock; ++i) {
     to[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * inverse)));
   }
 }
 
 void dequantize_q8(const std::byte* from, float* x) {
-  const float d = scale_at(from);
+  const float d = half_at(from);
   for (std::int64_t i = 0; i < kBlock; ++i) {
     x[i] = d * static_cast<float>(static_cast<std::int8_t>(from[2 + i]));
   }
@@ -59,8 +53,8 @@ void quantize_q4(const float* x, std::byte* to) {
     most = std::abs(x[i]) > std::abs(most) ? x[i] : most;
   }
   const float d = most / -8;
-  const float inverse = d == 0 ? 0 : 1 / d;
-  put_scale(d, to);
+  const float inverse = inverse_of(d);
+  put_half(d, to);
   const auto level = [&](float value) {
     return std::min(15, static_cast<int>(value * inverse + 8.5F));
   };
@@ -70,7 +64,7 @@ void quantize_q4(const float* x, std::byte* to) {
 }
 
 void dequantize_q4(const std::byte* from, float* x) {
-  const float d = scale_at(from);
+  const float d = half_at(from);
   for (std::int64_t i = 0; i < kHalf; ++i) {
     const int both = std::to_integer<int>(from[2 + i]);
     x[i] = d * static_cast<float>((both & 15) - 8);
@@ -80,7 +74,9 @@ void dequantize_q4(const std::byte* from, float* x) {
 
 }  // namespace
 
-std::int64_t block_elements(GgufType type) { return is_plain(type) ? 1 : kBlock; }
+std::int64_t block_elements(GgufType type) {
+  return is_plain(type) ? 1 : type == GgufType::q4_k ? kQ4KElements : kBlock;
+}
 
 std::int64_t block_bytes(GgufType type) {
   switch (type) {
@@ -93,6 +89,8 @@ std::int64_t block_bytes(GgufType type) {
       return 2 + kBlock;
     case GgufType::q4_0:
       return 2 + kHalf;
+    case GgufType::q4_k:
+      return kQ4KBytes;
   }
   return 0;
 }
@@ -104,9 +102,13 @@ void quantize(GgufType type, const float* from, std::int64_t count, std::byte* t
     (void)narrow(from, count, plain_dtype(type), to);
     return;
   }
-  check(count % kBlock == 0, "rows are whole blocks");
-  for (std::int64_t i = 0; i < count; i += kBlock, to += block_bytes(type)) {
-    type == GgufType::q8_0 ? quantize_q8(from + i, to) : quantize_q4(from + i, to);
+  const auto one = type == GgufType::q8_0   ? quantize_q8
+                   : type == GgufType::q4_0 ? quantize_q4
+                                            : quantize_q4_k;
+  const std::int64_t block = block_elements(type);
+  check(count % block == 0, "rows are whole blocks");
+  for (std::int64_t i = 0; i < count; i += block, to += block_bytes(type)) {
+    one(from + i, to);
   }
 }
 
@@ -115,8 +117,12 @@ void dequantize(GgufType type, const std::byte* from, std::int64_t count, float*
     widen(from, plain_dtype(type), count, to);
     return;
   }
-  for (std::int64_t i = 0; i < count; i += kBlock, from += block_bytes(type)) {
-    type == GgufType::q8_0 ? dequantize_q8(from, to + i) : dequantize_q4(from, to + i);
+  const auto one = type == GgufType::q8_0   ? dequantize_q8
+                   : type == GgufType::q4_0 ? dequantize_q4
+                                            : dequantize_q4_k;
+  const std::int64_t block = block_elements(type);
+  for (std::int64_t i = 0; i < count; i += block, from += block_bytes(type)) {
+    one(from, to + i);
   }
 }
 

@@ -4,6 +4,7 @@
 //   F32, F16, BF16   1 number     4 or 2 bytes
 //   Q8_0             32 numbers   | f16 d | i8 q[32] |                       x = d q
 //   Q4_0             32 numbers   | f16 d | u8 q[16]: numbers i, i+16 |      x = d (q - 8)
+//   Q4_K             256 numbers  144 bytes, see quantized_k.h
 //
 // d is the largest magnitude of a block over 127 (Q8_0), or the number of largest magnitude over -8
 // (Q4_0). Source of the formats: ggml's quantization, as its gguf.md names it.
@@ -15,7 +16,7 @@
 
 namespace trireme {
 
-enum class GgufType : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, bf16 = 30 };
+enum class GgufType : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, q4_k = 12, bf16 = 30 };
 
 // Return the size of a block, in numbers and in bytes.
 std::int64_t block_elements(GgufType type);

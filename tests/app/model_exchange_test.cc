@@ -157,6 +157,39 @@ TEST_F(ModelExchange, GgufIsQuantizedUnlessAskedOtherwise) {
   }
 }
 
+TEST_F(ModelExchange, MatricesOfOtherTypesAreCounted) {
+  const CommandRun text = exported("gguf", {"--dtype", "q4_k"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr(" as q4_k, "),
+                              HasSubstr("as q8_0: 2 matrices whose rows are not whole blocks of "
+                                        "q4_k\n"),
+                              HasSubstr("as float16: 7 matrices whose rows")));
+  fs::remove_all(path("out"));
+  const json document = json::parse(exported("gguf", {"--dtype", "q4_k", "--json"}).out);
+  EXPECT_EQ(document["other_dtypes"], json({{"q8_0", 2}, {"float16", 7}}));
+}
+
+// Rows of 256 numbers have whole blocks.
+TEST_F(ModelExchange, Q4KCostsNoMoreThanQ40) {
+  const CommandRun trained = run({"train", path("run.yaml"), "model.hidden=256", "model.layers=1",
+                                  "train.steps=1", "run.dir=" + path("wide")});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  std::map<std::string, json> documents;
+  for (const std::string type : {"q4_0", "q4_k"}) {
+    fs::remove_all(path("out"));
+    const CommandRun run = exported("gguf", {"--dtype", type, "--json"}, "wide/checkpoints");
+    ASSERT_EQ(run.code, 0) << run.err;
+    documents[type] = json::parse(run.out);
+    EXPECT_EQ(documents[type]["other_dtypes"], json::object());
+  }
+  const auto difference = [&](const char* type) {
+    return documents.at(type)["logits"]["relative_difference"].get<double>();
+  };
+  EXPECT_GT(difference("q4_k"), 0);
+  EXPECT_LT(difference("q4_k"), difference("q4_0"));
+  EXPECT_EQ(documents["q4_k"]["bytes"], documents["q4_0"]["bytes"]) << "both have 4.5 bits";
+}
+
 TEST_F(ModelExchange, GraphsAreWholeUnlessAskedOtherwise) {
   for (const auto& [words, dtype] : std::vector<std::pair<Words, std::string>>{
            {{"--json"}, "float32"}, {{"--dtype", "bf16", "--json"}, "bfloat16"}}) {

@@ -25,6 +25,7 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"checkpoint", result.checkpoint.string()},
                                    {"step", result.step},
                                    {"dtype", result.type_name},
+                                   {"other_dtypes", result.other_types},
                                    {"parameters", result.parameters},
                                    {"tensors", result.tensors},
                                    {"bytes", result.bytes},
@@ -37,6 +38,10 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
   fmt::print("{}: step {}, {} as {}, {} in {}\n", printable(arguments.out), result.step,
              counted(result.parameters, "parameter"), result.type_name, format_bytes(result.bytes),
              format_seconds(result.seconds));
+  for (const auto& [type, matrices] : result.other_types) {
+    fmt::print("as {}: {} whose rows are not whole blocks of {}\n", type,
+               matrices == 1 ? "1 matrix" : fmt::format("{} matrices", matrices), result.type_name);
+  }
   print_logits(result.difference);
   if (!arguments.sign.empty()) {
     fmt::print("signed: {}\n",
@@ -49,6 +54,7 @@ GgufType gguf_type(const std::string& word) {
          : word == "fp16" ? GgufType::f16
          : word == "bf16" ? GgufType::bf16
          : word == "q4_0" ? GgufType::q4_0
+         : word == "q4_k" ? GgufType::q4_k
                           : GgufType::q8_0;
 }
 
@@ -92,10 +98,12 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");
   command
-      .add_option("--dtype", arguments.dtype,
-                  "Element type of the weights; q8_0 and q4_0 only with gguf (default: that of the "
-                  "files which were imported, or fp32; with gguf q8_0, with onnx and triton fp32)")
-      .check(one_of({"fp32", "bf16", "fp16", "q8_0", "q4_0"}));
+      .add_option(
+          "--dtype", arguments.dtype,
+          "Element type of the weights; q8_0, q4_0 and q4_k only with gguf (default: that of "
+          "the files which were imported, or fp32; with gguf q8_0, with onnx and triton "
+          "fp32)")
+      .check(one_of({"fp32", "bf16", "fp16", "q8_0", "q4_0", "q4_k"}));
   command.add_flag("--ema", arguments.ema,
                    "Export the moving average of the weights that optimizer.ema has kept");
   arguments.keys.add_to(command);

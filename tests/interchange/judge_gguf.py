@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Judges GGUF files with ggml's own Python package.
+
+    pip install numpy gguf
+    python3 judge_gguf.py FILE REFERENCE      # two exports of one checkpoint, the second as fp32
+    python3 judge_gguf.py --golden            # writes golden_gguf
+
+The first form prints, for each type in FILE, how many tensors have it, and the root mean square of
+their differences from REFERENCE, relative to that of their elements. The second one writes blocks
+of arbitrary bytes and what the package reads from them.
+"""
+
+import collections
+import math
+import pathlib
+import sys
+
+import gguf
+import numpy
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "golden_gguf"
+BLOCKS = 4
+
+
+def elements_of(tensor):
+    return gguf.quants.dequantize(tensor.data, tensor.tensor_type).ravel()
+
+
+def judge(path, reference):
+    expected = {tensor.name: tensor for tensor in gguf.GGUFReader(reference).tensors}
+    counts, errors, squares = (collections.Counter() for _ in range(3))
+    for tensor in gguf.GGUFReader(path).tensors:
+        kind = tensor.tensor_type.name
+        right = elements_of(expected.pop(tensor.name)).astype(numpy.float64)
+        counts[kind] += 1
+        errors[kind] += numpy.square(elements_of(tensor) - right).sum()
+        squares[kind] += numpy.square(right).sum()
+    assert not expected, f"missing: {sorted(expected)}"
+    for kind, count in counts.items():
+        error = math.sqrt(errors[kind] / squares[kind])
+        print(f"{kind}: {count} tensors, relative error {error:.4g}")
+
+
+def make_golden():
+    kind = gguf.GGMLQuantizationType.Q4_K
+    _, size = gguf.GGML_QUANT_SIZES[kind]
+    random = numpy.random.default_rng(1)
+    blocks = random.integers(0, 256, (BLOCKS, size), dtype=numpy.uint8)
+    blocks[:, :4] = random.normal(0, 0.01, (BLOCKS, 2)).astype(numpy.float16).view(numpy.uint8)
+    values = gguf.quants.dequantize(blocks, kind).astype(numpy.float32)
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "q4_k.blocks").write_bytes(blocks.tobytes())
+    (FOLDER / "q4_k.f32").write_bytes(values.tobytes())
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--golden"]:
+        make_golden()
+    else:
+        judge(*sys.argv[1:])
