@@ -18,6 +18,7 @@ constexpr double kMostGbPerS = 1e6;
 constexpr double kMostMicroseconds = 1e6;
 constexpr double kMostWatts = 1e6;
 constexpr double kMostSeconds = 1e6;
+constexpr double kMostMemory = 0x1p44;  // 16 TiB
 constexpr double kMostMoney = 1e9;
 // The least rate, part or factor that is not zero: with smaller ones, times exceed all numbers.
 constexpr double kLeast = 1e-6;
@@ -45,7 +46,10 @@ void bind(ConfigBinder& b, Cluster::Device& c) {
   b.real("device.fp32_tflops", c.fp32_tflops, "peak of fp32 products, TFLOP/s; 0: unknown")
       .at_least(0)
       .at_most(kMostTflops);
-  b.bytes("device.memory", c.memory, "memory of a device, such as 80GiB").required();
+  b.bytes("device.memory", c.memory, "memory of a device, such as 80GiB")
+      .required()
+      .at_least(1)
+      .at_most(kMostMemory);
   b.bytes("device.reserved_memory", c.reserved_memory,
           "the part that context and libraries take, such as 3GiB");
   b.real("device.memory_gb_per_s", c.memory_gb_per_s, "peak rate of its memory, GB/s")
@@ -132,7 +136,7 @@ void bind(ConfigBinder& b, Cluster::Failures& c) {
   b.real("failures.per_1000_node_days", c.per_1000_node_days,
          "failures that end a job, per 1000 days of a node; 0: none")
       .at_least(0)
-      .at_most(1e6);
+      .at_most(1e4);
   refuse_tiny(b, "failures.per_1000_node_days", c.per_1000_node_days);
   b.real("failures.detect_seconds", c.detect_seconds, "until a failure is noticed")
       .at_least(0)
@@ -241,6 +245,34 @@ void add_source(ConfigBinder& b, const std::filesystem::path& file) {
   b.add_file(file);
 }
 
+// Replaces what messages about a run's keys advise: these are the keys of a cluster file.
+std::string about_clusters(std::string message, const std::filesystem::path& file) {
+  constexpr std::string_view kKeysOfRuns = "`trireme config show` lists all keys";
+  for (std::size_t at = 0; (at = message.find(kKeysOfRuns, at)) != std::string::npos;) {
+    message.replace(at, kKeysOfRuns.size(), "docs/planner.md lists all keys");
+  }
+  constexpr std::string_view kFrom = "write it into the file or, for a run, give ";
+  constexpr std::string_view kTo = " on the command line";
+  const std::string instead = "write it into " + printable(file.string());
+  for (std::size_t at = 0; (at = message.find(kFrom, at)) != std::string::npos;) {
+    const std::size_t end = message.find(kTo, at);
+    if (end == std::string::npos) {
+      break;
+    }
+    message.replace(at, end + kTo.size() - at, instead);
+    at += instead.size();
+  }
+  return message;
+}
+
+void finish(const ConfigBinder& b, const std::filesystem::path& file) {
+  try {
+    b.finish();
+  } catch (const ConfigError& error) {
+    throw ConfigError(about_clusters(error.what(), file));
+  }
+}
+
 std::string commented(const std::string& lines) {
   std::string text;
   for (std::size_t at = 0; at < lines.size();) {
@@ -283,7 +315,7 @@ Cluster load_cluster(const std::filesystem::path& file) {
   ConfigBinder b;
   add_source(b, file);
   bind(b, cluster);
-  b.finish();
+  finish(b, file);
   return cluster;
 }
 
@@ -292,7 +324,7 @@ std::string resolved_cluster(const std::filesystem::path& file) {
   ConfigBinder b;
   add_source(b, file);
   bind(b, cluster);
-  b.finish();
+  finish(b, file);
   return b.to_yaml();
 }
 

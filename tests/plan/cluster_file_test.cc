@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::filesystem::path kClusters =
     std::filesystem::path(TRIREME_SOURCE_DIR) / "configs/cluster";
@@ -106,6 +107,28 @@ TEST(ClusterFile, MemoryWithoutUnitIsASlip) {
   EXPECT_THAT(refused("version: 1\nname: s\nnodes: 1\ndevice: {type: x, bf16_tflops: 100, "
                       "per_node: 1, memory: 80, memory_gb_per_s: 900}\n"),
               HasSubstr("give a unit, as in 80GiB"));
+}
+
+TEST(ClusterFile, MemoryAndFailuresHaveSensibleRanges) {
+  const auto memory = [](const std::string& size) {
+    return "version: 1\nname: s\nnodes: 1\ndevice: {type: x, bf16_tflops: 100, per_node: 1, "
+           "memory: " +
+           size + ", memory_gb_per_s: 900}\n";
+  };
+  EXPECT_THAT(refused(memory("0")), HasSubstr("device.memory: 0 is not allowed"));
+  EXPECT_THAT(refused(memory("17TiB")), HasSubstr("device.memory: 17TiB is not allowed"));
+  EXPECT_EQ(loaded(memory("16TiB")).device.memory, std::int64_t{1} << 44);
+  EXPECT_THAT(refused(least("", "failures: {per_1000_node_days: 10001}\n")),
+              HasSubstr("10001 is not allowed"));
+  EXPECT_EQ(loaded(least("", "failures: {per_1000_node_days: 10000}\n")).nodes, 2);
+}
+
+TEST(ClusterFile, AdviceIsThatOfClusterFiles) {
+  EXPECT_THAT(refused("version: 1\n"),
+              AllOf(HasSubstr("nodes is missing"), HasSubstr("write it into /"),
+                    HasSubstr("cluster.yaml"), Not(HasSubstr("=VALUE"))));
+  EXPECT_THAT(refused(least("", "zzzzzzzzzz: 1\n")),
+              AllOf(HasSubstr("docs/planner.md lists all keys"), Not(HasSubstr("config show"))));
 }
 
 TEST(ClusterFile, RanksThatTalkNeedLinks) {
