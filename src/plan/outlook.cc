@@ -19,12 +19,12 @@ double failures_per_second(const Cluster& cluster, double nodes) {
   return cluster.failures.per_1000_node_days / 1000 / kSecondsPerDay * nodes;
 }
 
-double job_watts(const Cluster& cluster, double nodes) {
-  return cluster.energy.pue * nodes *
-         (cluster.node.watts + cluster.device.per_node * cluster.device.watts);
-}
-
 }  // namespace
+
+double mean_device_watts(const Cluster& cluster, double busy) {
+  const Cluster::Device& d = cluster.device;
+  return d.idle_watts > 0 ? d.idle_watts + busy * (d.watts - d.idle_watts) : d.watts;
+}
 
 double daly_interval(double save_seconds, double mtbf_seconds) {
   const double c = save_seconds;
@@ -37,6 +37,7 @@ double daly_interval(double save_seconds, double mtbf_seconds) {
 
 Outlook outlook(const Cluster& cluster, const RunSize& size) {
   Outlook o;
+  double stopped = 0;  // share of the time that saves and restarts take
   const double bytes = kCheckpointBytes * size.parameters;
   o.stall_seconds = bytes / static_cast<double>(size.ranks) / kCopyBytesPerSecond;
   if (cluster.storage.write_gb_per_s > 0) {
@@ -56,10 +57,14 @@ Outlook outlook(const Cluster& cluster, const RunSize& size) {
     // After a failure, half an interval and the save that was being written are lost on average.
     const double lost = rate * (o.restart_seconds + o.interval_seconds / 2 + o.save_seconds);
     o.goodput = 1 / ((1 + stalls) * (1 + lost));
+    stopped = o.goodput * (stalls + (1 + stalls) * rate * o.restart_seconds);
   }
+  o.busy = (1 - stopped) * (size.seconds > 0 ? 1 - size.waiting / size.seconds : 1);
+  o.device_watts = mean_device_watts(cluster, o.busy);
   o.days = size.steps * size.seconds / o.goodput / kSecondsPerDay;
   const double seconds = o.days * kSecondsPerDay;
-  o.kilowatt_hours = job_watts(cluster, size.nodes) * seconds / kJoulesPerKwh;
+  const double node_watts = cluster.node.watts + cluster.device.per_node * o.device_watts;
+  o.kilowatt_hours = cluster.energy.pue * size.nodes * node_watts * seconds / kJoulesPerKwh;
   o.price = size.nodes * cluster.node.price_per_hour * seconds / 3600 +
             cluster.energy.price_per_kwh * o.kilowatt_hours;
   o.co2_kilograms = cluster.energy.co2_grams_per_kwh * o.kilowatt_hours / 1000;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -70,23 +71,28 @@ void sort_by_time(std::vector<PlanCandidate>& candidates) {
 
 }  // namespace
 
-// Energy grows with days on equal nodes, so that only the fastest candidate on each number of nodes
-// can be on the front.
+// Goes through the candidates by days and asks for each whether one before it, on as many nodes or
+// fewer, needs no more energy.
 void mark_front(std::vector<PlanCandidate>& candidates) {
-  std::map<std::int64_t, PlanCandidate*> fastest;
+  std::vector<PlanCandidate*> order;
   for (PlanCandidate& candidate : candidates) {
     candidate.on_front = false;
-    fastest.emplace(candidate.nodes, &candidate);
+    order.push_back(&candidate);
   }
-  const auto better = [](const PlanCandidate& a, const PlanCandidate& b) {
-    const Outlook& x = a.outlook;
-    const Outlook& y = b.outlook;
-    return x.days <= y.days && a.nodes <= b.nodes && x.kilowatt_hours <= y.kilowatt_hours &&
-           (x.days < y.days || a.nodes < b.nodes || x.kilowatt_hours < y.kilowatt_hours);
+  const auto key = [](const PlanCandidate& c) {
+    return std::tuple(c.outlook.days, c.nodes, c.outlook.kilowatt_hours);
   };
-  for (const auto& [nodes, one] : fastest) {
-    one->on_front = std::none_of(fastest.begin(), fastest.end(),
-                                 [&](const auto& other) { return better(*other.second, *one); });
+  std::stable_sort(order.begin(), order.end(), [&](const PlanCandidate* a, const PlanCandidate* b) {
+    return key(*a) < key(*b);
+  });
+  std::map<std::int64_t, double> least;  // energy so far, by number of nodes
+  for (PlanCandidate* candidate : order) {
+    const double energy = candidate->outlook.kilowatt_hours;
+    const auto end = least.upper_bound(candidate->nodes);
+    candidate->on_front =
+        std::none_of(least.begin(), end, [&](const auto& each) { return each.second <= energy; });
+    const auto [own, is_new] = least.emplace(candidate->nodes, energy);
+    own->second = std::min(own->second, energy);
   }
 }
 
@@ -168,8 +174,9 @@ PlanCandidate candidate_of(const PlanTask& task, const Cluster& cluster, const P
   candidate.time = step_time(work_of(task, cluster), layout, method);
   candidate.memory = rank_memory(work_of(task, cluster), layout);
   candidate.nodes = nodes_of(cluster, layout.ranks());
-  candidate.outlook = outlook(cluster, {task.model.parameters(), candidate.time.total(), task.steps,
-                                        static_cast<double>(candidate.nodes), layout.ranks()});
+  candidate.outlook = outlook(
+      cluster, {task.model.parameters(), candidate.time.total(), task.steps,
+                static_cast<double>(candidate.nodes), layout.ranks(), candidate.time.waiting()});
   const Outlook& o = candidate.outlook;
   if (o.interval_seconds > 0) {
     candidate.time.checkpoint = o.stall_seconds * candidate.time.total() / o.interval_seconds;

@@ -28,6 +28,8 @@ struct StepTime {
   std::array<double, kTerms> terms() const;
   static const std::array<const char*, kTerms>& names();
   double total() const;
+  // Returns the part in which devices wait: for other stages, or for data that nothing hides.
+  double waiting() const { return tensor + transfer + bubble + gradients + parameters; }
 };
 
 // BubbleMethod says how the idle time of a pipeline is found.

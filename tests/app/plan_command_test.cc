@@ -79,7 +79,7 @@ TEST_F(PlanCommand, RanksLayoutsAndSaysWhereTheTimeGoes) {
   EXPECT_THAT(text, AllOf(HasSubstr("Selene"), HasSubstr(" layouts, "), HasSubstr("best: dp "),
                           HasSubstr(" tokens/s), of which"), HasSubstr("products"),
                           HasSubstr("memory of a rank"), HasSubstr("Young and Daly"),
-                          HasSubstr("MWh"), HasSubstr(" *\n")));
+                          HasSubstr(" kWh"), HasSubstr(" *\n")));
   EXPECT_EQ(context_.exit_code, 0);
 }
 
@@ -136,6 +136,46 @@ TEST_F(PlanCommand, ExplainsWithNumbersAndSaysWhyNot) {
               HasSubstr("it needs 16 nodes, and the cluster has 4"));
 }
 
+TEST_F(PlanCommand, WhyNotFillsTheNodesOfTheBestLayoutOrThoseAskedFor) {
+  const auto why_not = [&](const std::string& nodes, const std::string& layout) {
+    const std::string text =
+        plan({config_, "--cluster", "test", "--nodes", nodes, "--why-not", layout});
+    return text.substr(text.find("why not "));
+  };
+  EXPECT_THAT(why_not("1", "tp=2,pp=1"), HasSubstr("why not dp 2 tp 2 pp 1"));
+  EXPECT_THAT(why_not("2", "tp=2,pp=2"), HasSubstr("why not dp 2 tp 2 pp 2"));
+  EXPECT_THAT(why_not("2", "dp=1,tp=4,pp=1"),
+              HasSubstr("it needs 1 node, the best layout 2 nodes; a step takes"));
+  const auto document = nlohmann::json::parse(
+      plan({config_, "--cluster", "test", "--nodes", "2", "--top", "1", "--json"}));
+  const auto& best = document["layouts"][0];
+  EXPECT_THAT(why_not("2", fmt::format("micro_batch={}", best["micro_batch"].get<int>())),
+              HasSubstr("it is the best"));
+}
+
+TEST_F(PlanCommand, WhatIsUnknownIsNull) {
+  const std::string file = (folder_.path() / "cluster.yaml").string();
+  write_named_file(file,
+                   "version: 1\nname: small\nnodes: 1\n"
+                   "device: {type: x, bf16_tflops: 100, memory: 80GiB, memory_gb_per_s: 900, "
+                   "watts: 300}\nlinks: {gb_per_s: 50}\n");
+  const std::vector<std::string> arguments = {config_, "train.steps=10", "--cluster", file};
+  const std::string text = plan(arguments);
+  EXPECT_THAT(text, AllOf(HasSubstr(" kWh"), Not(HasSubstr("CO2"))));
+  std::vector<std::string> as_json = arguments;
+  as_json.emplace_back("--json");
+  const auto best = nlohmann::json::parse(plan(as_json))["layouts"][0];
+  for (const char* key : {"price", "price_low", "price_high", "co2_kilograms"}) {
+    EXPECT_TRUE(best.at(key).is_null()) << key;
+  }
+  EXPECT_GT(best.at("kilowatt_hours"), 0);
+  std::vector<std::string> explained = arguments;
+  explained.emplace_back("--explain");
+  EXPECT_THAT(plan(explained), HasSubstr("300 W all the time, since device.idle_watts is unknown"));
+  EXPECT_THAT(plan({config_, "--cluster", "test", "--nodes", "1", "--explain"}),
+              HasSubstr("of the time computing x ("));
+}
+
 TEST_F(PlanCommand, SaysWhatWouldHelpIfNothingFits) {
   plan({config_, "model.preset=llama-405b", "--cluster", "test", "--nodes", "1"});
   EXPECT_EQ(context_.exit_code, 2);
@@ -159,7 +199,8 @@ TEST_F(PlanCommand, RefusesWhatItCannotPlan) {
   EXPECT_THAT(refused({}), HasSubstr("give a run's YAML file and --cluster"));
   EXPECT_THAT(refused({config_}), HasSubstr("--cluster"));
   EXPECT_THAT(refused({config_, "--cluster", "a100-selen"}), HasSubstr("did you mean a100-selene"));
-  EXPECT_THAT(refused({config_, "--cluster", "test", "--nodes", "5"}), HasSubstr("has 4"));
+  EXPECT_THAT(refused({config_, "--cluster", "test", "--nodes", "5"}),
+              HasSubstr("cluster 'round numbers' has 4 nodes"));
   EXPECT_THAT(refused({config_, "--cluster", "test", "--nodes", "0"}), HasSubstr("--nodes"));
   EXPECT_THAT(refused({config_, "--cluster", "test", "train.no=1"}), HasSubstr("train.no"));
   EXPECT_THAT(refused({config_, "--cluster", "test", "--why-not", "dp=x"}), HasSubstr("dp=x"));

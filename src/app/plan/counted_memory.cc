@@ -92,7 +92,8 @@ void count_memory(const RunConfig& config, const Cluster& cluster, std::size_t m
   std::set<std::int64_t> settled;  // numbers of nodes whose fastest candidate is known
   std::size_t counts = 0;
   for (PlanCandidate& candidate : result.candidates) {
-    const bool is_shown = fitting.size() < most || settled.count(candidate.nodes) == 0;
+    const bool is_shown =
+        fitting.size() < most || candidate.on_front || settled.count(candidate.nodes) == 0;
     const bool is_counted = is_shown && (fitting.size() < most || counts < kMostCounts);
     counts += is_counted ? 1 : 0;
     if (is_counted ? fits_by_count(config, cluster, candidate) : candidate.fits(cluster)) {

@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/units.h"
 #include "src/plan/planned_run.h"
 #include "src/report/plan_section.h"
 #include "src/train/saving/teacher_weights.h"
@@ -28,7 +29,8 @@ std::vector<std::int64_t> node_counts(const LayoutOptions& options, const Cluste
   std::vector<std::int64_t> nodes;
   for (const int each : options.nodes) {
     if (each > cluster.nodes) {
-      throw ConfigError(fmt::format("--nodes {}: {} has {}", each, cluster.name, cluster.nodes));
+      throw ConfigError(fmt::format("--nodes {}: cluster '{}' has {}", each,
+                                    printable(cluster.name), counted(cluster.nodes, "node")));
     }
     if (std::find(nodes.begin(), nodes.end(), each) == nodes.end()) {
       nodes.push_back(each);
@@ -43,11 +45,25 @@ std::vector<std::int64_t> node_counts(const LayoutOptions& options, const Cluste
   return nodes;
 }
 
-// The layout that the run's configuration asks for, from which --why-not starts.
-PlanLayout configured_layout(const RunConfig& config, const PlanResult& result) {
-  PlanLayout layout = result.candidates.empty() ? PlanLayout() : result.candidates.front().layout;
-  layout.micro_batch = config.train.micro_batch;
-  return layout;
+// Returns the layout of --why-not. What it doesn't name is that of the best layout, except the
+// micro-batch, which is the configured one, and dp, which fills the nodes: those of --nodes if that
+// is one number, otherwise those of the best layout.
+PlanLayout asked_layout(const LayoutOptions& options, const RunConfig& config,
+                        const PlanView& view) {
+  const auto& candidates = view.result.candidates;
+  PlanLayout base = candidates.empty() ? PlanLayout() : candidates.front().layout;
+  std::int64_t ranks = base.ranks();
+  if (options.nodes.size() == 1) {
+    ranks = std::int64_t{options.nodes.front()} * view.cluster.device.per_node;
+  }
+  base.micro_batch = config.train.micro_batch;
+  if (("," + options.why_not).find(",dp=") == std::string::npos) {
+    base.dp = base.micro_batches = base.micro_batch = 1;
+    const PlanLayout parts = parse_layout(options.why_not, base, 0);
+    base.micro_batch = config.train.micro_batch;
+    base.dp = std::max<std::int64_t>(1, ranks / (parts.tp * parts.pp));
+  }
+  return parse_layout(options.why_not, base, view.task.global_batch);
 }
 
 void report_misfit(const PlanView& view) {
@@ -115,9 +131,9 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
       print_explanation(view, result.candidates.front());
     }
     if (!options.why_not.empty()) {
-      print_why_not(
-          view, parse_layout(options.why_not, configured_layout(config, result), task.global_batch),
-          [&](const PlanLayout& layout) { return counted_memory(config, cluster, layout); });
+      print_why_not(view, asked_layout(options, config, view), [&](const PlanLayout& layout) {
+        return counted_memory(config, cluster, layout);
+      });
     }
   }
   if (result.candidates.empty()) {

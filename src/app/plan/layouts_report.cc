@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +28,12 @@ std::string step_text(double seconds) {
   return seconds >= 0.1    ? fmt::format("{:.3f} s", seconds)
          : seconds >= 1e-4 ? fmt::format("{:.3f} ms", seconds * 1e3)
                            : fmt::format("{:.3f} us", seconds * 1e6);
+}
+
+// Returns an amount in its unit, or in the thousandfold one from 1000 on.
+std::string in_thousands(double amount, const char* unit, const char* thousand) {
+  return amount < 1000 ? fmt::format("{:.4g} {}", amount, unit)
+                       : fmt::format("{:.4g} {}", amount / 1000, thousand);
 }
 
 // Returns the tokens of a step.
@@ -105,13 +112,13 @@ void print_outlook(const PlanView& view, const PlanCandidate& c) {
         format_seconds(o.save_seconds), format_seconds(o.stall_seconds),
         format_seconds(o.restart_seconds), 100 * o.goodput);
   }
-  fmt::print("whole run of {:.0f} steps: {}, {:.4g} MWh", view.task.steps, duration(o.days),
-             o.kilowatt_hours / 1000);
+  fmt::print("whole run of {:.0f} steps: {}, {}", view.task.steps, duration(o.days),
+             in_thousands(o.kilowatt_hours, "kWh", "MWh"));
   if (o.price > 0) {
     fmt::print(", {:.4g} {}", o.price, printable(view.cluster.energy.currency));
   }
   if (o.co2_kilograms > 0) {
-    fmt::print(", {:.4g} t of CO2", o.co2_kilograms / 1000);
+    fmt::print(", {} of CO2", in_thousands(o.co2_kilograms, "kg", "t"));
   }
   fmt::print(", each +- {:g} %\n", view.cluster.residual_percent);
 }
@@ -157,14 +164,22 @@ Json to_json(const PlanView& view, const PlanCandidate& c) {
                {"restart_seconds", o.restart_seconds},
                {"goodput", o.goodput}};
   const double residual = view.cluster.residual_percent / 100;
-  // These grow with the time of a step, so the interval of its prediction is theirs, too.
-  for (const auto& [name, value] :
-       {std::pair("step_seconds", c.time.total()), std::pair("days", o.days),
-        std::pair("kilowatt_hours", o.kilowatt_hours), std::pair("price", o.price),
-        std::pair("co2_kilograms", o.co2_kilograms)}) {
-    json[name] = value;
-    json[std::string(name) + "_low"] = value * std::max(0.0, 1 - residual);
-    json[std::string(name) + "_high"] = value * (1 + residual);
+  const Cluster& cluster = view.cluster;
+  const bool has_price = cluster.node.price_per_hour > 0 || cluster.energy.price_per_kwh > 0;
+  const bool has_carbon = cluster.energy.co2_grams_per_kwh > 0;
+  // These grow with the time of a step, so the interval of its prediction is theirs, too. Unknown
+  // ones are null.
+  for (const auto& [name, value, is_known] :
+       {std::tuple("step_seconds", c.time.total(), true), std::tuple("days", o.days, true),
+        std::tuple("kilowatt_hours", o.kilowatt_hours, true),
+        std::tuple("price", o.price, has_price),
+        std::tuple("co2_kilograms", o.co2_kilograms, has_carbon)}) {
+    const auto scaled = [&value = value, &is_known = is_known](double factor) {
+      return is_known ? Json(value * factor) : Json();
+    };
+    json[name] = scaled(1);
+    json[std::string(name) + "_low"] = scaled(std::max(0.0, 1 - residual));
+    json[std::string(name) + "_high"] = scaled(1 + residual);
   }
   return json;
 }
@@ -198,6 +213,14 @@ void print_explanation(const PlanView& view, const PlanCandidate& candidate) {
   for (const std::string& line : explain_step(work, candidate.layout, stall)) {
     fmt::print("{}\n", line);
   }
+  const Cluster::Device& device = view.cluster.device;
+  const Outlook& o = candidate.outlook;
+  fmt::print(
+      "power of a device = {}\n",
+      device.idle_watts > 0
+          ? fmt::format("{:g} W + {:.3f} of the time computing x ({:g} - {:g} W) = {:.4g} W",
+                        device.idle_watts, o.busy, device.watts, device.idle_watts, o.device_watts)
+          : fmt::format("{:g} W all the time, since device.idle_watts is unknown", o.device_watts));
 }
 
 void print_why_not(const PlanView& view, const PlanLayout& layout, const MemoryCount& count) {
@@ -227,6 +250,14 @@ void print_why_not(const PlanView& view, const PlanLayout& layout, const MemoryC
     return;
   }
   const PlanCandidate& best = view.result.candidates.front();
+  if (layout == best.layout) {
+    fmt::print("it is the best\n");
+    return;
+  }
+  if (other.nodes != best.nodes) {
+    fmt::print("it needs {}, the best layout {}; ", counted(other.nodes, "node"),
+               counted(best.nodes, "node"));
+  }
   fmt::print("a step takes {}, that of the best layout {}\n", step_text(other.time.total()),
              step_text(best.time.total()));
   const auto a = best.time.terms();
