@@ -121,6 +121,8 @@ class BpeTokenizer::Words final : public PartSink {
     }
     encode(word.text.substr(begin));
   }
+  // Names the text that the next words are parts of, as far as they are not in other memory.
+  void set_text(std::string_view text) { text_ = text; }
   void append(std::int32_t id) {
     finish();
     ids_.push_back(id);
@@ -145,7 +147,9 @@ class BpeTokenizer::Words final : public PartSink {
       ++done_;
     }
     WordCache::Key& key = waiting_[taken_ % kWaiting];
-    key = WordCache::key_of(word);
+    const bool has_room = word.data() >= text_.data() &&
+                          word.data() + WordCache::kMostBytes < text_.data() + text_.size();
+    key = has_room ? WordCache::key_in_text(word) : WordCache::key_of(word);
     cache_.prefetch(key);
     ++taken_;
   }
@@ -162,6 +166,7 @@ class BpeTokenizer::Words final : public PartSink {
   const BpeModel& model_;
   WordCache& cache_;
   std::vector<std::int32_t>& ids_;
+  std::string_view text_;
   std::array<WordCache::Key, kWaiting> waiting_;
   std::size_t taken_ = 0;
   std::size_t done_ = 0;
@@ -207,6 +212,7 @@ void BpeTokenizer::encode_text(std::string_view text, bool starts_text, Words& w
     changed = normalizer_.apply(text);
     text = changed;
   }
+  words.set_text(text);
   for (const TokenSpan& span : added_.cut_normalized(text)) {
     if (span.id >= 0) {
       words.append(span.id);

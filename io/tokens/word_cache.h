@@ -46,6 +46,27 @@ class WordCache {
     return key;
   }
 
+  // The same, if kMostBytes + 1 bytes can be read from the word's first on. Has no branches, which
+  // could not be predicted, since words have any size.
+  static Key key_in_text(std::string_view word) {
+    static constexpr auto kMasks = [] {
+      std::array<Key, kMostBytes + 1> masks{};
+      for (std::size_t byte = 0; byte < 8 * 4; ++byte) {
+        for (std::size_t size = byte + 1; size <= kMostBytes; ++size) {
+          masks[size].words[byte / 8] |= std::uint64_t{0xFF} << 8 * (byte % 8);
+        }
+      }
+      return masks;
+    }();
+    const Key& mask = kMasks[word.size()];
+    Key key;
+    for (std::size_t i = 0; i < key.words.size(); ++i) {
+      key.words[i] = load<std::uint64_t>(word.data() + 8 * i) & mask.words[i];
+    }
+    key.words[3] |= static_cast<std::uint64_t>(word.size()) << 56;
+    return key;
+  }
+
   // Begins to load what find() will look at.
   void prefetch(const Key& key) const {
     const std::size_t at = place(key);
