@@ -22,8 +22,6 @@ std::vector<std::uint8_t> class_table() {
   return table;
 }
 
-const std::vector<std::uint8_t> kClasses = class_table();
-
 // Returns the bytes of the well-formed character at `at`, or 0; then `bad` is the length of the
 // maximal part of an ill-formed one.
 std::size_t well_formed(std::string_view text, std::size_t at, std::size_t& bad) {
@@ -55,7 +53,12 @@ std::size_t well_formed(std::string_view text, std::size_t at, std::size_t& bad)
 
 }  // namespace
 
-std::uint8_t class_in_tables(char32_t code) { return kClasses[code]; }
+std::uint8_t class_in_tables(char32_t code) {
+  // Made when it is first needed: memory that lacks before main() would end the program without
+  // words.
+  static const std::vector<std::uint8_t> classes = class_table();
+  return classes[code];
+}
 
 void append_utf8(char32_t code, std::string& text) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };

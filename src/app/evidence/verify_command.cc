@@ -179,7 +179,7 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
       "  trireme verify runs/first --trust trust.pem\n"
       "  trireme verify step-00000100 --trust trust.pem --moved /data=/mnt/archive/data\n"
       "  trireme verify runs/first --trust trust.pem --key file:/etc/trireme/site.key\n"
-      "  trireme verify runs/first --trust trust.pem --audit /var/log/trireme/audit.jsonl\n"
+      "  trireme verify runs/first --trust trust.pem --audit /var/log/audit.jsonl\n"
       "  trireme verify models/first --trust trust.pem\n"
       "  trireme verify SHA256SUMS --trust trust.pem --allow-missing\n"
       "It follows the checkpoints from which runs were resumed, the datasets and the files from "
