@@ -3,12 +3,27 @@
 #include <array>
 #include <system_error>
 
+#include "src/base/base64.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
+namespace {
+
+// Returns whether the file begins with what only stands within a section: a record, which is base64
+// of some bytes and a tag. No line of a plain file of a run is that.
+bool begins_with_record(std::string_view text) {
+  constexpr std::size_t kLeastBytes = 16;
+  try {
+    return from_base64(text.substr(0, text.find('\n'))).size() >= kLeastBytes;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 bool is_sealed_text(std::string_view text) { return text.starts_with(kSealedMark); }
 
@@ -43,6 +58,12 @@ std::string TextReader::read(const fs::path& path, std::int64_t most_bytes) cons
   }
   if (text.empty()) {
     return open(text, path);
+  }
+  if (begins_with_record(text)) {
+    throw DataError(
+        fmt::format("{}, line 1: this encrypted record stands in no section: lines before it were "
+                    "removed",
+                    printable(path.string())));
   }
   throw DataError(
       fmt::format("{} is not encrypted, although its run encrypts its files ({} exists): somebody "

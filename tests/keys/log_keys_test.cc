@@ -203,6 +203,16 @@ TEST_F(EncryptedLogs, PlainFilesTakeNoEncryptedOnesPlace) {
               HasSubstr("is not encrypted"));
 }
 
+TEST_F(EncryptedLogs, AFileWithoutItsFirstLineIsNotTakenForAPlainOne) {
+  append(metrics_, *start(), "one\n");
+  const std::string whole = read_file(metrics_);
+  std::ofstream(metrics_) << whole.substr(whole.find('\n') + 1);
+  const std::string removed = "line 1: this encrypted record stands in no section: lines before it";
+  EXPECT_THAT(message_of<DataError>([&] { (void)read(metrics_); }), HasSubstr(removed));
+  EXPECT_THAT(message_of<DataError>([&] { (void)plain_reader().read(metrics_); }),
+              HasSubstr(removed));
+}
+
 TEST_F(EncryptedLogs, ARecordThatWasDroppedLeavesTheFileReadable) {
   const auto sealer = start();
   {

@@ -113,6 +113,7 @@ TEST_F(RunLogs, WithoutLinesAreFound) {
       EXPECT_FALSE(opened().faults.empty()) << i;
     });
   }
+  with(metrics_, without(lines, 0), [&] { expect_fault("record stands in no section"); });
   with(metrics_, lines[0] + lines[1] + lines[2], [&] { expect_fault("its end was cut off"); });
   with(metrics_, "", [&] { expect_fault("and 0 are left: its end was cut off"); });
   fs::remove(metrics_);
