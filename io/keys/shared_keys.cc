@@ -9,11 +9,12 @@
 namespace trireme {
 namespace {
 
-// Throws PolicyError on all ranks if any of them has a refusal.
-void refuse_together(Communicator& comm, const std::string& refusal) {
-  const std::string all = gather_faults(comm, refusal);
+// Throws a Failure on all ranks if any of them has a fault.
+template <class Failure>
+void fail_together(Communicator& comm, const std::string& fault) {
+  const std::string all = gather_faults(comm, fault);
   if (!all.empty()) {
-    throw PolicyError(refusal.empty() ? all : refusal);
+    throw Failure(fault.empty() ? all : fault);
   }
 }
 
@@ -34,7 +35,7 @@ SharedKeys::SharedKeys(Communicator& comm, const std::vector<std::string>& uris)
       fault = error.what();
     }
   }
-  refuse_together(comm_, fault);
+  fail_together<PolicyError>(comm_, fault);
 }
 
 bool SharedKeys::is_first() const { return first_on_host(comm_, comm_.rank()) == comm_.rank(); }
@@ -43,6 +44,7 @@ std::optional<DataKey> SharedKeys::open(const std::string& text, const std::stri
                                         const std::string& origin, std::string& damage) {
   std::optional<Secret> secret;
   std::string refusal;
+  std::string gone;  // what a token that has gone away says
   if (is_first()) {
     try {
       const WrappedKeys wrapped = parse_wrapped_keys(text, origin);
@@ -51,11 +53,14 @@ std::optional<DataKey> SharedKeys::open(const std::string& text, const std::stri
       secret.emplace(key.bytes().view());
     } catch (const DataError& error) {
       damage = error.what();
+    } catch (const DeviceError& error) {
+      gone = error.what();
     } catch (const Error& error) {
       refusal = error.what();
     }
   }
-  refuse_together(comm_, refusal);
+  fail_together<PolicyError>(comm_, refusal);
+  fail_together<DeviceError>(comm_, gone);
   damage = gather_faults(comm_, damage);
   if (!damage.empty()) {
     return std::nullopt;
@@ -77,7 +82,7 @@ std::optional<DataKey> SharedKeys::open_from(int root, const std::function<std::
       damage = error.what();
     }
   }
-  refuse_together(comm_, refusal);
+  fail_together<PolicyError>(comm_, refusal);
   damage = gather_faults(comm_, damage);
   if (!damage.empty()) {
     return std::nullopt;

@@ -26,7 +26,8 @@ class SharedKeys {
   const KeyRing& ring() const { return ring_; }
   // Collective, with the same arguments on all ranks. Returns the data key in `text`, that of a
   // keys.json beside a manifest with this seal, on all ranks; or nothing after setting `damage` on
-  // all ranks alike. Throws PolicyError on all ranks if no wrapping key opens it.
+  // all ranks alike. Throws on all ranks PolicyError if no wrapping key opens it, and DeviceError
+  // if a token has gone away.
   std::optional<DataKey> open(const std::string& text, const std::string& seal,
                               const std::string& origin, std::string& damage);
   // Collective. Rank `root` calls `read`, which returns such a text; then all ranks open it. The

@@ -186,8 +186,12 @@ bool TrainingCheckpoints::make_key(std::int64_t step) {
     return true;
   } catch (const PolicyError& error) {
     no_key_ = error.what();
-    report_.warning(
-        fmt::format("step {} is not saved, because its key cannot be wrapped: {}", step, no_key_));
+    std::string text =
+        fmt::format("step {} is not saved, because its key cannot be wrapped: {}", step, no_key_);
+    if (text != no_key_warning_) {  // the end of a run tries the last step again
+      report_.warning(text);
+    }
+    no_key_warning_ = std::move(text);
     return false;
   }
 }

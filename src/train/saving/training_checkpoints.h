@@ -144,6 +144,7 @@ class TrainingCheckpoints {
   std::int64_t durable_step_ = -1;  // the newest step known to be on disk
   std::string failure_;             // why the latest save on disk failed; or empty
   std::string no_key_;              // why the latest save lacked a key and did not begin; or empty
+  std::string no_key_warning_;      // the latest warning that says so
   std::string refused_;  // which weights were not finite at the last step that was due; or empty
   std::int64_t refused_step_ = -1;  // the last step that was not saved for this reason
   double longest_save_seconds_ = 0;
