@@ -190,6 +190,18 @@ class Training(unittest.TestCase):
               "encryption.accept_plain=true")
         self.assertEqual(weights("moved", "--key", f"file:{KEY}"), weights("on-plain"))
 
+    def test_every_order_has_the_same_bits(self):
+        digests = set()
+        for order in ("global", "none"):
+            setting = f"data.shuffle={order}"
+            train(FOLDER / "plain", f"plain-{order}", setting)
+            train(FOLDER / "sealed", f"sealed-{order}", setting, f"encryption.keys=[file:{KEY}]",
+                  ranks=2)
+            digests.add(weights(f"plain-{order}"))
+            self.assertEqual(weights(f"plain-{order}"),
+                             weights(f"sealed-{order}", "--key", f"file:{KEY}"), order)
+        self.assertEqual(len(digests), 2)
+
     def test_refusals(self):
         refused = train(FOLDER / "sealed", "keyless", code=77)
         self.assertIn("no key was given", refused.stderr)
