@@ -159,9 +159,9 @@ leave_the_country() {
 
 audit() {
   say "8/8 What an auditor sees, with public keys alone, and what the key in the safe adds"
-  as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub"
-  as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub" \
-    --key "file:$demo/next.key" | grep '^ok  *logs '
+  local verify=(as auditor "$trireme" verify "$demo/run" --trust "$demo/evidence.key.pub")
+  "${verify[@]}" --audit "$demo/audit.jsonl"
+  "${verify[@]}" --key "file:$demo/next.key" | grep '^ok  *logs '
   "$trireme" audit verify "$demo/audit.jsonl" --trust "$demo/evidence.key.pub"
   "$trireme" audit show "$demo/audit.jsonl" --event keys
   "$trireme" audit show "$demo/audit.jsonl" --event policy.refused

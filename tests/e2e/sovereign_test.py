@@ -22,7 +22,8 @@ class Sovereign(unittest.TestCase):
         harness.must(told)
         for words in ("rank 1", "every block opens", "Everything that was signed was checked",
                       "keys.rotate.end", "was destroyed, and nothing opens it any more",
-                      "another layout", "tensors, ", "checked without their keys",
+                      "another layout", "tensors, ", "each continues the one before it",
+                      "checked without their keys",
                       "authenticated with their keys"):
             self.assertIn(words, told.stdout)
         if policy_harness.can_mount():
