@@ -59,6 +59,10 @@ TEST_F(BundleTest, DropsTheOldestAncestors) {
   EXPECT_EQ(parse(text).size(), kMostAncestors + 1);
 }
 
+TEST_F(BundleTest, HasALimitedNumberOfLines) {
+  refuses(bundle(static_cast<int>(kMostAncestors) + 1), "has more than 256 lines");
+}
+
 TEST_F(BundleTest, KeepsAncestorsOfALimitedSize) {
   std::string lines;
   for (int i = 0; i < 20; ++i) {

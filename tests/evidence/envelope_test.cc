@@ -128,6 +128,16 @@ TEST(Envelope, RefusesTwoSignaturesWithOneName) {
   EXPECT_EQ(parse_envelope(to_text(twice), "file").signatures.size(), 2U);
 }
 
+TEST(Envelope, HasALimitedNumberOfSignatures) {
+  Envelope many = make_envelope(kType, "body", nullptr);
+  for (int i = 0; i < 64; ++i) {
+    many.signatures.push_back({std::to_string(i), "x"});
+  }
+  EXPECT_EQ(parse_envelope(to_text(many), "file").signatures.size(), 64U);
+  many.signatures.push_back({"64", "x"});
+  EXPECT_THROW((void)parse_envelope(to_text(many), "file"), DataError);
+}
+
 TEST(Envelope, RefusesOtherTexts) {
   for (const char* const text :
        {"", "{}", "[]", "null", "{\"payload\":\"\",\"payloadType\":\"\"}",

@@ -28,9 +28,10 @@ class FolderCheckTest : public testing::Test {
   void put(const std::string& name, const std::string& text) {
     write_file_durably(folder_.path() / name, text);
   }
-  void sign(const SigningKey* key) {
+  void sign(const SigningKey* key) { sign(key, {"manifest.json", "shards/0", "shards/1"}); }
+  void sign(const SigningKey* key, const std::vector<std::string>& names) {
     Provenance provenance;
-    for (const char* const name : {"manifest.json", "shards/0", "shards/1"}) {
+    for (const std::string& name : names) {
       provenance.subjects.push_back({name, sha256_hex(read_file(folder_.path() / name))});
     }
     provenance.builder = "urn:test";
@@ -92,6 +93,11 @@ TEST_F(FolderCheckTest, FindsNamesThatNoFileCanHave) {
   put(std::string(kProvenanceName),
       to_text(make_envelope(std::string(kStatementType), statement_text(provenance), &key_)));
   expect_fault(ExitCode::bad_data, "nnn is missing: the provenance names it");
+}
+
+TEST_F(FolderCheckTest, FindsNamesThatStandTwice) {
+  sign(&key_, {"manifest.json", "shards/0", "shards/1", "shards/0"});
+  expect_fault(ExitCode::bad_data, "the provenance names shards/0 twice");
 }
 
 TEST_F(FolderCheckTest, FindsAddedFolders) {

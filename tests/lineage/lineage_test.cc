@@ -166,6 +166,37 @@ TEST_F(LineageTest, ARunThatDeletesStepsMeanwhileIsNoDamage) {
   retention.join();
 }
 
+TEST_F(LineageTest, FindsAStepOfAnotherFolder) {
+  save_chain(1);
+  EXPECT_EQ(walk(folder_.path()).code(), ExitCode::ok);
+  const TempFolder other;
+  fs::copy(step(1), other.path() / step(1).filename());
+  const Lineage lineage = walk(other.path());
+  EXPECT_EQ(lineage.code(), ExitCode::bad_data);
+  EXPECT_THAT(faults_of(lineage), HasSubstr("a step of another run was put here"));
+}
+
+TEST_F(LineageTest, FindsAStepThatWasRenamed) {
+  save_chain(1);
+  fs::rename(step(1), step(3));
+  const Lineage lineage = walk(step(3));
+  EXPECT_EQ(lineage.code(), ExitCode::bad_data);
+  EXPECT_THAT(faults_of(lineage), HasSubstr("holds step 1, as its provenance states"));
+}
+
+TEST_F(LineageTest, FindsWhatIsNoStep) {
+  save_chain(1);
+  const fs::path more = folder_.path() / "more";
+  std::ofstream(more) << "more";
+  EXPECT_EQ(faults_of(walk(folder_.path())),
+            more.string() + " was added: it is no step of this folder\n");
+  fs::remove(more);
+  const TempFolder elsewhere;
+  fs::rename(step(1), elsewhere.path() / "step");
+  fs::create_directory_symlink(elsewhere.path() / "step", step(1));
+  EXPECT_THAT(faults_of(walk(folder_.path())), HasSubstr("is a symbolic link: a step of this"));
+}
+
 class ModelTest : public LineageTest {
  protected:
   ModelTest() {

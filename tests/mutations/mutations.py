@@ -1,5 +1,5 @@
-"""The mutations of run.py: each takes one safeguard out of the CUDA back end or of what uses it,
-and names the test that must fail without it."""
+"""Mutations of the CUDA back end and of what uses it: each takes one safeguard out of it, and names
+the test that must fail without it."""
 
 from cudnn_mutations import CUDNN
 from fp8_mutations import FP8
@@ -391,5 +391,5 @@ REPEATED = [
         f"{GRAPHS}/pp_tied", program=TRAIN),
 ]
 
-MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *WARPGROUPS, *SCRATCH, *ALGORITHMS, *STREAMS,
-             *COMMUNICATION, *REPEATED, *CUDNN, *FP8]
+CUDA_MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *WARPGROUPS, *SCRATCH, *ALGORITHMS, *STREAMS,
+                  *COMMUNICATION, *REPEATED, *CUDNN, *FP8]

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """Takes one safeguard at a time out of the CUDA back end and of what uses it (a barrier, a wait, a
-bound, ...) and runs the test that must fail without it, on the simulated device. Each mutation is
-compiled from a changed copy and linked with the objects of a finished build, so that nothing in the
-build changes.
+bound, ...), or out of audit logs, policies and provenance, and runs the test that must fail without
+it; those of the CUDA back end run on the simulated device. Each mutation is compiled from a changed
+copy and linked with the objects of a finished build, so that nothing in the build changes.
 
     tests/mutations/run.py               all mutations
     tests/mutations/run.py NAME...       some
     tests/mutations/run.py --check       compiles nothing: does every mutation still fit the
-                                         sources, and does docs/gpu-kernels.md list them?
-    tests/mutations/run.py --table       the table of docs/gpu-kernels.md
+                                         sources, and do the documents list them?
+    tests/mutations/run.py --table PAGE  the table of such a document
 
 Exit codes: 0 if every mutation was found, 4 if one survived, 2 if one does not fit or compile.
 """
@@ -23,10 +23,16 @@ import subprocess
 import sys
 import tempfile
 
-from mutations import MUTATIONS
+from audit_mutations import AUDIT
+from mutations import CUDA_MUTATIONS
+from policy_mutations import POLICIES
+from provenance_mutations import PROVENANCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/gpu-kernels.md"
+# The documents, and the mutations that they list.
+PAGES = {"docs/gpu-kernels.md": CUDA_MUTATIONS,
+         "docs/mutations.md": [*AUDIT, *POLICIES, *PROVENANCE]}
+MUTATIONS = [one for listed in PAGES.values() for one in listed]
 LIBRARY = "trireme_cuda_sim.dir"
 NO_TESTS = "no test ran"
 TIMEOUT = 120  # seconds for one test: some mutations make it hang
@@ -147,9 +153,9 @@ def try_mutation(build, mutation):
         return verdict(program, mutation.test)
 
 
-def table():
+def table(mutations):
     lines = ["| what is taken out | from | the test that fails |", "|---|---|---|"]
-    for one in MUTATIONS:
+    for one in mutations:
         lines.append(f"| {one.what} | `{one.file}` | `{one.test}` |")
     return "\n".join(lines) + "\n"
 
@@ -164,8 +170,9 @@ def check():
             mutated(one)
         except Misfit as misfit:
             problems.append(str(misfit))
-    if table() not in PAGE.read_text(encoding="utf-8"):
-        problems.append(f"{PAGE.relative_to(ROOT)} does not have the table that --table prints")
+    for page, mutations in PAGES.items():
+        if table(mutations) not in (ROOT / page).read_text(encoding="utf-8"):
+            problems.append(f"{page} does not have the table that --table {page} prints")
     return problems
 
 
@@ -175,10 +182,10 @@ def main():
     parser.add_argument("--build", default=ROOT / "build/release", type=pathlib.Path,
                         help="a finished build of the preset release")
     parser.add_argument("--check", action="store_true", help="compile nothing")
-    parser.add_argument("--table", action="store_true", help="print the table and do nothing else")
+    parser.add_argument("--table", choices=PAGES, help="print the table and do nothing else")
     options = parser.parse_args()
     if options.table:
-        print(table(), end="")
+        print(table(PAGES[options.table]), end="")
         return 0
     if options.check:
         problems = check()

@@ -98,6 +98,14 @@ TEST_F(DecisionTest, RefusesWhatNoRoleMay) {
   EXPECT_THAT(read({"classification=public"}).why, HasSubstr("no role of the policy"));
 }
 
+TEST_F(DecisionTest, SeparatesDatasetsFromCheckpoints) {
+  place_ = {"/scratch/run", "/scratch"};
+  const auto label = parse_label({"classification=public"});
+  EXPECT_TRUE(ask(Deed::write, Thing::checkpoint, label).allowed);
+  EXPECT_THAT(ask(Deed::write, Thing::dataset, label).why,
+              HasSubstr("the role trainer cannot write a dataset"));
+}
+
 TEST(Access, AllowsEverythingWithoutAPolicy) {
   const Access access = Access::of_this_host("/var/lib/no-such-site/policy.yaml");
   EXPECT_FALSE(access.has_policy());

@@ -38,6 +38,7 @@ TEST(Label, RefusesWrongWords) {
   EXPECT_THAT(refusal({"clasification=secret"}), HasSubstr("did you mean classification"));
   EXPECT_THAT(refusal({"classification=secret", "owner=a,,b"}), HasSubstr("cannot stand"));
   EXPECT_THAT(refusal({"classification=\x1b[31m"}), HasSubstr("cannot stand"));
+  EXPECT_THAT(refusal({"classification=a\x1b[31mb"}), HasSubstr("cannot stand"));
   EXPECT_THAT(refusal({"classification=a", "retention=2027-02-29"}), HasSubstr("not a day"));
   EXPECT_THAT(refusal({"classification=a", "retention=2027-13-01"}), HasSubstr("not a day"));
   EXPECT_THAT(refusal({"classification=a", "retention=tomorrow"}), HasSubstr("not a day"));
@@ -49,6 +50,13 @@ TEST(Label, JoinRestrictsAsMuchAsBoth) {
   const Label b = labelled({"classification=secret", "jurisdiction=SA,QA", "owner=y"});
   const Label both = join(a, b, order()).value();
   EXPECT_EQ(both.to_string(), "secret; jurisdiction SA; owner x, y; until 2030-01-01");
+}
+
+TEST(Label, JoinTakesTheEarlierEnd) {
+  const Label early = labelled({"classification=public", "retention=2030-01-01"});
+  const Label late = labelled({"classification=public", "retention=2031-01-01"});
+  EXPECT_EQ(join(early, late, order())->retention, "2030-01-01");
+  EXPECT_EQ(join(late, early, order())->retention, "2030-01-01");
 }
 
 // Joining labels must be associative, commutative and idempotent (a semilattice), in every field.
