@@ -1,7 +1,9 @@
 #include "src/interchange/export_gguf.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
@@ -54,25 +56,20 @@ std::string_view type_word(GgufType type) {
   return "";
 }
 
-// Quantizes rows in parallel.
-std::vector<std::byte> quantized(const GgufPart& part, const std::vector<float>& elements,
-                                 GgufType type) {
+// Quantizes rows in parallel. elements: of the part, in the file's order.
+void quantize_rows(const GgufPart& part, const float* elements, GgufType type, std::byte* to) {
   const std::int64_t row = part.shape().back();
-  const std::int64_t rows = std::ssize(elements) / row;
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(quantized_bytes(type, std::ssize(elements))));
+  const std::int64_t rows = part.source.shape.elements() / row;
   const int threads = available_processors();
   parallel_for(threads, threads, [&](std::int64_t i) {
     const std::int64_t first = rows * i / threads * row;
     const std::int64_t end = rows * (i + 1) / threads * row;
-    quantize(type, elements.data() + first, end - first,
-             bytes.data() + quantized_bytes(type, first));
+    quantize(type, elements + first, end - first, to + quantized_bytes(type, first));
   });
-  return bytes;
 }
 
 // Halves beyond 65504 are infinite.
-void check_range(const GgufPart& part, const std::vector<float>& elements, GgufType type) {
+void check_range(const GgufPart& part, std::span<const float> elements, GgufType type) {
   if (type == GgufType::f32 || type == GgufType::bf16) {
     return;
   }
@@ -127,17 +124,15 @@ class GgufExport {
     const std::string text = encode_gguf_head(head_);
     File file = File::create_new(path);
     file.write(text.data(), std::ssize(text));
+    Buffers buffers;
     for (const GgufPart& part : parts_) {
-      const GgufType type = type_of_part(part, type_);
-      const std::vector<float> elements = to_gguf_layout(part, weights_.read(part.source.name));
-      check_range(part, elements, type);
-      append(file, quantized(part, elements, type));
+      write_part(file, part, buffers);
     }
     if (head_.tensors.size() > parts_.size()) {
       const std::vector<float> divisors = rope_divisors(weights_.model());
       std::vector<std::byte> bytes(divisors.size() * sizeof(float));
       quantize(GgufType::f32, divisors.data(), std::ssize(divisors), bytes.data());
-      append(file, std::move(bytes));
+      append(file, bytes);
     }
     file.sync();
     const std::int64_t bytes = file.size();
@@ -162,9 +157,43 @@ class GgufExport {
   }
 
  private:
-  static void append(File& file, std::vector<std::byte> bytes) {
-    bytes.resize(static_cast<std::size_t>(round_up(std::ssize(bytes), kGgufAlignment)));
+  // Kept for all parts, because the system zeroes the pages of a new one.
+  struct Buffers {
+    std::vector<float> read;      // in the model's order
+    std::vector<float> ordered;   // in the file's order, where that is another one
+    std::vector<std::byte> made;  // for the file
+  };
+
+  // Returns `count` elements of the buffer, with any values.
+  template <class T>
+  static std::span<T> first_of(std::vector<T>& buffer, std::int64_t count) {
+    if (std::ssize(buffer) < count) {
+      buffer = std::vector<T>();  // frees its memory first
+      buffer.resize(static_cast<std::size_t>(count));
+    }
+    return {buffer.data(), static_cast<std::size_t>(count)};
+  }
+
+  void write_part(File& file, const GgufPart& part, Buffers& buffers) {
+    const GgufType type = type_of_part(part, type_);
+    const std::int64_t count = part.source.shape.elements();
+    std::span<float> elements = first_of(buffers.read, count);
+    weights_.read(part.source, 0, count, elements.data());
+    if (part.layout != GgufPart::Layout::same) {
+      const std::span<float> ordered = first_of(buffers.ordered, count);
+      to_gguf_layout(part, elements.data(), ordered.data());
+      elements = ordered;
+    }
+    check_range(part, elements, type);
+    const std::span<std::byte> bytes = first_of(buffers.made, quantized_bytes(type, count));
+    quantize_rows(part, elements.data(), type, bytes.data());
+    append(file, bytes);
+  }
+
+  static void append(File& file, std::span<const std::byte> bytes) {
+    constexpr std::array<std::byte, kGgufAlignment> kPadding{};
     file.write(bytes.data(), std::ssize(bytes));
+    file.write(kPadding.data(), round_up(std::ssize(bytes), kGgufAlignment) - std::ssize(bytes));
   }
 
   CheckpointWeights& weights_;

@@ -10,30 +10,30 @@
 namespace trireme {
 namespace {
 
-using Layout = GgufPart::Layout;
-
 struct Renaming {
   std::string_view from;
   std::string_view to;
-  Layout layout = Layout::same;
+  GgufPart::Layout layout = GgufPart::Layout::same;
 };
 
 // Names of a block's tensors, without the block's number.
-constexpr std::array<Renaming, 6> kGpt2 = {{{"ln_1", "attn_norm"},
-                                            {"attn.c_attn", "attn_qkv", Layout::transposed},
-                                            {"attn.c_proj", "attn_output", Layout::transposed},
-                                            {"ln_2", "ffn_norm"},
-                                            {"mlp.c_fc", "ffn_up", Layout::transposed},
-                                            {"mlp.c_proj", "ffn_down", Layout::transposed}}};
-constexpr std::array<Renaming, 9> kLlama = {{{"input_layernorm", "attn_norm"},
-                                             {"self_attn.q_proj", "attn_q", Layout::pairs},
-                                             {"self_attn.k_proj", "attn_k", Layout::pairs},
-                                             {"self_attn.v_proj", "attn_v"},
-                                             {"self_attn.o_proj", "attn_output"},
-                                             {"post_attention_layernorm", "ffn_norm"},
-                                             {"mlp.gate_proj", "ffn_gate"},
-                                             {"mlp.up_proj", "ffn_up"},
-                                             {"mlp.down_proj", "ffn_down"}}};
+constexpr std::array<Renaming, 6> kGpt2 = {
+    {{"ln_1", "attn_norm"},
+     {"attn.c_attn", "attn_qkv", GgufPart::Layout::transposed},
+     {"attn.c_proj", "attn_output", GgufPart::Layout::transposed},
+     {"ln_2", "ffn_norm"},
+     {"mlp.c_fc", "ffn_up", GgufPart::Layout::transposed},
+     {"mlp.c_proj", "ffn_down", GgufPart::Layout::transposed}}};
+constexpr std::array<Renaming, 9> kLlama = {
+    {{"input_layernorm", "attn_norm"},
+     {"self_attn.q_proj", "attn_q", GgufPart::Layout::pairs},
+     {"self_attn.k_proj", "attn_k", GgufPart::Layout::pairs},
+     {"self_attn.v_proj", "attn_v"},
+     {"self_attn.o_proj", "attn_output"},
+     {"post_attention_layernorm", "ffn_norm"},
+     {"mlp.gate_proj", "ffn_gate"},
+     {"mlp.up_proj", "ffn_up"},
+     {"mlp.down_proj", "ffn_down"}}};
 // Names of the other tensors.
 constexpr std::array<Renaming, 6> kOutside = {{{"transformer.wte", "token_embd"},
                                                {"transformer.wpe", "position_embd"},
@@ -73,9 +73,9 @@ GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
   const Renaming& renaming =
       c.family == Family::gpt2 ? renaming_of(kGpt2, within) : renaming_of(kLlama, within);
   part.name = "blk." + number + "." + std::string(renaming.to) + end;
-  part.layout = tensor.shape.rank() == 2 ? renaming.layout : Layout::same;
-  if (part.layout == Layout::pairs && rotates_halves(c)) {
-    part.layout = Layout::same;
+  part.layout = tensor.shape.rank() == 2 ? renaming.layout : GgufPart::Layout::same;
+  if (part.layout == GgufPart::Layout::pairs && rotates_halves(c)) {
+    part.layout = GgufPart::Layout::same;
   }
   part.heads = renaming.to == "attn_k" ? c.kv_heads : c.heads;
   return part;
@@ -83,29 +83,23 @@ GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
 
 // Copies rows [heads, D, in] so that row 2j + i of a head comes from its row j + i D/2, or the
 // reverse.
-std::vector<float> pair_rows(const GgufPart& part, const std::vector<float>& from, bool reverse) {
+void pair_rows(const GgufPart& part, const float* from, bool reverse, float* to) {
   const std::int64_t in = part.source.shape[1];
   const std::int64_t head_dim = part.source.shape[0] / part.heads;
-  std::vector<float> to(from.size());
   for (std::int64_t row = 0; row < part.source.shape[0]; ++row) {
     const std::int64_t at = row % head_dim;
     const std::int64_t other = row - at + at / 2 + at % 2 * (head_dim / 2);
-    const auto source = from.begin() + (reverse ? row : other) * in;
-    std::copy(source, source + in, to.begin() + (reverse ? other : row) * in);
+    std::copy_n(from + (reverse ? row : other) * in, in, to + (reverse ? other : row) * in);
   }
-  return to;
 }
 
-// from: [rows, columns]; returns [columns, rows].
-std::vector<float> transposed(const std::vector<float>& from, std::int64_t rows,
-                              std::int64_t columns) {
-  std::vector<float> to(from.size());
+// from: [rows, columns]; to: [columns, rows].
+void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
-      to[static_cast<std::size_t>(c * rows + r)] = from[static_cast<std::size_t>(r * columns + c)];
+      to[c * rows + r] = from[r * columns + c];
     }
   }
-  return to;
 }
 
 std::uint32_t file_type(GgufType type) {
@@ -132,7 +126,7 @@ std::uint32_t narrow_count(std::int64_t count) { return static_cast<std::uint32_
 
 std::vector<std::int64_t> GgufPart::shape() const {
   std::vector<std::int64_t> extents = source.shape.to_vector();
-  if (layout == Layout::transposed) {
+  if (layout == GgufPart::Layout::transposed) {
     std::swap(extents[0], extents[1]);
   }
   return extents;
@@ -147,18 +141,29 @@ std::vector<GgufPart> gguf_parts(const ModelConfig& config,
   return parts;
 }
 
-std::vector<float> to_gguf_layout(const GgufPart& part, std::vector<float> elements) {
+void to_gguf_layout(const GgufPart& part, const float* from, float* to) {
   const Shape& shape = part.source.shape;
-  return part.layout == Layout::pairs        ? pair_rows(part, elements, false)
-         : part.layout == Layout::transposed ? transposed(elements, shape[0], shape[1])
-                                             : std::move(elements);
+  if (part.layout == GgufPart::Layout::pairs) {
+    pair_rows(part, from, false, to);
+  } else if (part.layout == GgufPart::Layout::transposed) {
+    transpose(from, shape[0], shape[1], to);
+  } else {
+    std::copy_n(from, shape.elements(), to);
+  }
 }
 
 std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements) {
   const Shape& shape = part.source.shape;
-  return part.layout == Layout::pairs        ? pair_rows(part, elements, true)
-         : part.layout == Layout::transposed ? transposed(elements, shape[1], shape[0])
-                                             : std::move(elements);
+  if (part.layout == GgufPart::Layout::same) {
+    return elements;
+  }
+  std::vector<float> to(elements.size());
+  if (part.layout == GgufPart::Layout::pairs) {
+    pair_rows(part, elements.data(), true, to.data());
+  } else {
+    transpose(elements.data(), shape[1], shape[0], to.data());
+  }
+  return to;
 }
 
 GgufType type_of_part(const GgufPart& part, GgufType type) {

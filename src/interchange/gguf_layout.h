@@ -29,8 +29,10 @@ struct GgufPart {
 std::vector<GgufPart> gguf_parts(const ModelConfig& config,
                                  const std::vector<ModelTensor>& tensors);
 
-// Return the elements of a part in the file's order, from those in the model's, and back.
-std::vector<float> to_gguf_layout(const GgufPart& part, std::vector<float> elements);
+// Sets `to` to the elements of a part in the file's order, from those in the model's. Both have the
+// elements of part.source, and do not overlap.
+void to_gguf_layout(const GgufPart& part, const float* from, float* to);
+// Returns the elements of a part in the model's order, from those in the file's.
 std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements);
 
 // Returns the type of a part in a file of this type: f32 for vectors and positions, and instead of

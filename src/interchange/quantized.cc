@@ -1,6 +1,7 @@
 #include "src/interchange/quantized.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "src/base/check.h"
@@ -27,16 +28,30 @@ bool is_plain(GgufType type) {
 
 float inverse_of(float scale) { return std::abs(scale) < kLeastScale ? 0 : 1 / scale; }
 
-void quantize_q8(const float* x, std::byte* to) {
-  float most = 0;
+// Returns the largest magnitude in a block. The integers have the order of the magnitudes, and
+// their maximum does not depend on the order, so that compilers use vectors.
+float largest_magnitude(const float* x) {
+  std::int32_t most = 0;
   for (std::int64_t i = 0; i < kBlock; ++i) {
-    most = std::max(most, std::abs(x[i]));
+    most = std::max(most, std::bit_cast<std::int32_t>(x[i]) & 0x7FFFFFFF);
   }
-  const float d = most / 127;
+  return std::bit_cast<float>(most);
+}
+
+// Returns what std::round() returns, for magnitudes below 2^31, without a call: the nearest
+// integer, and of two the one farther from zero. The difference to the integer before is exact.
+std::int32_t rounded(float x) {
+  const auto whole = static_cast<std::int32_t>(x);
+  const float rest = x - static_cast<float>(whole);
+  return whole + (rest >= 0.5F ? 1 : 0) - (rest <= -0.5F ? 1 : 0);
+}
+
+void quantize_q8(const float* x, std::byte* to) {
+  const float d = largest_magnitude(x) / 127;
   const float inverse = inverse_of(d);
   put_half(d, to);
   for (std::int64_t i = 0; i < kBlock; ++i) {
-    to[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * inverse)));
+    to[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(rounded(x[i] * inverse)));
   }
 }
 

@@ -52,6 +52,39 @@ TEST(Quantized, HasTheBytesOfGgml) {
   EXPECT_EQ(hex(quantized(GgufType::q8_0, std::vector<float>(32))), std::string(68, '0'));
 }
 
+// Blocks with a largest magnitude of 127 2^k have the scale 2^k, so that their quotients are exact.
+TEST(Quantized, RoundsHalvesOfQ80AwayFromZero) {
+  std::vector<float> quotients;
+  for (int whole = 0; whole <= 126; ++whole) {
+    for (const float at : {0.0F, 0.25F, 0.5F, 0.75F}) {
+      const float x = static_cast<float>(whole) + at;
+      for (const float near : {x, std::nextafter(x, 0.0F), std::nextafter(x, 128.0F)}) {
+        quotients.insert(quotients.end(), {near, -near});
+      }
+    }
+  }
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> any(-127, 127);
+  while (quotients.size() % 31 != 0 || quotients.size() < 310'000) {
+    quotients.push_back(any(random));
+  }
+  for (const int exponent : {-40, -3, 0, 7}) {
+    const float scale = std::ldexp(1.0F, exponent);
+    for (std::size_t first = 0; first < quotients.size(); first += 31) {
+      std::vector<float> block = {127 * scale};
+      for (std::size_t i = first; i < first + 31; ++i) {
+        block.push_back(quotients[i] * scale);
+      }
+      const std::vector<std::byte> bytes = quantized(GgufType::q8_0, block);
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        const auto level = static_cast<std::int8_t>(std::to_integer<std::uint8_t>(bytes[2 + i]));
+        ASSERT_EQ(static_cast<float>(level), std::round(block[i] / scale))
+            << block[i] << " " << scale;
+      }
+    }
+  }
+}
+
 TEST(Quantized, ReadsWhatItWrites) {
   std::vector<float> x(64);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -270,7 +303,9 @@ TEST(Gguf, OrdersTheRowsOfQueriesInPairs) {
   GgufPart part{"blk.0.attn_q.weight", {"q", {8, 1}}, GgufPart::Layout::pairs, 2};
   const std::vector<float> rows = {0, 1, 2, 3, 4, 5, 6, 7};
   const std::vector<float> expected = {0, 2, 1, 3, 4, 6, 5, 7};
-  EXPECT_EQ(to_gguf_layout(part, rows), expected);
+  std::vector<float> ordered(rows.size());
+  to_gguf_layout(part, rows.data(), ordered.data());
+  EXPECT_EQ(ordered, expected);
   EXPECT_EQ(from_gguf_layout(part, expected), rows);
 }
 

@@ -176,9 +176,13 @@ void CheckpointLoader::read_files(const Fetches& due) {
     shards.push_back(&open_shard(next_copy(*fetch)->folder, fetch->piece.shard));
   }
   const auto count = static_cast<std::int64_t>(due.size());
+  const std::int64_t threads = std::min<std::int64_t>(io_.threads, count);
+  while (std::ssize(buffers_) < threads) {
+    buffers_.emplace_back(kPieceBytes);
+  }
   std::atomic<std::int64_t> next = 0;
-  parallel_for(io_.threads, std::min<std::int64_t>(io_.threads, count), [&](std::int64_t) {
-    const PageBuffer buffer(kPieceBytes);
+  parallel_for(io_.threads, threads, [&](std::int64_t thread) {
+    const PageBuffer& buffer = buffers_[static_cast<std::size_t>(thread)];
     for (std::int64_t i = next++; i < count; i = next++) {
       const auto index = static_cast<std::size_t>(i);
       read_file(*due[index], *shards[index], buffer.data());

@@ -17,6 +17,7 @@
 #include "io/checkpoint/load/host_reading.h"
 #include "io/checkpoint/load/shard_copies.h"
 #include "io/checkpoint/shard_contents.h"
+#include "io/checkpoint/staging.h"
 
 namespace trireme {
 
@@ -98,6 +99,8 @@ class CheckpointLoader {
   std::vector<int> host_ranks_;         // the world's ranks on this host, by rank of host_
   std::unique_ptr<Communicator> host_;  // the ranks of this host; null if it is not needed
   std::map<std::pair<std::string, std::int64_t>, OpenShard> files_;  // by folder and shard
+  // Of the threads of read_files(), kept because the system zeroes the pages of new ones.
+  std::vector<PageBuffer> buffers_;
   std::string refusal_;
   LoadStats stats_;
 };
