@@ -34,6 +34,7 @@
 #include "src/app/model/export_command.h"
 #include "src/app/model/generate_command.h"
 #include "src/app/model/import_command.h"
+#include "src/app/model/sparsify_command.h"
 #include "src/app/plan/plan_command.h"
 #include "src/app/registry/registry_command.h"
 #include "src/app/run/config_command.h"
@@ -98,6 +99,7 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_log_command(cli, access);
   add_import_command(cli, context);
   add_export_command(cli, context);
+  add_sparsify_command(cli, context);
   add_trace_command(cli, access);
   add_audit_command(cli, context.exit_code);
   add_verify_command(cli, access, context.exit_code);

@@ -75,6 +75,8 @@ struct Kernels {
   // y += x[0] + (x[1] + (... + x[n-1])), all f32, for n from 1 to kMaxAddends. Has the bits of
   // add() calls from the right, in one pass over memory.
   void (*add_chain)(Stream&, View y, const ConstView* x, int n);
+  // x[i] = 0 where y[i] is 0, both f32.
+  void (*zero_where_zero)(Stream&, View x, ConstView y);
   // y = x, converting between f32 and a type of 2 bytes (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
   void (*fill)(Stream&, View y, float value);

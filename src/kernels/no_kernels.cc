@@ -109,6 +109,7 @@ const Kernels& no_kernels() {
       .digest = [](Stream&, View, ConstView) {},
       .add = [](Stream&, View, ConstView) {},
       .add_chain = [](Stream&, View, const ConstView*, int) {},
+      .zero_where_zero = [](Stream&, View, ConstView) {},
       .cast = [](Stream&, View, ConstView) {},
       .fill = [](Stream&, View, float) {},
   };

@@ -84,6 +84,9 @@ void muon_step(const Muon& p, DeviceContext& context) {
   accumulate(p, work, kernels, stream);
   divide_by_norm(work.x, context);
   orthogonalize(p, work, kernels, stream);
+  if (p.keep_zeros) {
+    kernels.zero_where_zero(stream, work.x, p.value);
+  }
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(p.rows, p.columns)));
   const auto keep =
       static_cast<float>(1 - static_cast<double>(p.lr) * static_cast<double>(p.weight_decay));

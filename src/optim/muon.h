@@ -29,6 +29,7 @@ struct Muon {
   bool nesterov = true;
   float weight_decay = 0;
   float gradient_scale = 1;  // from gradient clipping and loss scaling
+  bool keep_zeros = false;   // whether X is set to 0 where the value is 0
 };
 
 // Returns the number of f32 elements in the workspace of one step.

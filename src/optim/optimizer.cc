@@ -181,6 +181,8 @@ std::vector<std::int64_t> turns_of_decay(const ParameterStore& store, ParameterI
   return turns;
 }
 
+bool is_matrix(const Parameter& parameter) { return parameter.shape().rank() == 2; }
+
 // Stretch is the elements that one kernel call updates.
 struct Stretch {
   View value;
@@ -225,6 +227,22 @@ void run_sgd(const Stretch& at, const View& buffer, const OptimizerOptions& opti
 }
 
 }  // namespace
+
+void Optimizer::keep_zeros(int range, const View& gradients) const {
+  const ParameterStore& store = masters_.store();
+  const std::int64_t begin = masters_.held(range).first;
+  for (ParameterId id = 0; options_.keep_zeros && id < store.count(); ++id) {
+    const Parameter& parameter = store[id];
+    const std::int64_t from = std::max(parameter.offset - begin, std::int64_t{0});
+    const std::int64_t end =
+        std::min(parameter.offset + parameter.elements() - begin, gradients.count);
+    if (is_matrix(parameter) && from < end) {
+      store.context().kernels().zero_where_zero(store.context().stream(),
+                                                gradients.slice(from, end - from),
+                                                masters_.values(range).slice(from, end - from));
+    }
+  }
+}
 
 void Optimizer::step(int range, const ConstView& gradients, const OptimizerUpdate& update) {
   const ParameterStore& store = masters_.store();
@@ -283,6 +301,7 @@ void Optimizer::step_of_muon(int range, ParameterId id, const ConstView& gradien
   call.nesterov = options_.nesterov;
   call.weight_decay = parameter.decays ? options_.weight_decay : 0;
   call.gradient_scale = update.gradient_scale;
+  call.keep_zeros = options_.keep_zeros;
   DeviceContext& context = masters_.store().context();
   muon_step(call, context);
   if (masters_.store().compute_dtype() != DType::f32) {

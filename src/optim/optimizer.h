@@ -38,7 +38,8 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
   float momentum = 0.9F;  // for sgd and for muon's matrices, like `nesterov`
   bool nesterov = false;
-  float ema = 0;  // decay of the average; 0 means that none is kept
+  float ema = 0;            // decay of the average; 0 means that none is kept
+  bool keep_zeros = false;  // whether weights of matrices that are 0 stay 0 (keep_zeros() below)
   // Throws ConfigError if a value is out of range.
   void validate() const;
   // Returns how many f32 numbers of state each element has. Elements of Muon's matrices have one
@@ -64,6 +65,11 @@ class Optimizer {
 
   // Sets the average, if there is one, to the current master weights.
   void start_average();
+  // With options().keep_zeros, sets the gradients of those weights of matrices to 0 that are 0
+  // themselves. If their state is 0, too, as it is from the start, the next step leaves weights and
+  // state at 0. A later call would find the same weights, so that nothing else must be stored.
+  // gradients: f32 [elements of the range].
+  void keep_zeros(int range, const View& gradients) const;
   // Updates one range of the master weights, its working copies and its state. gradients: f32
   // [elements of the range].
   void step(int range, const ConstView& gradients, const OptimizerUpdate& update);

@@ -47,6 +47,7 @@ std::vector<StatePiece> ZeroState::pieces_to_save() const {
 
 void ZeroState::add_squares(SquareSums& squares) {
   for (int b = 0; b < layout_.buckets(); ++b) {
+    optimizer_.keep_zeros(b, reducer_.sum(b));
     squares.add(store_, layout_.owned(b).first, reducer_.sum(b));
   }
 }

@@ -43,8 +43,8 @@ class ZeroState {
   // Returns this rank's part; over all ranks of the group, each primary element occurs once.
   std::vector<StatePiece> pieces_to_save() const;
 
-  // Adds the squares of the gradients that this rank owns, after reducer().finish_step(). At level
-  // 0, every rank of the group owns all gradients.
+  // Adds the squares of the gradients that this rank owns, after reducer().finish_step(), and after
+  // Optimizer::keep_zeros(). At level 0, every rank of the group owns all gradients.
   void add_squares(SquareSums& squares);
   // start_update() runs the optimizer on all that this rank owns, and starts to send the results to
   // the other ranks. A working copy has arrived after parameters().need() or settle(). update()

@@ -146,6 +146,17 @@ Results run_combine(std::int64_t n, const Kernels& kernels, Stream& stream) {
   return {{"sum", sum}, {"product", x}};
 }
 
+// The other half of the elements keeps its bits.
+Results run_zero_where_zero(std::int64_t n, const Kernels& kernels, Stream& stream) {
+  Array x = Array::random(n, DType::f32, 1);
+  Array y = Array::random(n, DType::f32, 2);
+  for (std::int64_t i = 0; i < n; i += 2) {
+    y.set(i, i % 4 == 0 ? 0.0 : -0.0);
+  }
+  kernels.zero_where_zero(stream, x, y);
+  return {{"x", x}};
+}
+
 Results run_normalize(std::int64_t n, const Kernels& kernels, Stream& stream) {
   Array x = Array::random(n, DType::f32, 1);
   const std::vector<double> sums = {2.5, 0.25, 13.5};
@@ -321,6 +332,11 @@ std::vector<Case> element_cases() {
         {fmt::format("combine_{}", n),
          [=](const Kernels& kernels, Stream& stream) { return run_combine(n, kernels, stream); },
          {1e-6, 1e-7}});
+    cases.push_back({fmt::format("zero_where_zero_{}", n),
+                     [=](const Kernels& kernels, Stream& stream) {
+                       return run_zero_where_zero(n, kernels, stream);
+                     },
+                     kExact, kExact});
     cases.push_back(
         {fmt::format("normalize_{}", n),
          [=](const Kernels& kernels, Stream& stream) { return run_normalize(n, kernels, stream); },

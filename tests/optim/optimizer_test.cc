@@ -217,6 +217,79 @@ TEST_P(OptimizerTest, TheAverageFollowsTheWeights) {
   }
 }
 
+// Every third weight is zero, in matrices and in vectors.
+TEST_P(OptimizerTest, KeepsTheZerosOfMatricesAlone) {
+  for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd, OptimizerKind::muon}) {
+    TinyModel tiny(tiny_gpt2(), DType::bf16, kernels());
+    auto* const values = as<float>(tiny.masters->values(0));
+    for (const Parameter& p : tiny.store.all()) {
+      for (std::int64_t i = 0; i < p.elements(); i += 3) {
+        values[p.offset + i] = 0;
+      }
+    }
+    Optimizer optimizer(*tiny.masters, {.kind = kind, .ema = 0.5F, .keep_zeros = true});
+    optimizer.start_average();
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      fill_gradients(tiny);
+      optimizer.keep_zeros(0, tiny.gradients.view());
+      optimizer.step(0, tiny.gradients.view(), {step, 0.01F, 1});
+    }
+    const auto* const gradients = as<float>(tiny.gradients.view());
+    for (ParameterId id = 0; id < tiny.store.count(); ++id) {
+      const Parameter& p = tiny.store[id];
+      for (std::int64_t i = 0; i < p.elements(); ++i) {
+        const bool is_kept = p.shape().rank() == 2 && i % 3 == 0;
+        ASSERT_EQ(values[p.offset + i] == 0, is_kept) << p.name << " " << i;
+        ASSERT_EQ(gradients[p.offset + i] == 0, is_kept) << p.name << " " << i;
+        ASSERT_EQ((as<bf16>(tiny.store.compute(id))[i].bits & 0x7FFF) == 0, is_kept);
+        for (int state = 0; state < optimizer.options().states(); ++state) {
+          if (!optimizer.state_name(state, p).empty()) {
+            ASSERT_EQ(as<float>(optimizer.state(state, 0, p.offset + i, 1))[0] == 0, is_kept)
+                << p.name << " " << i << " " << state;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(OptimizerTest, KeepsNothingUnlessAsked) {
+  TinyModel tiny(tiny_llama(), DType::f32, kernels());
+  fill_gradients(tiny);
+  const std::vector<float> before = contents(tiny.gradients.view());
+  as<float>(tiny.masters->values(0))[0] = 0;
+  Optimizer(*tiny.masters, {}).keep_zeros(0, tiny.gradients.view());
+  EXPECT_EQ(contents(tiny.gradients.view()), before);
+}
+
+// A range may begin and end within matrices.
+TEST_P(OptimizerTest, KeepsTheZerosOfEachRange) {
+  TinyModel tiny(tiny_gpt2(), DType::f32, kernels());
+  fill_gradients(tiny);
+  auto* const values = as<float>(tiny.masters->values(0));
+  for (std::int64_t i = 0; i < tiny.store.flat_elements(); i += 2) {
+    values[i] = 0;
+  }
+  const Tensor whole = tiny.gradients;
+  std::vector<float> cut = contents(whole.view());
+  Optimizer(*tiny.masters, {.keep_zeros = true}).keep_zeros(0, whole.view());
+  std::vector<HeldRange> ranges;
+  for (std::int64_t first = 0; first < tiny.store.flat_elements();) {
+    const std::int64_t n =
+        std::min<std::int64_t>(101 + 37 * std::ssize(ranges), tiny.store.flat_elements() - first);
+    ranges.push_back({first, tiny.store.working_copies().slice(first, n)});
+    first += n;
+  }
+  MasterWeights parts(tiny.store, ranges);  // f32 working copies are the masters
+  const Optimizer optimizer(parts, {.keep_zeros = true});
+  for (int range = 0; range < parts.ranges(); ++range) {
+    const HeldRange& held = parts.held(range);
+    optimizer.keep_zeros(range,
+                         View{cut.data() + held.first, held.working_copies.count, DType::f32});
+  }
+  EXPECT_EQ(cut, contents(whole.view()));
+}
+
 TEST_P(OptimizerTest, GradientNormIsThatOfAllParameters) {
   TinyModel tiny(tiny_llama(), DType::f32, kernels());
   fill_gradients(tiny);

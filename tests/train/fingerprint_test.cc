@@ -143,6 +143,7 @@ TEST(Fingerprint, WhatChangesTheWeightsIsInIt) {
       {"optimizer.momentum", [](RunConfig& c) { c.optimizer.momentum = 0.5F; }},
       {"optimizer.nesterov", [](RunConfig& c) { c.optimizer.nesterov = true; }},
       {"optimizer.ema", [](RunConfig& c) { c.optimizer.ema = 0.5F; }},
+      {"optimizer.keep_zeros", [](RunConfig& c) { c.optimizer.keep_zeros = true; }},
       {"optimizer.clip", [](RunConfig& c) { c.optimizer.clip = 0.5F; }},
       {"optimizer.schedule.warmup", [](RunConfig& c) { c.optimizer.schedule.warmup = 77; }}};
   for (const auto& [field, change] : changes) {

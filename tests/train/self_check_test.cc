@@ -100,6 +100,7 @@ KernelShapes with_options(KernelShapes shapes) {
   shapes.temperature = 2;
   shapes.sgd = true;
   shapes.averages = true;
+  shapes.keeps_zeros = true;
   return shapes;
 }
 
@@ -171,6 +172,7 @@ void wrong_sgd(Stream& stream, const Sgd& p) {
   as<float>(p.buffer)[p.buffer.count - 1] += 0.01F;
 }
 void no_average(Stream&, const MovingAverage&) {}
+void keep_nothing(Stream&, View, ConstView) {}
 void attention_of_another_mask(Stream& stream, const AttentionForward& p) {
   AttentionForward other = p;
   other.dropout.layer += 1;
@@ -223,6 +225,7 @@ TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
   };
   expect_found(&Kernels::sgd, wrong_sgd, "sgd (momentum)");
   expect_found(&Kernels::moving_average, no_average, "moving_average");
+  expect_found(&Kernels::zero_where_zero, keep_nothing, "zero_where_zero");
   expect_found(&Kernels::attention_forward, attention_of_another_mask, "attention_forward");
   expect_found(&Kernels::cross_entropy, loss_without_terms, "cross_entropy");
   expect_found(&Kernels::distillation, colder_distillation, "distillation");

@@ -22,10 +22,11 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 22> kAudited = {{{"eval", ""},
+constexpr std::array<std::array<std::string_view, 2>, 23> kAudited = {{{"eval", ""},
                                                                        {"generate", ""},
                                                                        {"import", ""},
                                                                        {"export", ""},
+                                                                       {"sparsify", ""},
                                                                        {"data", "pack"},
                                                                        {"data", "convert"},
                                                                        {"data", "encrypt"},

@@ -40,4 +40,10 @@ void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
                    .x = x});
 }
 
+void zero_where_zero(Stream& stream, View x, ConstView y) {
+  float* to = as<float>(x);
+  const float* mask = as<float>(y);
+  each(stream, x.count, [=](std::int64_t i) { to[i] = mask[i] == 0 ? 0 : to[i]; });
+}
+
 }  // namespace trireme::cpu

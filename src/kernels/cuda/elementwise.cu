@@ -213,6 +213,24 @@ struct Fill {
   }
 };
 
+struct ZeroWhereZero {
+  static constexpr int kCount = 4;
+  float* x;
+  const float* y;
+  std::int64_t count;
+  bool wide;
+  template <bool kWide>
+  __device__ void run(std::int64_t i) const {
+    auto a = load<kCount, kWide>(x + i, count - i);
+    const auto b = load<kCount, kWide>(y + i, count - i);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      a.x[j] = b.x[j] == 0.0F ? 0.0F : a.x[j];
+    }
+    store<kWide>(x + i, a, count - i);
+  }
+};
+
 struct Combination {
   static constexpr int kCount = 4;
   float* result;
@@ -316,6 +334,13 @@ void fill(Stream& stream, View y, float value) {
                          .count = y.count,
                          .wide = aligned({y.data})});
   });
+}
+
+void zero_where_zero(Stream& stream, View x, ConstView y) {
+  each(stream, ZeroWhereZero{.x = device_pointer<float>(x),
+                             .y = device_pointer<float>(y),
+                             .count = x.count,
+                             .wide = aligned({x.data, y.data})});
 }
 
 void combine(Stream& stream, const Combine& p) {

@@ -37,6 +37,7 @@ void sum(Stream&, View total, ConstView x);
 void digest(Stream&, View digest, ConstView x);
 void add(Stream&, View y, ConstView x);
 void add_chain(Stream&, View y, const ConstView* x, int n);
+void zero_where_zero(Stream&, View x, ConstView y);
 void cast(Stream&, View y, ConstView x);
 void fill(Stream&, View y, float value);
 

@@ -40,6 +40,7 @@ const Kernels& own_kernels() {
       .digest = cuda::digest,
       .add = cuda::add,
       .add_chain = cuda::add_chain,
+      .zero_where_zero = cuda::zero_where_zero,
       .cast = cuda::cast,
       .fill = cuda::fill,
   };

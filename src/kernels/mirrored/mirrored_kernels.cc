@@ -229,6 +229,9 @@ Kernels table_for(std::string_view name) {
   table.add = [](Stream& stream, View y, ConstView x) {
     run_views<kPlacement>(stream, &Kernels::add, y, x);
   };
+  table.zero_where_zero = [](Stream& stream, View x, ConstView y) {
+    run_views<kPlacement>(stream, &Kernels::zero_where_zero, x, y);
+  };
   table.cast = [](Stream& stream, View y, ConstView x) {
     run_views<kPlacement>(stream, &Kernels::cast, y, x);
   };

@@ -65,6 +65,12 @@ void combine(Stream&, const Combine& p) {
   }
 }
 
+void zero_where_zero(Stream&, View x, ConstView y) {
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    put(x, i, at(y, i) == 0 ? 0 : at(x, i));
+  }
+}
+
 void normalize(Stream&, View x, ConstView sums, float epsilon) {
   double total = 0;
   for (std::int64_t block = 0; block < sums.count; ++block) {

@@ -35,6 +35,7 @@ const Kernels kTable = {
     .digest = cpu::digest,
     .add = add,
     .add_chain = add_chain,
+    .zero_where_zero = zero_where_zero,
     .cast = cast,
     .fill = fill,
 };

@@ -134,6 +134,20 @@ void check_average(CheckBench& bench) {
   bench.compare("moving_average", run(bench.kernels).view(), run(bench.reference).view());
 }
 
+void check_kept_zeros(CheckBench& bench) {
+  const Tensor x = bench.numbers(kCount, DType::f32, 1);
+  const Tensor y = bench.copy(x);
+  for (std::int64_t i = 0; i < kCount; i += 3) {
+    as<float>(y.view())[i] = 0;
+  }
+  const auto run = [&](const Kernels& table) {
+    Tensor kept = bench.copy(x);
+    table.zero_where_zero(bench.stream, kept.view(), y.view());
+    return kept;
+  };
+  bench.compare("zero_where_zero", run(bench.kernels).view(), run(bench.reference).view());
+}
+
 // Checks squares of gradients, sums of two and of several, and conversion.
 void check_sums(CheckBench& bench) {
   const Tensor x = bench.numbers(kCount, DType::f32, 1);
@@ -175,6 +189,9 @@ void check_elements(CheckBench& bench) {
   }
   if (bench.shapes.averages) {
     check_average(bench);
+  }
+  if (bench.shapes.keeps_zeros) {
+    check_kept_zeros(bench);
   }
   check_sums(bench);
 }

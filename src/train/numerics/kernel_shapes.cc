@@ -28,6 +28,7 @@ KernelShapes kernel_shapes(const RunConfig& config, int tp) {
   shapes.fp8 = config.train.uses_fp8();
   shapes.by_cudnn = config.train.attends_by_cudnn();
   shapes.averages = config.optimizer.ema > 0;
+  shapes.keeps_zeros = config.optimizer.keep_zeros;
   return shapes;
 }
 

@@ -31,6 +31,7 @@ struct KernelShapes {
   bool fp8 = false;       // whether the linear layers of blocks multiply numbers of 8 bits
   bool by_cudnn = false;  // whether cuDNN computes attention on a CUDA device
   bool averages = false;  // whether a moving average of the weights is kept
+  bool keeps_zeros = false;
 
   std::int64_t rows() const { return batch * time; }
 };

@@ -46,6 +46,7 @@ nlohmann::json later_fields() {
           {"optimizer.momentum", OptimizerConfig().momentum},
           {"optimizer.nesterov", false},
           {"optimizer.ema", 0.0},
+          {"optimizer.keep_zeros", false},
           {"train.batch_ramp.from", 0},
           {"train.batch_ramp.by", 0},
           {"train.batch_ramp.every", 0},
@@ -148,6 +149,7 @@ nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset
   fields["optimizer.momentum"] = o.momentum;
   fields["optimizer.nesterov"] = o.nesterov;
   fields["optimizer.ema"] = o.ema;
+  fields["optimizer.keep_zeros"] = o.keep_zeros;
   fields["optimizer.clip"] = o.clip;
   fields["optimizer.schedule.kind"] = schedule_name(o.schedule.kind);
   fields["optimizer.schedule.warmup"] = o.schedule.warmup;

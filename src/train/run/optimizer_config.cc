@@ -14,6 +14,7 @@ OptimizerOptions OptimizerConfig::options() const {
   options.momentum = momentum;
   options.nesterov = nesterov;
   options.ema = ema;
+  options.keep_zeros = keep_zeros;
   return options;
 }
 
@@ -38,6 +39,9 @@ void bind(ConfigBinder& b, OptimizerConfig& c) {
          "trireme eval --ema and trireme generate --ema. 0: no average")
       .at_least(0)
       .below(1);
+  b.boolean("optimizer.keep_zeros", c.keep_zeros,
+            "weights of matrices that are exactly zero, such as those of a pruned checkpoint, stay "
+            "zero");
   b.real("optimizer.clip", c.clip,
          "largest norm of the global gradient, to which larger gradients are scaled down; 0: no "
          "clipping")

@@ -18,9 +18,10 @@ struct OptimizerConfig {
   float weight_decay = 0.1F;
   float momentum = 0.9F;
   bool nesterov = false;
-  float ema = 0;      // decay of the moving average of the weights; 0 means none
-  float clip = 1.0F;  // limit of the global gradient norm; 0 means none
-  Schedule schedule;  // lr and steps are set from the fields above and train.steps
+  float ema = 0;            // decay of the moving average of the weights; 0 means none
+  bool keep_zeros = false;  // whether weights of matrices that are zero stay zero
+  float clip = 1.0F;        // limit of the global gradient norm; 0 means none
+  Schedule schedule;        // lr and steps are set from the fields above and train.steps
 
   OptimizerOptions options() const;
 };

@@ -12,6 +12,7 @@
 #include "src/device/cuda_device.h"
 #include "src/keys/key_uri.h"
 #include "src/train/run/batch_ramp_text.h"
+#include "src/train/run/fine_tuning_checks.h"
 #include "src/train/run/launch_tls.h"
 #include "src/train/run/run_limits.h"
 
@@ -205,23 +206,6 @@ void check_optimizer(ConfigBinder& b, const RunConfig& c) {
   }
 }
 
-void check_adapters(ConfigBinder& b, const RunConfig& c) {
-  if (!c.model.lora.is_on()) {
-    return;
-  }
-  if (c.checkpoint.init_from.empty()) {
-    b.refuse("lora.products",
-             "adapters need the weights that they fine-tune: name their checkpoint in "
-             "checkpoint.init_from, also to resume");
-  }
-  if (c.train.uses_fp8()) {
-    b.refuse("lora.products", "adapters have no products in fp8: set train.products to precision");
-  }
-  if (c.optimizer.name == "muon") {
-    b.refuse("lora.products", "muon is not meant for adapters: set optimizer.name to adamw or sgd");
-  }
-}
-
 // Attention is called for each document (src/nn/attention.h), as if it were a sample.
 void check_documents(ConfigBinder& b, const RunConfig& c) {
   if (!c.data.separates_documents()) {
@@ -385,7 +369,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   check_rewinds(b, c);
   check_evaluations(b, c);
   check_optimizer(b, c);
-  check_adapters(b, c);
+  check_fine_tuning(b, c);
   check_documents(b, c);
   check_distillation(b, c);
   check_keys(b, c.encryption);

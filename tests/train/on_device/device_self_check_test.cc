@@ -38,6 +38,7 @@ KernelShapes shapes_of(DType dtype, bool llama) {
   s.dropout = llama ? 0 : 0.1F;
   s.sgd = llama;
   s.averages = true;
+  s.keeps_zeros = true;
   return s;
 }
 
