@@ -134,8 +134,8 @@ void LineageWalk::materials(const std::vector<SignedStatement>& statements, std:
       dataset_provenance(material, depth);
     } else if (material.name.starts_with("data.")) {
       dataset_of(material, depth);
-    } else if (material.name == "teacher") {
-      teacher(material, depth);
+    } else if (material.name == "base" || material.name == "teacher") {
+      other_model(material, depth);
     } else if (material.name == "program") {
       program(material, depth);
     } else if (material.name == "sbom") {

@@ -84,7 +84,7 @@ class LineageWalk {
                    const Gone& gone);
   void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
                        const std::filesystem::path& parent);
-  void teacher(const Material& material, int depth);
+  void other_model(const Material& material, int depth);
   void dataset_of(const Material& material, int depth);
   void dataset_provenance(const Material& material, int depth);
   void unsigned_dataset(const std::filesystem::path& path);

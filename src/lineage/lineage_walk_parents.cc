@@ -157,9 +157,10 @@ void LineageWalk::gone_parent(const std::vector<SignedStatement>& statements, st
   }
 }
 
-// The model from whose probabilities a run has learned: a checkpoint of another run, or an imported
-// model, which nobody has signed.
-void LineageWalk::teacher(const Material& material, int depth) {
+// The model whose weights a run has taken (its base) or from whose probabilities it has learned
+// (its teacher): a checkpoint of another run, or one that a command has made, which nobody has
+// signed.
+void LineageWalk::other_model(const Material& material, int depth) {
   const fs::path manifest = place_of(material);
   const fs::path folder = manifest.parent_path();
   std::error_code code;
@@ -174,19 +175,19 @@ void LineageWalk::teacher(const Material& material, int depth) {
   add_item(depth, material.name, folder.string());
   if (is_same) {
     add_fault(ExitCode::not_found,
-              fmt::format("the teacher {} has the manifest that is stated, but no {}: what it was "
-                          "made from is unknown, and `trireme ckpt verify` checks its shards",
-                          folder.string(), kProvenanceName));
+              fmt::format("the {} {} has the manifest that is stated, but no {}: what it was made "
+                          "from is unknown, and `trireme ckpt verify` checks its shards",
+                          material.name, folder.string(), kProvenanceName));
   } else if (digest.sha256.empty() && digest.code != ExitCode::ok) {
     add_fault(digest.code, digest.trouble);
   } else if (digest.sha256.empty()) {
     add_fault(ExitCode::not_found,
-              fmt::format("the teacher {} is gone: it was not checked", folder.string()));
+              fmt::format("the {} {} is gone: it was not checked", material.name, folder.string()));
   } else {
     add_fault(ExitCode::bad_data,
-              fmt::format("the teacher {} was changed: its manifest has the SHA-256 {}, and the "
+              fmt::format("the {} {} was changed: its manifest has the SHA-256 {}, and the "
                           "provenance states {}",
-                          folder.string(), digest.sha256, material.sha256));
+                          material.name, folder.string(), digest.sha256, material.sha256));
   }
   end_item(item, first, is_same ? "its manifest is as stated" : "");
 }

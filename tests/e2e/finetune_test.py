@@ -1,5 +1,6 @@
 """Fine-tunes adapters beside the weights of another run: several layouts, generation, evaluation,
 export for PEFT, and export merged with the weights."""
+import base64
 import json
 import shutil
 import unittest
@@ -81,6 +82,39 @@ class FineTune(unittest.TestCase):
         config = json.loads((out / "adapter_config.json").read_text())
         self.assertEqual((config["r"], config["lora_alpha"], config["target_modules"]),
                          (4, 16, ["q_proj", "v_proj", "down_proj"]))
+
+    def test_provenance_names_the_base(self):
+        key, trust = self.folder / "signing", self.folder / "signing.pub"
+        harness.must(harness.run("audit", "keygen", "--out", key))
+        signed = {"audit__key": key, "checkpoint__every": 2}
+        base = self.config("signed-base", **signed)
+        harness.must(harness.run("train", base))
+        newest = self.steps_of(base) / "step-00000004"
+        manifest = newest / "manifest.json"
+        for name, adapters in (("whole", {}), ("beside", {"lora__products": "all"})):
+            config = self.config(f"signed-{name}", **signed, **adapters,
+                                 checkpoint__init_from=self.steps_of(base))
+            harness.must(harness.run("train", config, "train.steps=2",
+                                     "optimizer.schedule.steps=4"))
+            harness.must(harness.run("train", config))  # resumes
+            step = self.steps_of(config) / "step-00000004"
+            found = harness.run("verify", step, "--trust", trust, "--json")
+            page = json.loads(found.stdout)
+            self.assertFalse([fault for fault in page["faults"] if "base" in fault["what"]])
+            roles = {item["role"]: item["place"] for item in page["items"]}
+            self.assertEqual((roles["parent"], roles["base"]),
+                             (str(step.with_name("step-00000002")), str(newest)))
+            stated = json.loads(base64.b64decode(json.loads(
+                (step / "provenance.intoto.jsonl").read_text().splitlines()[0])["payload"]))
+            names = [each["name"] for each in
+                     stated["predicate"]["buildDefinition"]["resolvedDependencies"]]
+            self.assertEqual(names.count("base"), 1 if adapters else 0)
+            text = manifest.read_text()
+            manifest.write_text(text + " ")
+            found = harness.run("verify", step, "--trust", trust)
+            self.assertEqual(found.returncode, 65, found.stdout + found.stderr)
+            self.assertIn(f"the base {newest} was changed", found.stdout + found.stderr)
+            manifest.write_text(text)
 
     def test_refusals(self):
         base, tuned = self.steps_of(self.base), self.steps_of(self.tuned)

@@ -45,15 +45,16 @@ class LineageTest : public testing::Test {
     }
     return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   }
-  // Returns the envelope of step 9, whose teacher's manifest is `manifest`.
-  Envelope taught(const fs::path& manifest, const std::string& sha256) const {
+  // Returns the envelope of step 9, for which another model with this manifest was used.
+  Envelope made_with(const std::string& role, const fs::path& manifest,
+                     const std::string& sha256) const {
     Provenance provenance;
     provenance.subjects = {{kManifestSubject, sha256_hex("9")}};
     (*provenance.details)["step"] = 9;
     (*provenance.details)["checkpoints"] = file_uri(folder_.path().string());
     (*provenance.details)[kAncestorsDetail] = 0;
     provenance.builder = "urn:test";
-    provenance.materials = {{"teacher", file_uri(manifest.string()), sha256}};
+    provenance.materials = {{role, file_uri(manifest.string()), sha256}};
     return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   }
   void save(int number, const std::string& bundle) const {
@@ -258,28 +259,31 @@ TEST_F(ModelTest, NamesWhatItsStatementLeavesOut) {
   EXPECT_THAT(lineage.notes, testing::ElementsAre(HasSubstr(".git/objects/x is not signed")));
 }
 
-// The teacher is itself a step that was resumed from another.
-TEST_F(LineageTest, FollowsTheTeacher) {
-  save_chain(2);
+// The other model is itself a step that was resumed from another.
+TEST_F(LineageTest, FollowsBasesAndTeachers) {
   const fs::path manifest = step(2) / kManifestSubject;
-  save(9, to_text(taught(manifest, sha256_hex("2"))));
-  const Lineage lineage = walk(step(9));
-  EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
-  ASSERT_EQ(lineage.items.size(), 3U);
-  EXPECT_EQ(lineage.items[1].role, "teacher");
-  EXPECT_EQ(lineage.items[2].role, "parent") << "of the teacher";
-  fs::remove(step(2) / kProvenanceName);
-  const Lineage unsigned_teacher = walk(step(9));
-  EXPECT_EQ(unsigned_teacher.code(), ExitCode::not_found);
-  EXPECT_THAT(faults_of(unsigned_teacher), HasSubstr("what it was made from is unknown"));
-  std::ofstream(manifest) << "changed";
-  const Lineage changed = walk(step(9));
-  EXPECT_EQ(changed.code(), ExitCode::bad_data);
-  EXPECT_THAT(faults_of(changed), HasSubstr("was changed: its manifest has the SHA-256"));
-  fs::remove_all(step(2));
-  const Lineage gone = walk(step(9));
-  EXPECT_EQ(gone.code(), ExitCode::not_found);
-  EXPECT_THAT(faults_of(gone), HasSubstr("the teacher " + step(2).string() + " is gone"));
+  for (const std::string role : {"base", "teacher"}) {
+    save_chain(2);
+    save(9, to_text(made_with(role, manifest, sha256_hex("2"))));
+    const Lineage lineage = walk(step(9));
+    EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
+    ASSERT_EQ(lineage.items.size(), 3U);
+    EXPECT_EQ(lineage.items[1].role, role);
+    EXPECT_EQ(lineage.items[2].role, "parent") << "of the other model";
+    fs::remove(step(2) / kProvenanceName);
+    const Lineage unsigned_model = walk(step(9));
+    EXPECT_EQ(unsigned_model.code(), ExitCode::not_found);
+    EXPECT_THAT(faults_of(unsigned_model), HasSubstr("the " + role + " " + step(2).string()));
+    EXPECT_THAT(faults_of(unsigned_model), HasSubstr("what it was made from is unknown"));
+    std::ofstream(manifest) << "changed";
+    const Lineage changed = walk(step(9));
+    EXPECT_EQ(changed.code(), ExitCode::bad_data);
+    EXPECT_THAT(faults_of(changed), HasSubstr("was changed: its manifest has the SHA-256"));
+    fs::remove_all(step(2));
+    const Lineage gone = walk(step(9));
+    EXPECT_EQ(gone.code(), ExitCode::not_found);
+    EXPECT_THAT(faults_of(gone), HasSubstr("the " + role + " " + step(2).string() + " is gone"));
+  }
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ LINEAGES = [
     Mutation(
         "lineage_teacher", "a teacher that was changed is found", PARENTS,
         "  const bool is_same = digest.sha256 == material.sha256;\n  if",
-        "  const bool is_same = true;\n  if", "LineageTest.FollowsTheTeacher", LINEAGE),
+        "  const bool is_same = true;\n  if", "LineageTest.FollowsBasesAndTeachers", LINEAGE),
     Mutation(
         "lineage_home", "a step lies in the folder for which it was made", STEPS,
         "    check_home(path, own);\n", "", "LineageTest.FindsAStepOfAnotherFolder", LINEAGE),

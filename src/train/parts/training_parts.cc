@@ -273,8 +273,8 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
 
 void TrainingParts::load_base(StepFolder base, bool say) {
   enter("load", config.deadline.checkpoint);
-  const std::string loaded = load_base_weights(std::move(base), config, engine, world, host.keys,
-                                               begin_from(config.checkpoint.init_from));
+  const std::string loaded =
+      load_base_weights(std::move(base), config, engine, world, host.keys, begin_from_base());
   if (say && world.rank() == 0) {
     host.log.info(loaded);
   }
@@ -293,10 +293,8 @@ void TrainingParts::load_teacher(bool say) {
   }
 }
 
-// Returns a function that admits a checkpoint at `folder` from which weights are taken.
-std::function<void(const Manifest&)> TrainingParts::begin_from(
-    const std::filesystem::path& folder) const {
-  return [this, &folder](const Manifest& manifest) { checkpoints->begin_from(manifest, folder); };
+AdmitStep TrainingParts::begin_from_base() const {
+  return [this](const StepFolder& base) { checkpoints->begin_from_base(base); };
 }
 
 void TrainingParts::resume() {
@@ -312,8 +310,8 @@ void TrainingParts::resume() {
 void TrainingParts::begin() {
   engine.initialize(config.train.seed, !config.model.lora.is_on());
   if (!config.checkpoint.init_from.empty() && !config.model.lora.is_on()) {
-    const std::string loaded = load_initial_weights(config, engine, world, host.keys,
-                                                    begin_from(config.checkpoint.init_from));
+    const std::string loaded =
+        load_initial_weights(config, engine, world, host.keys, begin_from_base());
     if (world.rank() == 0) {
       host.log.info(loaded);
     }

@@ -16,6 +16,7 @@
 #include "src/train/report/metrics.h"
 #include "src/train/report/running_ceiling.h"
 #include "src/train/run/layout.h"
+#include "src/train/saving/initial_weights.h"
 #include "src/train/saving/training_checkpoints.h"
 #include "src/train/start/training_data.h"
 #include "src/train/watch/step_trace.h"
@@ -103,7 +104,8 @@ struct TrainingParts {
   void make_checkpoints(const RunOrigin* origin, const std::optional<StepFolder>& base);
   void load_base(StepFolder base, bool say);
   void load_teacher(bool say);
-  std::function<void(const Manifest&)> begin_from(const std::filesystem::path& folder) const;
+  // Returns what admits the step that checkpoint.init_from names.
+  AdmitStep begin_from_base() const;
   void resume();
   // Sets the weights of step 0.
   void begin();

@@ -6,7 +6,6 @@
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/train/saving/frozen_weights.h"
-#include "src/train/saving/initial_weights.h"
 
 namespace trireme {
 namespace {
@@ -76,8 +75,7 @@ StepFolder recorded_base(const StepFolder& step) {
 }
 
 std::string load_base_weights(StepFolder base, const RunConfig& config, Engine& engine,
-                              Communicator& world, StepKeys* keys,
-                              const std::function<void(const Manifest&)>& admit) {
+                              Communicator& world, StepKeys* keys, const AdmitStep& admit) {
   open_initial_step(base, config, keys, admit);
   const std::string faults = gather_faults(world, fault_of_base(base, engine));
   if (!faults.empty()) {

@@ -3,13 +3,13 @@
 // the digest of its manifest, so that no other weights can take its place.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
+#include "src/train/saving/initial_weights.h"
 
 namespace trireme {
 
@@ -29,7 +29,6 @@ StepFolder recorded_base(const StepFolder& step);
 // Collective. Loads the frozen weights of all chunks. base: from find_initial_step(). The other
 // arguments and the errors are those of load_initial_weights(). Returns a line for the log.
 std::string load_base_weights(StepFolder base, const RunConfig& config, Engine& engine,
-                              Communicator& world, StepKeys* keys,
-                              const std::function<void(const Manifest&)>& admit);
+                              Communicator& world, StepKeys* keys, const AdmitStep& admit);
 
 }  // namespace trireme

@@ -32,6 +32,7 @@ std::string plain_path(const fs::path& path) {
 std::string uri_of(const fs::path& path) { return file_uri(plain_path(path)); }
 
 constexpr const char* kValidation = "data.validation";
+constexpr const char* kBase = "base";
 
 Material manifest_in(const std::string& name, const fs::path& folder, const std::string& sha256) {
   return {name, uri_of(folder / kManifestName), sha256};
@@ -154,6 +155,12 @@ void CheckpointProvenance::opened_validation(const std::vector<UsedDataset>& set
   for (const UsedDataset& each : sets) {
     add(common_.materials, dataset_in(each.key, each.folder, each.manifest_sha256));
   }
+}
+
+void CheckpointProvenance::took_weights(const StepFolder& base) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(common_.materials, [](const Material& each) { return each.name == kBase; });
+  common_.materials.push_back(manifest_in(kBase, base.path, base.manifest_sha256));
 }
 
 std::string CheckpointProvenance::resumed(const Resumed& resumed) {

@@ -17,6 +17,7 @@
 
 #include "io/checkpoint/load/resume.h"
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/store.h"
 #include "src/evidence/keys.h"
 #include "src/evidence/statement.h"
 #include "src/keys/log_starts.h"
@@ -66,6 +67,10 @@ class CheckpointProvenance {
   // without the others.
   void opened_validation(const std::vector<UsedDataset>& sets);
 
+  // Names the checkpoint whose weights this start takes, frozen or to begin with
+  // (checkpoint.init_from). A start that resumes weights has a parent instead, whose provenance
+  // names it.
+  void took_weights(const StepFolder& base);
   // Makes the checkpoint from which the run resumes the parent of those that it saves from now on.
   // Returns a warning if the lineage of that checkpoint is lost, else "".
   std::string resumed(const Resumed& resumed);

@@ -111,9 +111,9 @@ StepFolder find_initial_step(const char* key, const std::filesystem::path& path,
 }
 
 void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
-                       const std::function<void(const Manifest&)>& admit) {
+                       const AdmitStep& admit) {
   if (admit) {
-    admit(*step.manifest);
+    admit(step);
   }
   if (keys == nullptr && !step.manifest->data_key.empty()) {
     throw PolicyError(fmt::format(
@@ -129,8 +129,7 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
 }
 
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys,
-                                 const std::function<void(const Manifest&)>& admit) {
+                                 StepKeys* keys, const AdmitStep& admit) {
   StepFolder step = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
   open_initial_step(step, config, keys, admit);
   const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));

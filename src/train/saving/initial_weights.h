@@ -18,19 +18,21 @@ namespace trireme {
 StepFolder find_initial_step(const char* key, const std::filesystem::path& path,
                              Communicator& world);
 
-// Collective. Opens the step for reading. keys: null if none are configured. admit: called with the
-// manifest on all ranks before anything else is read; throws what keeps it from being used; may be
-// empty. All ranks throw ConfigError that lists the fields of the model that differ, or if the step
-// has adapters instead of weights, and PolicyError if it can't be opened.
+// Called on all ranks with a step whose weights a run takes, before more than its manifest is read;
+// throws what keeps it from being used. May be empty.
+using AdmitStep = std::function<void(const StepFolder&)>;
+
+// Collective. Opens the step for reading. keys: null if none are configured. All ranks throw
+// ConfigError that lists the fields of the model that differ, or if the step has adapters instead
+// of weights, and PolicyError if it can't be opened.
 void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
-                       const std::function<void(const Manifest&)>& admit);
+                       const AdmitStep& admit);
 
 // Collective. Replaces the initial values of an engine that was initialized by those of the step
 // that checkpoint.init_from names, which may be of any layout. The arguments are as above. Returns
 // a line for the log that says what was loaded. All ranks also throw DataError for damage and for
 // weights that are not finite.
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys,
-                                 const std::function<void(const Manifest&)>& admit = {});
+                                 StepKeys* keys, const AdmitStep& admit = {});
 
 }  // namespace trireme

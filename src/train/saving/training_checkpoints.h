@@ -62,6 +62,14 @@ class TrainingCheckpoints {
     label_.check_reading(manifest, folder);
     label_.join(manifest.meta.label);
   }
+  // Does the same for the step that checkpoint.init_from names, which the provenance states. The
+  // arguments are those of an AdmitStep.
+  void begin_from_base(const StepFolder& base) {
+    begin_from(*base.manifest, base.path);
+    if (provenance_ != nullptr) {
+      provenance_->took_weights(base);
+    }
+  }
   // Notes for the provenance which sets of data.validation were opened; the run goes on without the
   // others. Joins the labels of the sets with that of the checkpoints. Not collective.
   void opened_validation(const std::vector<UsedDataset>& sets);
