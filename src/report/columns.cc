@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::size_t kMostLines = 10'000'000;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array<std::string_view, 28> kFields = {"loss",
+constexpr std::array<std::string_view, 30> kFields = {"loss",
                                                       "loss_mean",
+                                                      "cross_entropy",
+                                                      "kl_divergence",
                                                       "val_loss",
                                                       "grad_norm",
                                                       "lr",

@@ -158,6 +158,13 @@ DocSection training_part(const RunFolder& run) {
              {"Loss",
               "nats per token",
               {{"training", m.of("loss")}, {"validation", m.of("val_loss"), 1, true}}});
+  if (m.has("kl_divergence")) {
+    add_figure(section, run,
+               {"Parts of the loss with a teacher",
+                "nats per token",
+                {{"cross entropy with the data", m.of("cross_entropy")},
+                 {"divergence from the teacher", m.of("kl_divergence")}}});
+  }
   add_named(section, run, "sources", "Loss by source of the training data");
   add_named(section, run, "val_losses", "Loss by validation set");
   add_figure(section, run,

@@ -44,6 +44,8 @@ RunGauges full_gauges() {
   g.run = "first";
   g.slurm_job = "17";
   g.metrics = logged(10);
+  g.metrics.cross_entropy = 2.25;
+  g.metrics.kl_divergence = 0.75;
   g.metrics.cpu_joules = 50;
   g.metrics.gpu_joules = 100;
   g.metrics.device = "NVIDIA H100";
@@ -77,6 +79,7 @@ TEST(OpenMetricsText, HasTheValuesInBaseUnits) {
        {"trireme_step" + labels + "} 12", "trireme_logged_step" + labels + "} 10",
         "trireme_step_seconds" + labels + "} 0.5", "trireme_loss" + labels + "} 2.5",
         "trireme_time_left_seconds" + labels + "} 2", "trireme_goodput_ratio" + labels + "} 0.4",
+        "trireme_cross_entropy" + labels + "} 2.25", "trireme_kl_divergence" + labels + "} 0.75",
         "trireme_restarts" + labels + "} 2",
         "trireme_power_watts" + labels + ",source=\"cpu\"} 200",
         "trireme_energy_per_token_joules" + labels + ",source=\"gpu\"} 0.1",

@@ -132,6 +132,10 @@ void add_progress(Writer& w, const RunGauges& g) {
   w.gauge("logged_step", "Step to which the metrics below belong.", static_cast<double>(m.step));
   w.gauge("loss", "Training loss of the logged step in nats per token.", m.loss);
   w.gauge("loss_mean", "Mean training loss since the step logged before.", m.loss_mean);
+  w.known("cross_entropy", "Cross entropy with the data, a part of the loss with a teacher.",
+          m.cross_entropy);
+  w.known("kl_divergence", "Divergence from the teacher, the other part of the loss.",
+          m.kl_divergence);
   w.known("validation_loss", "Latest validation loss of this start in nats per token.",
           g.validation_loss);
   w.gauge("gradient_norm", "Norm of the gradient before clipping.", m.grad_norm);
