@@ -63,11 +63,13 @@ void explain_blocks(const PlanWork& work, const PlanLayout& layout, const StepPa
   lines.push_back(fmt::format(
       "recompute ({}) = {} x {:g} x {} = {}", name_of(layout.recompute), layout.micro_batches,
       p.layers, seconds_text(p.block.repeated.total()), seconds_text(p.time.recompute)));
-  lines.push_back(fmt::format("head = output product {} + {}, loss {} + {}, over all: {}",
-                              seconds_text(p.head.forward.products),
-                              seconds_text(p.head.backward.products),
-                              seconds_text(p.head.forward.kernels),
-                              seconds_text(p.head.backward.kernels), seconds_text(p.time.head)));
+  const std::string teacher =
+      p.teacher > 0 ? fmt::format(", teacher {}", seconds_text(p.teacher)) : "";
+  lines.push_back(
+      fmt::format("head = output product {} + {}, loss {} + {}{}, over all: {}",
+                  seconds_text(p.head.forward.products), seconds_text(p.head.backward.products),
+                  seconds_text(p.head.forward.kernels), seconds_text(p.head.backward.kernels),
+                  teacher, seconds_text(p.time.head)));
 }
 
 void explain_rest(const PlanWork& work, const PlanLayout& layout, const StepParts& p,

@@ -188,4 +188,16 @@ HeadCost head_cost(const PlanWork& work, const PlanLayout& layout) {
   return cost;
 }
 
+double teacher_seconds(const PlanWork& work, const PlanLayout& layout) {
+  if (work.teacher == nullptr) {
+    return 0;
+  }
+  const PlanWork frozen{*work.teacher, work.cluster, work.software, work.precision};
+  PlanLayout whole;
+  whole.micro_batch = layout.micro_batch;
+  const HeadCost head = head_cost(frozen, whole);
+  return real(work.teacher->layers) * block_cost(frozen, whole).forward.total() +
+         head.forward.total() + head.embedding_forward;
+}
+
 }  // namespace trireme

@@ -15,6 +15,7 @@ struct PlanWork {
   const Cluster& cluster;
   const Software& software;
   PlanPrecision precision = PlanPrecision::bf16;
+  const PlanModel* teacher = nullptr;  // with distillation: the model that the last stage evaluates
 };
 
 struct PassCost {
@@ -49,6 +50,8 @@ std::vector<ProductCost> block_products(const PlanWork& work, const PlanLayout& 
 
 BlockCost block_cost(const PlanWork& work, const PlanLayout& layout);
 HeadCost head_cost(const PlanWork& work, const PlanLayout& layout);
+// Returns the time of the teacher's forward pass, which is not divided among ranks; 0 without one.
+double teacher_seconds(const PlanWork& work, const PlanLayout& layout);
 
 // Returns the group of tp ranks, which are neighbours.
 RingGroup tensor_group(const Cluster& cluster, const PlanLayout& layout);

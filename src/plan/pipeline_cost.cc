@@ -11,10 +11,12 @@ struct Passes {
   double total() const { return forward + backward; }
 };
 
-// Returns what each stage needs for a micro-batch. A balanced pipeline divides all equally.
+// Returns what each stage needs for a micro-batch. A balanced pipeline divides all equally, apart
+// from the teacher.
 std::vector<Passes> stage_passes(const PlanLayout& layout, const StagePass& pass, bool balanced) {
   const auto p = static_cast<std::size_t>(layout.pp);
   std::vector<Passes> stages(p, {pass.forward, pass.backward});
+  stages.back().forward += pass.teacher;
   const Passes more{pass.head_forward + pass.embedding_forward,
                     pass.head_backward + pass.embedding_backward};
   if (balanced) {
@@ -103,7 +105,7 @@ PipelineTime pipeline_time(const PlanLayout& layout, const StagePass& pass, bool
   if (layout.pp == 1) {
     time.busy = static_cast<double>(layout.micro_batches) *
                 (pass.forward + pass.backward + pass.head_forward + pass.head_backward +
-                 pass.embedding_forward + pass.embedding_backward);
+                 pass.embedding_forward + pass.embedding_backward + pass.teacher);
     time.total = time.busy;
     return time;
   }

@@ -15,6 +15,7 @@ struct StagePass {
   double head_backward = 0;
   double embedding_forward = 0;  // more on the first one
   double embedding_backward = 0;
+  double teacher = 0;  // forward on the last stage, for which no other stage makes up
 };
 
 struct PipelineTime {

@@ -16,12 +16,12 @@ constexpr std::int64_t kEdge = 128;
 
 // Returns by how much the step would be shorter with another head size, as a share.
 double head_loss(const PlanTask& task, const Cluster& cluster, const PlanLayout& layout) {
-  PlanModel better = task.model;
-  better.head_dim = (task.model.head_dim + kHeadUnit - 1) / kHeadUnit * kHeadUnit;
-  const PlanWork now{task.model, cluster, task.software, task.precision};
-  const PlanWork then{better, cluster, task.software, task.precision};
-  const double seconds = step_time(now, layout, BubbleMethod::formula).total();
-  return 1 - step_time(then, layout, BubbleMethod::formula).total() / seconds;
+  PlanTask better = task;
+  better.model.head_dim = (task.model.head_dim + kHeadUnit - 1) / kHeadUnit * kHeadUnit;
+  const auto seconds_of = [&](const PlanTask& each) {
+    return step_time(work_of(each, cluster), layout, BubbleMethod::formula).total();
+  };
+  return 1 - seconds_of(better) / seconds_of(task);
 }
 
 // What the prediction leaves out, or rests on.
@@ -31,11 +31,6 @@ std::vector<std::string> doubts(const PlanTask& task, const Cluster& cluster) {
     warnings.emplace_back(
         "the time is that of training all weights; with adapters, a step has no products for the "
         "gradients of the others and updates less");
-  }
-  if (task.has_teacher) {
-    warnings.emplace_back(
-        "the time leaves out the forward pass of the teacher (distill.teacher), which the last "
-        "stage computes; the memory that is counted contains it");
   }
   if (task.precision == PlanPrecision::fp8 && cluster.device.fp8_tflops <= 0) {
     warnings.emplace_back(

@@ -29,7 +29,9 @@ PlanTask plan_task(const RunConfig& config) {
   task.powers_of_two = config.reproducibility == "elastic";
   task.software.sums_in_tree = config.reproducibility == "elastic";
   task.has_adapters = config.model.lora.is_on();
-  task.has_teacher = config.distill.is_on();
+  if (config.distill.is_on()) {
+    task.teacher = plan_model(config.distill.read_model(), config.data.sequence);
+  }
   return task;
 }
 

@@ -28,10 +28,6 @@ std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
 
 bool is_power_of_two(std::int64_t number) { return (number & (number - 1)) == 0; }
 
-PlanWork work_of(const PlanTask& task, const Cluster& cluster) {
-  return {task.model, cluster, task.software, task.precision};
-}
-
 std::int64_t nodes_of(const Cluster& cluster, std::int64_t ranks) {
   return (ranks + cluster.device.per_node - 1) / cluster.device.per_node;
 }
@@ -70,6 +66,11 @@ void sort_by_time(std::vector<PlanCandidate>& candidates) {
 }
 
 }  // namespace
+
+PlanWork work_of(const PlanTask& task, const Cluster& cluster) {
+  return {task.model, cluster, task.software, task.precision,
+          task.teacher ? &*task.teacher : nullptr};
+}
 
 // Goes through the candidates by days and asks for each whether one before it, on as many nodes or
 // fewer, needs no more energy.
@@ -110,7 +111,7 @@ std::string layout_fault(const PlanTask& task, const PlanLayout& layout) {
   if (m.kv_heads % layout.tp != 0 && layout.tp % m.kv_heads != 0) {
     return undivided("kv_heads", m.kv_heads, "tp", layout.tp);
   }
-  if (task.has_teacher && layout.tp > 1) {
+  if (task.teacher && layout.tp > 1) {
     return fmt::format("tp {} is not 1, which a teacher (distill.teacher) needs", layout.tp);
   }
   if (layout.pp * layout.virtual_stages > 2 * m.layers) {

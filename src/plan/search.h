@@ -23,8 +23,11 @@ struct PlanTask {
   // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
   bool powers_of_two = true;
   bool has_adapters = false;  // which the prediction leaves out
-  bool has_teacher = false;   // whose time the prediction leaves out
+  std::optional<PlanModel> teacher = {};
 };
+
+// Returns the work of the task, which refers to both.
+PlanWork work_of(const PlanTask& task, const Cluster& cluster);
 
 struct PlanCandidate {
   PlanLayout layout;

@@ -10,6 +10,7 @@ struct StepParts {
   double layers = 0;  // blocks of a stage
   BlockCost block;
   HeadCost head;
+  double teacher = 0;      // of the last stage per micro-batch, with distillation
   double transfer = 0;     // of a stage per micro-batch
   double parameters = 0;   // of the rank that holds most
   double accumulated = 0;  // of these, whose gradients are added up in each micro-batch

@@ -21,7 +21,8 @@ StagePass stage_pass(const StepParts& p) {
       .head_forward = p.head.forward.total(),
       .head_backward = p.head.backward.total(),
       .embedding_forward = p.head.embedding_forward,
-      .embedding_backward = p.head.embedding_backward};
+      .embedding_backward = p.head.embedding_backward,
+      .teacher = p.teacher};
 }
 
 // Returns what a stage waits per micro-batch for messages: one forward and one backward for each of
@@ -89,9 +90,9 @@ void add_block_terms(const PlanLayout& layout, bool balanced, StepParts& p) {
   p.time.transfer = m * p.transfer;
   const double head = p.head.forward.total() + p.head.backward.total();
   const double embedding = p.head.embedding_forward + p.head.embedding_backward;
-  p.time.head = layout.pp == 1 ? m * (head + embedding)
-                : balanced     ? m * (head + embedding) / real(layout.pp)
-                               : m * std::max(head, embedding);
+  p.time.head = layout.pp == 1 ? m * (head + embedding + p.teacher)
+                : balanced     ? m * ((head + embedding) / real(layout.pp) + p.teacher)
+                               : m * std::max(head + p.teacher, embedding);
 }
 
 }  // namespace
@@ -102,6 +103,7 @@ StepParts step_parts(const PlanWork& work, const PlanLayout& layout, BubbleMetho
   p.layers = real(work.model.layers) / real(layout.pp);
   p.block = block_cost(work, layout);
   p.head = head_cost(work, layout);
+  p.teacher = teacher_seconds(work, layout);
   p.transfer = transfer_seconds(work, layout);
   p.parameters = rank_parameters(work.model, layout);
   const bool balanced = work.software.balances_stages;

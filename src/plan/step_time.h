@@ -11,7 +11,7 @@ namespace trireme {
 
 struct StepTime {
   double products = 0;  // of the blocks on the busiest stage, forward and backward
-  double head = 0;      // output product, loss and embedding there
+  double head = 0;      // output product, loss, embedding and a teacher's forward pass there
   double attention = 0;
   double kernels = 0;     // that only move data
   double recompute = 0;   // all that is computed a second time

@@ -56,6 +56,12 @@ class Distillation(unittest.TestCase):
         harness.must(harness.run("train", config, ranks=2))
         self.assert_same(config)
 
+    def test_a_report_draws_both_parts(self):
+        report = self.folder / "report.html"
+        for config, shown in ((self.student, True), (self.teacher, False)):
+            harness.must(harness.run("report", harness.run_dir(config), "--out", report))
+            self.assertEqual("divergence from the teacher" in report.read_text(), shown)
+
     def test_metrics_show_both_parts(self):
         for line in harness.metrics(self.student):
             self.assertAlmostEqual(
@@ -76,8 +82,11 @@ class Distillation(unittest.TestCase):
 
     def test_plans_and_the_doctor_know_the_teacher(self):
         plan = ("plan", "--cluster", "cpu-genoa", "--nodes", "1", "--json")
-        taught = json.loads(harness.must(harness.run(*plan, self.student)).stdout)
-        self.assertIn("the teacher", json.dumps(taught))
+        step, shorter = (
+            json.loads(harness.must(harness.run(*plan, self.student, *keys)).stdout)
+            ["layouts"][0]["step_seconds"]
+            for keys in ([], ["distill.teacher=", "distill.weight=0.5"]))
+        self.assertGreater(step, 1.1 * shorter)
         gone = harness.run(*plan, self.student, "distill.teacher=/nonexistent")
         self.assertEqual(gone.returncode, 66, gone.stderr)
         for code, teacher in ((0, self.steps_of(self.teacher)), (66, "/nonexistent")):

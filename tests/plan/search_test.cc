@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/plan/step_parts.h"
 #include "src/train/run/model_presets.h"
 #include "tests/support/message_of.h"
 
@@ -120,16 +121,38 @@ TEST(Search, WarnsOfWhatItLeavesOutOrRestsOn) {
   task.has_adapters = true;
   EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("with adapters")));
   task.has_adapters = false;
-  task.has_teacher = true;
-  EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("the teacher")));
+  task.teacher = task.model;
+  EXPECT_THAT(plan_warnings(task, cluster, {}), IsEmpty());
   EXPECT_THAT(layout_fault(task, {.tp = 2}), HasSubstr("a teacher (distill.teacher) needs"));
-  task.has_teacher = false;
+  task.teacher.reset();
   task.precision = PlanPrecision::fp8;
   Cluster own = cluster;
   own.device.fp8_tflops = 0;
   own.residual_percent = 125.8;
   EXPECT_THAT(plan_warnings(task, own, {}),
               ElementsAre(HasSubstr("no rate for fp8"), HasSubstr("125.8 %")));
+}
+
+// A teacher of the run's own shape has the forward pass of a step; on the last stage of a pipeline,
+// for all micro-batches, the other stages wait for it.
+TEST(Search, CountsTheForwardPassOfATeacher) {
+  PlanTask task = task_of("llama-8b", 64);
+  const Cluster cluster = load_cluster("h100-pod");
+  for (const std::int64_t pp : {1, 4}) {
+    const PlanLayout layout{.pp = pp, .micro_batches = 64};
+    task.teacher.reset();
+    const StepParts alone = step_parts(work_of(task, cluster), layout, BubbleMethod::simulated, {});
+    task.teacher = task.model;
+    const PlanWork work = work_of(task, cluster);
+    const StepParts taught = step_parts(work, layout, BubbleMethod::simulated, {});
+    const double forward = real(task.model.layers) * alone.block.forward.total() +
+                           alone.head.forward.total() + alone.head.embedding_forward;
+    EXPECT_DOUBLE_EQ(taught.teacher, forward);
+    const double more = taught.time.total() - alone.time.total();
+    EXPECT_GE(more, 0.99 * 64 * forward) << pp;
+    EXPECT_LE(more, 1.2 * 64 * forward) << pp;
+    EXPECT_THAT(explain_step(work, layout), testing::Contains(HasSubstr(", teacher ")));
+  }
 }
 
 TEST(Search, WarnsOfShapesThatCostTime) {

@@ -204,7 +204,7 @@ void print_plan(const PlanView& view) {
 }
 
 void print_explanation(const PlanView& view, const PlanCandidate& candidate) {
-  const PlanWork work{view.task.model, view.cluster, view.task.software, view.task.precision};
+  const PlanWork work = work_of(view.task, view.cluster);
   const CheckpointStall stall{candidate.outlook.stall_seconds,
                               candidate.outlook.interval_seconds > 0
                                   ? candidate.outlook.interval_seconds / candidate.time.total()

@@ -46,7 +46,7 @@ JobModel job_of(const PlanView& view, const PlanCandidate& c) {
 }  // namespace
 
 Json timeline_json(const PlanView& view, const PlanCandidate& c) {
-  const PlanWork work{view.task.model, view.cluster, view.task.software, view.task.precision};
+  const PlanWork work = work_of(view.task, view.cluster);
   const StepParts parts = step_parts(work, c.layout, BubbleMethod::simulated, {});
   const PipelineSimulation run =
       pipeline_timeline(c.layout, parts.pass, view.task.software.balances_stages);
