@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "mpi/nccl/nccl_check.h"
 #include "src/device/cuda/cuda_check.h"
@@ -94,12 +95,17 @@ ncclResult_t NcclChannel::asynchronous_error() {
   return state == ncclInProgress ? ncclSuccess : state;
 }
 
-void NcclChannel::abort() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!is_aborted_) {
-    is_aborted_ = true;
-    (void)ncclCommAbort(comm_);
+// NCCL lets the operations of all communicators of a group end before it frees anything.
+void NcclChannel::abort_all(const std::vector<NcclChannel*>& channels) noexcept {
+  std::vector<std::unique_lock<std::mutex>> locks;
+  (void)ncclGroupStart();
+  for (NcclChannel* channel : channels) {
+    locks.emplace_back(channel->mutex_);
+    if (!std::exchange(channel->is_aborted_, true)) {
+      (void)ncclCommAbort(channel->comm_);
+    }
   }
+  (void)ncclGroupEnd();
 }
 
 ncclResult_t NcclChannel::register_memory(void* data, std::size_t bytes) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include <nccl.h>
 
@@ -36,8 +37,12 @@ class NcclChannel {
   bool progress();
   // Returns what went wrong in operations under way; ncclSuccess if nothing did. Any thread.
   ncclResult_t asynchronous_error();
-  // Makes all operations under way end without their results. Any thread; once.
-  void abort() noexcept;
+  // Makes all operations under way end without their results. Waits until the device has nothing
+  // to do, because NCCL frees memory: if operations of other channels wait for other ranks, use
+  // abort_all(). Any thread.
+  void abort() noexcept { abort_all({this}); }
+  // Aborts all channels at once.
+  static void abort_all(const std::vector<NcclChannel*>& channels) noexcept;
 
   // Lets the communicator access device memory without a copy, until deregister_memory() or the end
   // of the channel. If it returns an error of NCCL, nothing has changed. Does nothing after an

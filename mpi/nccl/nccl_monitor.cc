@@ -149,9 +149,7 @@ void NcclMonitor::fail_all(const std::exception_ptr& error) noexcept {
     operation->finish(error);
   }
   operations_.clear();
-  for (NcclChannel* channel : channels_) {
-    channel->abort();
-  }
+  NcclChannel::abort_all(channels_);
 }
 
 std::exception_ptr describe_hang(const HangFacts& facts) {

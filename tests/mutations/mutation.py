@@ -17,6 +17,7 @@ CUDA = "src/kernels/cuda"
 QUEUE = "src/device/cuda/cuda_queue.cc"
 COMM = "mpi/nccl/nccl_communicator.cc"
 CALLS = "mpi/nccl/nccl_communicator_calls.cc"
+CHANNEL = "mpi/nccl/nccl_channel.cc"
 MONITOR = "mpi/nccl/nccl_monitor.cc"
 TREE = "mpi/nccl/tree_sum.cu"
 

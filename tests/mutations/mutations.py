@@ -3,8 +3,8 @@ the test that must fail without it."""
 
 from cudnn_mutations import CUDNN
 from fp8_mutations import FP8
-from mutation import (BITS, CALLS, COMM, CUDA, DEVICE, GRAPHS, MONITOR, NCCL, QUEUE, TRAIN, TREE,
-                      VALUES, Mutation)
+from mutation import (BITS, CALLS, CHANNEL, COMM, CUDA, DEVICE, GRAPHS, MONITOR, NCCL, QUEUE, TRAIN,
+                      TREE, VALUES, Mutation)
 from warpgroup_mutations import WARPGROUPS
 
 BARRIERS = [
@@ -343,8 +343,12 @@ COMMUNICATION = [
         "NcclCommunicator.WaitsForItsInputWithoutADeadline", program=NCCL),
     Mutation(
         "nccl_abort", "abort of the channels after an error", MONITOR,
-        "    channel->abort();\n", "    static_cast<void>(channel);\n",
+        "  NcclChannel::abort_all(channels_);\n", "",
         "NcclCommunicator.NamesARankThatNeverComes", program=NCCL),
+    Mutation(
+        "nccl_abort_at_once", "abort of all channels in one group", CHANNEL,
+        "  (void)ncclGroupStart();\n", "", "NcclCommunicator.NamesARankThatNeverComes",
+        program=NCCL),
     Mutation(
         "nccl_failure", "error of an operation that is waited for", MONITOR,
         "    is_failed_.store(true);\n", "", "NcclCommunicator.AbandoningEndsTheGroup",

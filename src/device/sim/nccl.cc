@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,7 @@ struct Group {
   int depth = 0;
   std::vector<GroupEntry> entries;
   std::vector<std::shared_ptr<Communicator>> opened;  // to wait for
+  std::set<int> freed;  // devices on which aborted communicators free memory
 };
 thread_local Group group;
 
@@ -278,12 +280,21 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   delete communicator;
   return ncclSuccess;
 }
-// Operations that wait finish at once, without results.
+// Operations that wait finish at once, without results. Then NCCL frees memory, for which CUDA
+// waits until the device is idle: other communicators whose operations wait for other ranks must
+// have been aborted in the same group.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  if (communicator != nullptr) {
-    communicator->own->aborted = true;
-    sim::forget_registrations(communicator);
-    delete communicator;
+  if (communicator == nullptr) {
+    return ncclSuccess;
+  }
+  const int device = communicator->own->device();
+  communicator->own->aborted = true;
+  sim::forget_registrations(communicator);
+  delete communicator;
+  if (group.depth > 0) {
+    group.freed.insert(device);
+  } else {
+    (void)sim::machine().synchronize_device(device);
   }
   return ncclSuccess;
 }
@@ -370,6 +381,9 @@ ncclResult_t ncclGroupEnd() {
   }
   for (const auto& opened : std::exchange(group.opened, {})) {
     opened->wait_until_complete();
+  }
+  for (const int device : std::exchange(group.freed, {})) {
+    (void)sim::machine().synchronize_device(device);
   }
   return submit_group(std::exchange(group.entries, {}));
 }

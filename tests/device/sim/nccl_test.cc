@@ -9,45 +9,10 @@
 #include <unistd.h>
 
 #include "src/device/sim/fault.h"
-#include "tests/device/sim/device_array.h"
+#include "tests/device/sim/nccl_ranks.h"
 
 namespace trireme {
 namespace {
-
-void expect_ok(ncclResult_t result) { EXPECT_EQ(result, ncclSuccess); }
-
-// Ranks on threads have a device each.
-[[maybe_unused]] const int devices_are_set = ::setenv("TRIREME_SIM_DEVICES", "4", 0);
-
-struct Rank {
-  int rank = 0;
-  int ranks = 1;
-  ncclComm_t communicator = nullptr;
-  cudaStream_t stream = nullptr;
-};
-
-Rank join(const ncclUniqueId& id, int ranks, int rank) {
-  Rank own;
-  expect_success(cudaSetDevice(rank));
-  own.rank = rank;
-  own.ranks = ranks;
-  expect_success(cudaStreamCreateWithFlags(&own.stream, cudaStreamNonBlocking));
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 1;  // calls return when the operation is on the stream
-  ncclResult_t state = ncclCommInitRankConfig(&own.communicator, ranks, id, rank, &config);
-  while (state == ncclInProgress) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-    expect_ok(ncclCommGetAsyncError(own.communicator, &state));
-  }
-  expect_ok(state);
-  return own;
-}
-
-void leave(const Rank& own) {
-  expect_success(cudaStreamSynchronize(own.stream));
-  expect_ok(ncclCommDestroy(own.communicator));
-  expect_success(cudaStreamDestroy(own.stream));
-}
 
 using Body = std::function<void(const Rank&)>;
 
@@ -309,36 +274,16 @@ TEST(SimNccl, RefusesWrongArguments) {
   });
 }
 
-bool is_idle(cudaStream_t stream) { return cudaStreamQuery(stream) == cudaSuccess; }
-
-TEST(SimNccl, ARankThatDoesNotComeHangsTheOthersUntilTheyAbort) {
-  sim::set_faults("1:0:hang");
-  ncclUniqueId id;
-  expect_ok(ncclGetUniqueId(&id));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      const Rank own = join(id, 2, rank);
-      DeviceArray<float> data(std::vector<float>{1});
-      expect_ok(ncclAllReduce(data.data(), data.data(), 1, ncclFloat32, ncclSum, own.communicator,
-                              own.stream));
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      EXPECT_FALSE(is_idle(own.stream));
-      cudaStream_t other = nullptr;
-      expect_success(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-      expect_success(cudaMemsetAsync(data.data(), 0, 4, other));
-      expect_success(cudaStreamSynchronize(other));  // goes on beside it
-      EXPECT_EQ(ncclCommDestroy(own.communicator), ncclInvalidUsage);
-      expect_ok(ncclCommAbort(own.communicator));
-      expect_success(cudaStreamSynchronize(own.stream));
-      expect_success(cudaStreamDestroy(other));
-      expect_success(cudaStreamDestroy(own.stream));
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  sim::set_faults("");
+TEST(SimNcclDeathTest, DifferentOperationsDie) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(on_threads(2,
+                          [](const Rank& own) {
+                            DeviceArray<float> data(8);
+                            ncclAllReduce(data.data(), data.data(), own.rank == 0 ? 8 : 4,
+                                          ncclFloat32, ncclSum, own.communicator, own.stream);
+                            cudaStreamSynchronize(own.stream);
+                          }),
+               "ranks . and . are in different operations, or with different sizes");
 }
 
 TEST(SimNccl, AnInjectedErrorReachesAllRanks) {
@@ -368,18 +313,6 @@ TEST(SimNccl, AnInjectedErrorReachesAllRanks) {
     thread.join();
   }
   sim::set_faults("");
-}
-
-TEST(SimNcclDeathTest, DifferentOperationsDie) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(on_threads(2,
-                          [](const Rank& own) {
-                            DeviceArray<float> data(8);
-                            ncclAllReduce(data.data(), data.data(), own.rank == 0 ? 8 : 4,
-                                          ncclFloat32, ncclSum, own.communicator, own.stream);
-                            cudaStreamSynchronize(own.stream);
-                          }),
-               "ranks . and . are in different operations, or with different sizes");
 }
 
 }  // namespace
