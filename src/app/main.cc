@@ -62,6 +62,7 @@
 #include "src/base/printable.h"
 #include "src/base/shortened.h"
 #include "src/base/thread_error.h"
+#include "src/device/cuda_device.h"
 
 namespace trireme {
 namespace {
@@ -192,6 +193,7 @@ int main(int argc, char** argv) {
   // A launch starts its ranks through /proc/self/exe, and they would be called "exe".
   (void)::prctl(PR_SET_NAME, "trireme");
   trireme::restore_floating_point();
+  trireme::cuda::ask_for_queues();
   // A write beyond `ulimit -f` then fails with EFBIG, which is reported like any other I/O error.
   std::signal(SIGXFSZ, SIG_IGN);
   trireme::AppContext context;

@@ -34,6 +34,10 @@ struct DeviceSearch {
   std::string why;  // empty without trouble
 };
 DeviceSearch find_devices();
+// Asks CUDA for as many queues per device as it has (32), unless CUDA_DEVICE_MAX_CONNECTIONS is
+// set: with its 8, the streams of a run and those of NCCL share them, and work of one stream waits
+// for what the streams beside it wait for. Call it before CUDA is first used, on the only thread.
+void ask_for_queues();
 // Returns the number of devices that this process can use.
 int device_count();
 

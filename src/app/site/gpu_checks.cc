@@ -38,6 +38,7 @@ constexpr std::array kVariables = {
     Variable{"NCCL_MAX_NCHANNELS", nullptr, "NCCL may not use all links"},
     Variable{"NCCL_DEBUG", "TRACE", "NCCL prints a line for every call"},
     Variable{"CUDA_LAUNCH_BLOCKING", "1", "the host waits for every kernel"},
+    Variable{"CUDA_DEVICE_MAX_CONNECTIONS", "1", "nothing runs beside anything else on a GPU"},
     Variable{"CUDA_FORCE_PTX_JIT", "1", "kernels are compiled again at every start"}};
 
 std::string line_of(const fs::path& path) {

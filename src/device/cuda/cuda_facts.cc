@@ -103,6 +103,8 @@ std::string back_end_text() {
                                         : "CUDA " + cuda_version_text(cuda_versions().runtime);
 }
 
+void ask_for_queues() { (void)::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
+
 DeviceSearch find_devices() {
   DeviceSearch found;
   const cudaError_t error = cudaGetDeviceCount(&found.count);

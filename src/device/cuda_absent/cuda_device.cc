@@ -15,6 +15,7 @@ BackEnd back_end() { return BackEnd::none; }
 
 std::string back_end_text() { return "no CUDA"; }
 
+void ask_for_queues() {}
 DeviceSearch find_devices() { return {0, DeviceSearch::Trouble::absent, kAbsent}; }
 int device_count() { return 0; }
 

@@ -79,6 +79,8 @@ Environment read_environment() {
   read.devices = static_cast<int>(
       number_of("TRIREME_SIM_DEVICES", static_cast<std::uint64_t>(read.devices), 0, kMostDevices));
   read.delays = number_of("TRIREME_SIM_DELAYS", 0, 0, 1) != 0;
+  read.connections =
+      static_cast<std::size_t>(number_of("TRIREME_SIM_CONNECTIONS", read.connections, 0, 32));
   read.report_leaks = number_of("TRIREME_SIM_LEAKS", 0, 0, 1) != 0;
   read.faults = text_of("TRIREME_SIM_FAULT");
   read.links = text_of("TRIREME_SIM_LINKS");

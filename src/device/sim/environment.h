@@ -9,6 +9,11 @@
 //   TRIREME_SIM_DEVICES  the number of devices of a process, 0 to 64 (default: 8)
 //   TRIREME_SIM_DELAYS   1: sleep for up to 0.3 ms before each operation of a stream; with a seed,
 //                        also let streams fall behind others for long (default: 0)
+//   TRIREME_SIM_CONNECTIONS  the number of queues of the hardware, 0 to 32, which the streams
+//   share:
+//                        an operation starts only after those that were put before it into its
+//                        queue, and so waits for what they wait for (default: 0, a queue for each
+//                        stream)
 //   TRIREME_SIM_LEAKS    1: report memory that was not freed at the end of the process (default: 0)
 //   TRIREME_SIM_FAULT    faults to inject, separated by commas (see fault.h)
 //   TRIREME_SIM_LINKS    what connects the devices (see links.h)
@@ -36,6 +41,7 @@ struct Environment {
   std::size_t memory_bytes = std::size_t{1} << 30;
   int devices = 8;
   bool delays = false;
+  std::size_t connections = 0;  // 0: one for each stream
   bool report_leaks = false;
   std::string faults = {};
   std::string links = {};

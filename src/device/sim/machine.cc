@@ -143,6 +143,8 @@ CUstream_st* Machine::make_stream(int device, bool blocking) {
   streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{device}));
   streams_.back()->blocking = blocking;
   streams_.back()->priority = random_.next();
+  const std::size_t connections = environment().connections;
+  streams_.back()->connection = connections == 0 ? 0 : made_++ % connections;
   return streams_.back().get();
 }
 
@@ -243,6 +245,30 @@ void Machine::run_worker() {
   close_memory();
 }
 
+// Returns whether the stream's next operation must wait for one that was put earlier into the same
+// queue of the hardware and has not started.
+bool Machine::is_behind_others(const CUstream_st& stream) const {
+  if (environment().connections == 0 || stream.begun) {
+    return false;
+  }
+  const std::uint64_t own = stream.queue.front().sequence;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& other) {
+    const std::size_t next = other->begun ? 1 : 0;
+    return other->connection == stream.connection && other->device == stream.device &&
+           other->queue.size() > next && other->queue[next].sequence < own;
+  });
+}
+
+// Returns whether the stream's first operation can be tried.
+bool Machine::is_ready(const CUstream_st& stream) const {
+  if (stream.queue.empty() || stream.stalled) {
+    return false;
+  }
+  const Operation& first = stream.queue.front();
+  const bool waits = first.kind == Operation::Kind::wait && first.event->reached < first.number;
+  return error_ != cudaSuccess || (!waits && !is_behind_others(stream));
+}
+
 // Returns a stream whose first operation can be tried, or nullptr. Removes streams that are no
 // longer needed.
 CUstream_st* Machine::choose_ready() {
@@ -251,12 +277,7 @@ CUstream_st* Machine::choose_ready() {
   CUstream_st* chosen = nullptr;
   std::size_t candidates = 0;
   for (const auto& stream : streams_) {
-    if (stream->queue.empty() || stream->stalled) {
-      continue;
-    }
-    const Operation& first = stream->queue.front();
-    if (first.kind == Operation::Kind::wait && first.event->reached < first.number &&
-        error_ == cudaSuccess) {
+    if (!is_ready(*stream)) {
       continue;
     }
     ++candidates;
@@ -300,6 +321,7 @@ void Machine::perform(CUstream_st& stream, std::unique_lock<std::mutex>& lock) {
     }
     lock.lock();
   }
+  stream.begun = !done;
   if (!done) {
     stream.stalled = true;
     return;

@@ -54,9 +54,11 @@ struct CUstream_st {
   std::uint64_t enqueued = 0;
   std::uint64_t finished = 0;
   std::uint64_t priority = 0;
-  bool stalled = false;    // its first operation had to wait when it was last tried
-  bool destroyed = false;  // to be removed once it is empty
-  bool blocking = true;    // the legacy stream and it wait for each other
+  std::size_t connection = 0;  // the queue of the hardware that it shares with other streams
+  bool begun = false;          // its first operation was tried
+  bool stalled = false;        // its first operation had to wait when it was last tried
+  bool destroyed = false;      // to be removed once it is empty
+  bool blocking = true;        // the legacy stream and it wait for each other
   std::shared_ptr<sim::Capture> capture = nullptr;  // receives the operations while capturing
   std::vector<std::size_t> tail = {};               // the stream's last nodes in the capture
 };
@@ -128,6 +130,8 @@ class Machine {
   bool invalidate_blocking_captures();
   void run_worker();
   CUstream_st* choose_ready();
+  bool is_ready(const CUstream_st& stream) const;
+  bool is_behind_others(const CUstream_st& stream) const;
   bool goes_before(const CUstream_st& stream, const CUstream_st& chosen, std::size_t candidates);
   void perform(CUstream_st& stream, std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
@@ -139,7 +143,8 @@ class Machine {
   std::uint64_t seed_ = 0;
   Random random_;
   std::uint64_t sequence_ = 0;
-  int fruitless_ = 0;  // rounds in which all streams were stalled
+  std::size_t made_ = 0;  // streams
+  int fruitless_ = 0;     // rounds in which all streams were stalled
   bool stops_ = false;
   cudaError_t error_ = cudaSuccess;
   std::condition_variable changed_;

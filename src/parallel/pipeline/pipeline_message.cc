@@ -1,10 +1,5 @@
 #include "src/parallel/pipeline/pipeline_message.h"
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <utility>
-
 #include "mpi/operation_request.h"
 #include "src/base/check.h"
 #include "src/parallel/pipeline/simulation.h"
@@ -26,45 +21,6 @@ bool is_last(const PipelineShape& shape, int stage, int chunk) {
 int next_rank(const PipelineShape& shape, int stage) { return (stage + 1) % shape.stages; }
 int previous_rank(const PipelineShape& shape, int stage) {
   return (stage + shape.stages - 1) % shape.stages;
-}
-
-// Clock holds, for each stage, how many of its steps are known to have taken their inputs.
-using Clock = std::vector<std::size_t>;
-using OnTaken = std::function<void(int stage, std::size_t number, const Clock& clock)>;
-
-// Runs the steps of all stages in an order that their messages allow. Calls on_taken when a step
-// has taken its input, with what the stage knows then: a message tells what its sender knew.
-void replay(const PipelineSteps& steps, const PipelineShape& shape, const OnTaken& on_taken) {
-  std::vector<Clock> clocks(steps.size(), Clock(steps.size(), 0));
-  std::map<std::pair<int, PipelineMessage>, Clock> sent;  // by receiver and message
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      Clock& clock = clocks[static_cast<std::size_t>(stage)];
-      std::size_t& done = clock[static_cast<std::size_t>(stage)];
-      const std::vector<PipelineStep>& own = steps[static_cast<std::size_t>(stage)];
-      for (; done < own.size(); moved = true) {
-        const PipelineStep& step = own[done];
-        if (const auto from = message_into(step, shape, stage)) {
-          const auto found = sent.extract({stage, from->message});
-          if (found.empty()) {
-            break;
-          }
-          for (std::size_t s = 0; s < clock.size(); ++s) {
-            clock[s] = std::max(clock[s], found.mapped()[s]);
-          }
-        }
-        ++done;
-        on_taken(stage, done - 1, clock);
-        for (const auto& to :
-             {message_out_of(step, shape, stage), embedding_message(step, shape, stage)}) {
-          if (to) {
-            sent.insert_or_assign({to->peer, to->message}, clock);
-          }
-        }
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -121,45 +77,6 @@ std::optional<Addressed> embedding_message(const PipelineStep& step, const Pipel
     return std::nullopt;
   }
   return Addressed{{MessageKind::embedding, shape.chunks - 1, step.micro_batch}, shape.stages - 1};
-}
-
-std::vector<std::size_t> steps_of_arrival(const PipelineSteps& steps, const PipelineShape& shape,
-                                          int stage) {
-  std::map<std::pair<int, PipelineMessage>, std::size_t> takers;  // steps, by stage and message
-  for (int taker = 0; taker < shape.stages; ++taker) {
-    std::size_t number = 0;
-    for (const PipelineStep& step : steps.at(static_cast<std::size_t>(taker))) {
-      if (const auto from = message_into(step, shape, taker); from && from->peer == stage) {
-        takers[{taker, from->message}] = number;
-      }
-      ++number;
-    }
-  }
-  const std::vector<PipelineStep>& own = steps.at(static_cast<std::size_t>(stage));
-  // By receiver: the messages that are not known to have been taken, by the step that takes them.
-  std::vector<std::map<std::size_t, std::size_t>> under_way(steps.size());
-  std::vector<std::size_t> arrivals;
-  replay(steps, shape, [&](int at, std::size_t number, const Clock& clock) {
-    if (at != stage) {
-      return;
-    }
-    for (std::size_t peer = 0; peer < clock.size(); ++peer) {
-      std::map<std::size_t, std::size_t>& messages = under_way[peer];
-      const auto untaken = messages.lower_bound(clock[peer]);
-      for (auto taken = messages.begin(); taken != untaken; taken = messages.erase(taken)) {
-        arrivals[taken->second] = number;
-      }
-    }
-    for (const auto& to : {message_out_of(own[number], shape, stage),
-                           embedding_message(own[number], shape, stage)}) {
-      if (to && to->peer != stage) {
-        const std::size_t taker = takers.at({to->peer, to->message});
-        under_way[static_cast<std::size_t>(to->peer)][taker] = arrivals.size();
-        arrivals.push_back(own.size());
-      }
-    }
-  });
-  return arrivals;
 }
 
 int tag_of(const PipelineMessage& message, const PipelineShape& shape) {

@@ -44,13 +44,6 @@ std::optional<Addressed> message_out_of(const PipelineStep& step, const Pipeline
 std::optional<Addressed> embedding_message(const PipelineStep& step, const PipelineShape& shape,
                                            int stage);
 
-// Returns, for each message that the stage sends to another rank, in their order, the number of the
-// stage's own step whose input shows that the message has arrived: whoever sent this input had
-// taken the message before. For a message that no input shows, returns the number of the stage's
-// steps.
-std::vector<std::size_t> steps_of_arrival(const PipelineSteps& steps, const PipelineShape& shape,
-                                          int stage);
-
 // Returns a tag for Communicator::send(); each kind has a lane of its own. Messages that can be in
 // flight between two ranks at one time have different tags, except micro-batches that are very far
 // apart; messages with one tag keep their order. Within a lane, two ranks send and receive in the

@@ -12,7 +12,8 @@ namespace {
 
 using Kind = PipelineStep::Kind;
 
-// Receives that are posted while a step computes: one from each neighbour.
+// Receives that are posted while a step computes, if nothing is queued on a device: one from each
+// neighbour.
 constexpr std::size_t kReceivesAhead = 2;
 
 struct Transfer {
@@ -28,14 +29,14 @@ struct Transfer {
 class PipelineRunner::Run {
  public:
   Run(PipelineRunner& runner, std::span<const PipelineStep> steps, StageWork& work,
-      std::span<const std::size_t> arrivals)
+      const TransferOrder* order)
       : runner_(runner),
         steps_(steps),
         work_(work),
-        arrivals_(arrivals),
+        order_(order),
         stage_(runner.tools_.pp.rank()) {}
   ~Run() {
-    for (Transfer& receive : receives_) {
+    for (auto& [step, receive] : receives_) {
       receive.pending.abandon();
     }
     for (Transfer& send : sends_) {
@@ -48,13 +49,7 @@ class PipelineRunner::Run {
   void execute() {
     for (std::size_t number = 0; number < steps_.size(); ++number) {
       const PipelineStep& step = steps_[number];
-      if (arrivals_.empty()) {
-        settle_sends();
-      }
-      post_receives(1);
-      Tensor input = take_input(step);
-      release_sends(number);
-      post_receives(kReceivesAhead);
+      Tensor input = order_ == nullptr ? take_early(number) : take_in_order(number);
       const double start = watch_.seconds();
       SpanTimer span(runner_.tools_.spans, SpanKind::compute, name_of(step.kind),
                      {step.micro_batch, step.chunk, -1});
@@ -72,22 +67,53 @@ class PipelineRunner::Run {
   }
 
  private:
-  // Posts receives in the order of their steps, until `count` are posted.
+  // Returns the input of a step; receives are posted in the order of their steps, as early as it
+  // pays.
+  Tensor take_early(std::size_t number) {
+    settle_sends();
+    post_receives(1);
+    Tensor input = take_input(number);
+    post_receives(kReceivesAhead);
+    return input;
+  }
+
+  // Returns the input of a step; receives are posted where the order says.
+  Tensor take_in_order(std::size_t number) {
+    const std::vector<PostedReceive>& receives = order_->receives;
+    for (; next_receive_ < receives.size() && receives[next_receive_].before <= number;
+         ++next_receive_) {
+      post_receive(receives[next_receive_].step);
+    }
+    if (order_->arrivals.empty()) {
+      settle_sends();
+    }
+    Tensor input = take_input(number);
+    release_sends(number);
+    return input;
+  }
+
+  // Posts receives until `count` are posted.
   void post_receives(std::size_t count) {
     for (; next_receive_ < steps_.size() && receives_.size() < count; ++next_receive_) {
-      const auto from = message_into(steps_[next_receive_], runner_.shape_, stage_);
-      if (from && from->peer != stage_) {
-        Tensor tensor(runner_.tools_.context.exchange(), runner_.activation_, runner_.dtype_);
-        receives_.push_back({tensor, Pending(), 0});
-        receives_.back().pending = runner_.tools_.pp.recv(tensor.view(), from->peer, tag(*from),
-                                                          &runner_.tools_.context.stream());
-      }
+      post_receive(next_receive_);
+    }
+  }
+
+  // Does nothing if the step needs no message from another rank.
+  void post_receive(std::size_t number) {
+    const auto from = message_into(steps_[number], runner_.shape_, stage_);
+    if (from && from->peer != stage_) {
+      Transfer& receive = receives_[number];
+      receive.tensor =
+          Tensor(runner_.tools_.context.exchange(), runner_.activation_, runner_.dtype_);
+      receive.pending = runner_.tools_.pp.recv(receive.tensor.view(), from->peer, tag(*from),
+                                               &runner_.tools_.context.stream());
     }
   }
 
   // Returns the input of a step, for which it waits; an empty tensor if the step needs none.
-  Tensor take_input(const PipelineStep& step) {
-    const auto from = message_into(step, runner_.shape_, stage_);
+  Tensor take_input(std::size_t number) {
+    const auto from = message_into(steps_[number], runner_.shape_, stage_);
     if (!from) {
       return Tensor();
     }
@@ -96,14 +122,16 @@ class PipelineRunner::Run {
       check(!own.empty(), "a step comes after the one that it needs");
       return std::move(own.mapped());
     }
+    const auto receive = receives_.find(number);
+    check(receive != receives_.end(), "a receive is posted before the step that needs it");
     {
       const StreamTimer timer(runner_.tools_.context.stream(), runner_.timings_.wait);
       const SpanTimer span(runner_.tools_.spans, SpanKind::stages, name_of(from->message.kind),
                            detail_of(*from));
-      receives_.front().pending.wait(runner_.tools_.context.stream());
+      receive->second.pending.wait(runner_.tools_.context.stream());
     }
-    Tensor input = std::move(receives_.front().tensor);
-    receives_.pop_front();
+    Tensor input = std::move(receive->second.tensor);
+    receives_.erase(receive);
     return input;
   }
 
@@ -138,7 +166,7 @@ class PipelineRunner::Run {
       return;
     }
     sends_.push_back({std::move(tensor), Pending(),
-                      arrivals_.empty() ? steps_.size() : arrivals_[next_send_++]});
+                      knows_arrivals() ? order_->arrivals[next_send_++] : steps_.size()});
     Transfer& send = sends_.back();
     const SpanTimer span(runner_.tools_.spans, SpanKind::send, name_of(to->message.kind),
                          detail_of(*to));
@@ -177,6 +205,8 @@ class PipelineRunner::Run {
     });
   }
 
+  bool knows_arrivals() const { return order_ != nullptr && !order_->arrivals.empty(); }
+
   void note(const TimedStep& timed) {
     runner_.timings_.compute_seconds += timed.end - timed.start;
     runner_.timings_.timeline.push_back(timed);
@@ -191,13 +221,13 @@ class PipelineRunner::Run {
   PipelineRunner& runner_;
   std::span<const PipelineStep> steps_;
   StageWork& work_;
-  std::span<const std::size_t> arrivals_;
-  std::size_t next_send_ = 0;  // the number of the next send in arrivals_
+  const TransferOrder* order_;
+  std::size_t next_send_ = 0;  // the number of the next send in order_->arrivals
   int stage_;
   Stopwatch watch_;
-  std::deque<Transfer> receives_;          // posted, in the order of their steps
-  std::size_t next_receive_ = 0;           // the first step whose receive has not been considered
-  std::deque<Transfer> sends_;             // in flight
+  std::map<std::size_t, Transfer> receives_;  // posted, by the number of their steps
+  std::size_t next_receive_ = 0;  // in order_->receives, or the first step that was not considered
+  std::deque<Transfer> sends_;    // in flight
   std::map<PipelineMessage, Tensor> own_;  // messages from this rank to itself
 };
 
@@ -208,11 +238,11 @@ PipelineRunner::PipelineRunner(const Tools& tools, const PipelineShape& shape,
 }
 
 void PipelineRunner::run(std::span<const PipelineStep> steps, StageWork& work,
-                         std::span<const std::size_t> arrivals) {
+                         const TransferOrder* order) {
   timings_.seconds = timings_.compute_seconds = 0;
   timings_.wait.clear();
   timings_.timeline.clear();
-  Run(*this, steps, work, arrivals).execute();
+  Run(*this, steps, work, order).execute();
 }
 
 }  // namespace trireme

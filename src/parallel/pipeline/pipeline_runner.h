@@ -14,6 +14,7 @@
 #include "src/parallel/pipeline/schedule.h"
 #include "src/parallel/pipeline/simulation.h"
 #include "src/parallel/pipeline/stage_work.h"
+#include "src/parallel/pipeline/transfer_order.h"
 #include "src/trace/span_log.h"
 
 namespace trireme {
@@ -41,11 +42,12 @@ class PipelineRunner {
 
   // Runs this rank's steps; all ranks call it with the same schedule at the same time. Sends are
   // complete before later work on the stream. An error passes through, and fails the group's
-  // operations. arrivals: steps_of_arrival() of the schedule, so that tensors are freed at the same
-  // steps whatever the timing, even if the host is far ahead of the device. If empty, each tensor
-  // is freed as soon as the host finds that it has left.
+  // operations. order: for work that is queued on a device, so that receives keep nothing from
+  // starting that they need, and tensors are freed at the same steps whatever the timing, even if
+  // the host is far ahead of the device. If null, receives are posted earlier, and each tensor is
+  // freed as soon as the host finds that it has left.
   void run(std::span<const PipelineStep> steps, StageWork& work,
-           std::span<const std::size_t> arrivals = {});
+           const TransferOrder* order = nullptr);
 
   const Timings& timings() const { return timings_; }
 

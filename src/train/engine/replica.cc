@@ -360,7 +360,7 @@ void Replica::schedule(std::int64_t micro_batches) {
 void Replica::make_steps() {
   steps_ = make_schedules(parts_.layout.schedule, shape_);
   if (acts_as_cuda(parts_.context.device())) {
-    arrivals_ = steps_of_arrival(steps_, shape_, parts_.pp.rank());
+    order_ = std::make_unique<TransferOrder>(transfer_order(steps_, shape_, parts_.pp.rank()));
   }
 }
 
@@ -377,7 +377,7 @@ MicroBatchOutput Replica::train(std::int64_t step, std::int64_t sequences, doubl
   work.train(step, sequences, loss_scale, micro_batches);
   PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape_,
                         activation_shape(config.train.micro_batch), config.compute_dtype());
-  runner.run(steps_.at(static_cast<std::size_t>(parts_.pp.rank())), work, arrivals_);
+  runner.run(steps_.at(static_cast<std::size_t>(parts_.pp.rank())), work, order_.get());
   timings_ = runner.timings();
   data_wait_seconds_ = work.data_wait_seconds;
   return work.output();
@@ -390,11 +390,11 @@ void Replica::evaluate(const TokenSource& tokens, std::int64_t batch, std::int64
   shape.micro_batches = count;
   PipelineRunner runner({parts_.pp, parts_.context, parts_.spans}, shape, activation_shape(batch),
                         parts_.config.compute_dtype());
-  const std::vector<PipelineStep> steps = make_forward_schedule(shape);
-  runner.run(steps, work);
+  const TransferOrder order = order_of_forwards(shape, parts_.pp.rank());
+  runner.run(make_forward_schedule(shape), work,
+             acts_as_cuda(parts_.context.device()) ? &order : nullptr);
   work.end_leases();
-  const std::vector<double> found = work.losses();
-  std::copy(found.begin(), found.end(), losses);
+  std::ranges::copy(work.losses(), losses);
 }
 
 }  // namespace trireme

@@ -69,11 +69,9 @@ class Replica {
 
   Parts parts_;
   std::unique_ptr<MicroBatchGraphs> graphs_;
-  PipelineShape shape_;  // of the schedule in steps_
-  PipelineSteps steps_;  // the schedule of all stages
-  // steps_of_arrival() on a GPU, so that the memory of a step does not depend on timing; empty on
-  // the CPU, where a tensor is freed as soon as it has left.
-  std::vector<std::size_t> arrivals_;
+  PipelineShape shape_;                   // of the schedule in steps_
+  PipelineSteps steps_;                   // the schedule of all stages
+  std::unique_ptr<TransferOrder> order_;  // null on the CPU
   PipelineRunner::Timings timings_;
   double data_wait_seconds_ = 0;
 };

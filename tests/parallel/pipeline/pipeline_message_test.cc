@@ -1,13 +1,11 @@
 #include "src/parallel/pipeline/pipeline_message.h"
 
-#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
 
 #include "mpi/operation_request.h"
 #include "src/base/error.h"
-#include "src/parallel/pipeline/simulation.h"
 #include "tests/parallel/pipeline/schedule_grid.h"
 
 namespace trireme {
@@ -41,74 +39,6 @@ TEST(PipelineMessage, WhatOneStepSendsAnotherTakes) {
                           << ", micro-batch " << message.micro_batch << ", chunk " << message.chunk;
       }
     }
-  }
-}
-
-// Returns when the step that takes the message starts, which a stage sends to `to.peer`.
-double start_of_taker(const PipelineSimulation& simulation, const PipelineShape& shape,
-                      const Addressed& to) {
-  for (const TimedStep& timed : simulation.stages.at(static_cast<std::size_t>(to.peer))) {
-    const auto in = message_into(timed.step, shape, to.peer);
-    if (in && in->message == to.message) {
-      return timed.start;
-    }
-  }
-  ADD_FAILURE() << "nobody takes the message";
-  return 0;
-}
-
-// Whatever steps and transfers cost, a message has been taken when the step of its arrival starts,
-// and the number of messages that have not arrived does not grow with that of the micro-batches.
-TEST(PipelineMessage, HasArrivedAtTheStepOfItsArrival) {
-  for (const GridPoint& point : schedule_grid(5, 10)) {
-    const PipelineShape& shape = point.shape;
-    const PipelineSteps steps = make_schedules(point.schedule, shape);
-    PipelineCosts costs = equal_costs(shape, {}, 0.7);
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      costs.stages.at(static_cast<std::size_t>(stage)).forward = stage % 2 == 0 ? 0.2 : 3;
-    }
-    const PipelineSimulation simulation = simulate(steps, shape, costs);
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      const auto& own = simulation.stages.at(static_cast<std::size_t>(stage));
-      const std::vector<std::size_t> arrivals = steps_of_arrival(steps, shape, stage);
-      std::size_t sent = 0;
-      std::size_t most = 0;
-      for (std::size_t at = 0; at < own.size(); ++at) {
-        for (const auto& to : {message_out_of(own[at].step, shape, stage),
-                               embedding_message(own[at].step, shape, stage)}) {
-          if (to && to->peer != stage) {
-            const std::size_t arrival = arrivals.at(sent++);
-            ASSERT_GT(arrival, at) << point.text();
-            ASSERT_TRUE(arrival == own.size() ||
-                        start_of_taker(simulation, shape, *to) <= own[arrival].start)
-                << point.text();
-          }
-        }
-        const auto waiting = std::count_if(arrivals.begin(), arrivals.end(),
-                                           [&](std::size_t arrival) { return arrival > at; });
-        most = std::max(most, static_cast<std::size_t>(waiting) - (arrivals.size() - sent));
-      }
-      ASSERT_EQ(sent, arrivals.size()) << point.text();
-      if (point.schedule == PipelineSchedule::one_f_one_b ||
-          point.schedule == PipelineSchedule::zero_bubble) {
-        ASSERT_LE(most, 3U * static_cast<std::size_t>(shape.stages)) << point.text();
-      }
-    }
-  }
-}
-
-// If the work grew with the square of the micro-batches, this would take longer than a test may.
-TEST(PipelineMessage, ArrivalsOfManyMicroBatchesAreFound) {
-  constexpr std::int64_t kMicroBatches = 400'000;
-  for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
-    const PipelineShape shape{2, 1, kMicroBatches};
-    const std::vector<std::size_t> arrivals =
-        steps_of_arrival(make_schedules(schedule, shape), shape, 0);
-    ASSERT_EQ(arrivals.size(), static_cast<std::size_t>(kMicroBatches));
-    EXPECT_TRUE(std::is_sorted(arrivals.begin(), arrivals.end()));
-    // The gradient of a micro-batch tells that its activations have been taken.
-    EXPECT_EQ(arrivals.front(), schedule == PipelineSchedule::gpipe ? arrivals.size() : 2U);
-    EXPECT_LT(arrivals.back(), 2 * arrivals.size());
   }
 }
 

@@ -99,11 +99,11 @@ void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& s
                            shape.chunks, shape.micro_batches, shape.tied, pp.rank()));
   DeviceContext context(Device::cpu(), 1, pp.memory());
   const auto steps = make_schedule(schedule, shape, pp.rank());
-  const auto arrivals = steps_of_arrival(make_schedules(schedule, shape), shape, pp.rank());
+  const TransferOrder order = transfer_order(make_schedules(schedule, shape), shape, pp.rank());
   PipelineRunner runner({pp, context}, shape, activation, DType::f32);
   for (int run = 0; run < runs; ++run) {
     ToyStage toy(context.exchange(), shape, pp.rank(), activation);
-    runner.run(steps, toy, run % 2 == 0 ? std::span<const std::size_t>() : arrivals);
+    runner.run(steps, toy, run % 2 == 0 ? nullptr : &order);
     EXPECT_EQ(toy.steps(), steps);
     EXPECT_EQ(toy.wrong(), 0);
     const bool embeds = shape.tied && shape.stages > 1 && pp.rank() == 0;

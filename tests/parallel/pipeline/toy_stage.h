@@ -48,8 +48,8 @@ class ToyStage : public StageWork {
   std::int64_t embedding_gradients_ = 0;
 };
 
-// Runs the schedule `runs` times as one rank of a pipeline over the whole group; every second time,
-// sends hold their tensors until steps_of_arrival(). The test fails if steps come in another order
+// Runs the schedule `runs` times as one rank of a pipeline over the whole group; every second time
+// in the order of transfers for a device. The test fails if steps come in another order
 // or tensors have wrong elements.
 void run_toy(Communicator& pp, PipelineSchedule schedule, const PipelineShape& shape,
              const Shape& activation, int runs = 2);
