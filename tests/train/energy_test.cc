@@ -1,5 +1,6 @@
 #include "src/train/report/energy.h"
 
+#include <cmath>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -138,6 +139,25 @@ TEST_F(EnergyTest, IsUnknownFromTheFirstFailureOn) {
   const EnergyUsed used = energy.used();
   EXPECT_FALSE(used.cpu_joules);
   EXPECT_THAT(used.unknown, testing::HasSubstr("energy_uj: it holds no number"));
+}
+
+// A driver's counter that advances ten times a second, read every 35 ms: 0, 0, 70 J, ...
+TEST(PowerWindow, IsAMeanOverASecondOrMore) {
+  PowerWindow power;
+  double counter = 0;
+  for (int step = 1; step <= 100; ++step) {
+    const double now = 70 * std::floor(0.035 * step / 0.1);
+    power.add(now - std::exchange(counter, now), 0.035);
+    if (step <= 28) {
+      EXPECT_FALSE(power.watts()) << step;
+    } else {
+      EXPECT_NEAR(power.watts().value(), 700, 70) << step;
+    }
+  }
+  power.begin();
+  EXPECT_FALSE(power.watts());
+  power.add(600, 2);
+  EXPECT_DOUBLE_EQ(power.watts().value(), 300);
 }
 
 // Nothing is said about GPUs that cannot be read, but that.

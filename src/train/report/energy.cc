@@ -70,6 +70,14 @@ std::optional<double> ProcessorEnergy::joules() {
   return complaint_.empty() ? std::optional(joules) : std::nullopt;
 }
 
+void PowerWindow::add(double joules, double seconds) {
+  joules_ += joules;
+  seconds_ += seconds;
+  if (seconds_ >= kLeast) {
+    watts_ = std::exchange(joules_, 0) / std::exchange(seconds_, 0);
+  }
+}
+
 namespace {
 
 std::optional<double> per_save(double joules, std::int64_t saves) {
@@ -176,6 +184,7 @@ void RunEnergy::begin_steps() {
   since_ = Stopwatch();
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;
+  gpu_power_.begin();
 }
 
 RunEnergy::Reading RunEnergy::read(const GpuReading& gpu) {
@@ -240,22 +249,28 @@ void RunEnergy::add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t to
   const double seconds = std::exchange(since_, Stopwatch()).seconds();
   const bool went_back = now.gpu < last_gpu_;  // the driver was loaded anew
   compare_gpu(now);
-  std::array<double, 7> sums = {now.gpu - last_gpu_,
+  std::array<double, 8> sums = {now.gpu - last_gpu_,
                                 now.cpu - last_cpu_,
                                 now.gpu_is_readable && !went_back ? 0.0 : 1.0,
                                 now.cpu_is_readable ? 0.0 : 1.0,
                                 counts_gpu_ ? 1.0 : 0.0,
                                 gpu_joules_of_saves(),
-                                std::exchange(save_cpu_, 0)};
+                                std::exchange(save_cpu_, 0),
+                                world_.rank() == 0 ? seconds : 0.0};
   last_gpu_ = now.gpu;
   last_cpu_ = now.cpu;
   world_
       .all_reduce({sums.data(), static_cast<std::int64_t>(sums.size()), DType::f64}, ReduceOp::sum)
       .wait();
   metrics.step_tokens = static_cast<double>(tokens) / static_cast<double>(steps);
-  metrics.energy_seconds = seconds / static_cast<double>(steps);
-  if (sums[2] == 0 && sums[4] > 0) {
-    metrics.gpu_joules = sums[0] / static_cast<double>(steps);
+  metrics.energy_seconds = sums[7] / static_cast<double>(steps);
+  if (sums[2] != 0) {
+    gpu_power_.begin();
+  } else if (sums[4] > 0) {
+    gpu_power_.add(sums[0], sums[7]);
+    if (gpu_power_.watts()) {
+      metrics.gpu_joules = *gpu_power_.watts() * sums[7] / static_cast<double>(steps);
+    }
     metrics.gpu_save_joules = per_save(sums[5], metrics.saves);
   }
   if (sums[3] == 0) {

@@ -47,6 +47,24 @@ class ProcessorEnergy {
   std::string complaint_;
 };
 
+// PowerWindow is the mean power over at least kLeast, because drivers of GPUs advance their
+// counters about ten times a second: over shorter times, differences are 0 or too large.
+class PowerWindow {
+ public:
+  static constexpr double kLeast = 1;  // seconds
+
+  // Adds what was used since the last call, or since begin().
+  void add(double joules, double seconds);
+  void begin() { *this = PowerWindow(); }
+  // Returns the power in the last whole window; nothing before the first one has ended.
+  std::optional<double> watts() const { return watts_; }
+
+ private:
+  double joules_ = 0;
+  double seconds_ = 0;
+  std::optional<double> watts_;
+};
+
 class RunEnergy {
  public:
   // devices: of all ranks; null if they compute on the CPU. Each GPU counts once, on the first rank
@@ -71,7 +89,8 @@ class RunEnergy {
   // as a save of its own. All ranks count alike.
   void begin_save();
   void end_save(bool counts);
-  // Sets what the whole run has used per step and token since the last call, the same on all ranks.
+  // Sets what the whole run has used per step and token since the last call, the same on all ranks;
+  // that of GPUs by their mean power in the last window.
   void add_to(StepMetrics& metrics, std::int64_t steps, std::int64_t tokens);
   // Returns what the whole run has used since the object was made, the same on all ranks. Within a
   // save, the GPUs' energy is that at begin_save().
@@ -112,6 +131,7 @@ class RunEnergy {
   double last_gpu_ = 0;
   double last_cpu_ = 0;
   double before_save_cpu_ = 0;
+  PowerWindow gpu_power_;                   // of all ranks
   std::vector<SaveReadings> gpu_in_saves_;  // since add_to()
   double save_cpu_ = 0;                     // joules of this rank in saves since add_to()
   std::int64_t saves_ = 0;

@@ -76,7 +76,7 @@ struct StepMetrics {
   std::optional<double> gpu_joules = {};
   std::optional<double> cpu_joules = {};
   double step_tokens = 0;     // mean of the steps to which the joules belong
-  double energy_seconds = 0;  // in which they were used, per step, by the clock of this rank
+  double energy_seconds = 0;  // in which they were used, per step, by the clock of rank 0
   // The same while saves stalled training, per save; nothing if there was no save, too.
   std::optional<double> gpu_save_joules = {};
   std::optional<double> cpu_save_joules = {};
