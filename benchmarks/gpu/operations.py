@@ -351,7 +351,6 @@ def parts(options):
         ("operations: a rewind after a spike", 8, rewound(options)),
         ("operations: a replay of logged steps", 12, replayed(options)),
         ("operations: a run that does not fit", 4, too_large(options)),
-        ("operations: predicted memory", 6, predicted(options)),
         ("operations: sgd", 8, optimizer(options, "sgd", {"optimizer.name": "sgd"})),
         ("operations: muon", 8, optimizer(options, "muon", muon)),
         ("operations: a moving average of weights", 8, optimizer(options, "average", average)),
@@ -362,9 +361,10 @@ def parts(options):
 
 
 def parts_alone(options):
-    """Returns those that measure, or that take all memory of the GPU."""
+    """Returns those that measure, or that need the GPU's memory for themselves."""
     return [
         ("operations: doctor and health", 8, reported(options)),
+        ("operations: predicted memory", 6, predicted(options)),
         ("operations: power by the driver", 20, power(options)),
         ("operations: memory runs out", 8, out_of_memory(options)),
     ]

@@ -8,11 +8,13 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "io/checkpoint/memory/node_memory.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/device/cuda_device.h"
+#include "src/device/nvml/gpu_monitor.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/available_memory.h"
 #include "src/train/memory/memory_advice.h"
@@ -228,6 +230,26 @@ MemoryPlan MemoryReport::measured_on_device(const StepMemory& step) const {
   return own;
 }
 
+// Returns whether other processes use the device, as far as the driver shows them.
+bool MemoryReport::is_device_shared() const {
+  if (device_.kind != DeviceKind::cuda) {
+    return false;
+  }
+  const auto monitor = GpuMonitor::open(cuda::management_library());
+  if (monitor == nullptr) {
+    return false;
+  }
+  std::vector<GpuState> gpus = monitor->gpus();
+  const auto own = std::find_if(gpus.begin(), gpus.end(), [&](const GpuState& gpu) {
+    return gpu.uuid == cuda::device_identity(device_.index).uuid;
+  });
+  if (own == gpus.end()) {
+    return false;
+  }
+  leave_out(::getpid(), *own);
+  return !own->processes.empty();
+}
+
 MemoryPlan MemoryReport::measured_on_host(const Engine& engine, const StepMemory& step,
                                           const SnapshotMemory& snapshots) const {
   const bool on_device = device_.kind == DeviceKind::cuda;
@@ -249,7 +271,13 @@ std::pair<std::int64_t, std::int64_t> MemoryReport::log_measured(const Engine& e
   std::pair most = {most_of(predicted_), most_of(on_hosts)};
   nlohmann::json fields = {{"ranks", to_json(on_hosts)},
                            {"over_predicted", ratios(on_hosts, predicted_)}};
-  if (!on_devices_.empty()) {
+  if (!on_devices_.empty() &&
+      all_reduce_value(world_, std::int64_t{is_device_shared() ? 1 : 0}, ReduceOp::max) > 0) {
+    most = {most_of(on_devices_), 0};
+    if (world_.rank() == 0) {
+      log.info("the memory of GPUs was not measured, because others use some of them, too");
+    }
+  } else if (!on_devices_.empty()) {
     const std::vector<MemoryPlan> on_devices = gather_plans(world_, measured_on_device(step));
     most = {most_of(on_devices_), most_of(on_devices)};
     fields["devices"] = to_json(on_devices);

@@ -40,6 +40,8 @@ class MemoryReport {
   // Notes what this rank has of its device now, which may be more than at the end. Not collective.
   void note_device_use();
   // Returns the plan and the measurement of the rank that has most: on devices, if there are any.
+  // Where other processes or ranks use a device, too, nobody can tell what a rank has taken of it:
+  // nothing is measured there, and 0 is returned.
   std::pair<std::int64_t, std::int64_t> log_measured(const Engine& engine,
                                                      const SnapshotMemory& snapshots,
                                                      Log& log) const;
@@ -48,6 +50,7 @@ class MemoryReport {
   void check_devices(const RunConfig& config, const Layout& layout,
                      const std::vector<RankPlace>& places);
   MemoryPlan measured_on_device(const StepMemory& step) const;
+  bool is_device_shared() const;
   MemoryPlan measured_on_host(const Engine& engine, const StepMemory& step,
                               const SnapshotMemory& snapshots) const;
 
