@@ -115,6 +115,21 @@ TEST(SelfCheck, FindsNothingInKernelsOfOptions) {
   }
 }
 
+// Divergences at high temperatures are smaller than the rounding of what they are made of.
+TEST(SelfCheck, FindsNothingAtHighTemperatures) {
+  for (const Kernels* table : tables()) {
+    for (const float temperature : {6.0F, 20.0F, 1000.0F}) {
+      for (const std::int64_t vocabulary : {17, 193}) {
+        KernelShapes shapes = llama(DType::f32);
+        shapes.temperature = temperature;
+        shapes.vocabulary = vocabulary;
+        DeviceContext context(*table, 2);
+        EXPECT_NO_THROW(check_kernels(context, shapes)) << table->name << ", " << temperature;
+      }
+    }
+  }
+}
+
 // The check cuts wide layers. These are the sizes of a model of 7e9 parameters.
 TEST(SelfCheck, TakesWideLayers) {
   KernelShapes shapes = llama(DType::bf16);
