@@ -39,9 +39,7 @@ std::int64_t parse_generation(std::string text, const fs::path& file) {
 // Returns 0 if the file is missing or damaged. Describes damage in `warning`.
 std::int64_t recorded_generation(const fs::path& file, std::string& warning) {
   try {
-    return parse_generation(read_file(file, 64), file);
-  } catch (const NotFound&) {
-    return 0;
+    return read_generation(file).value_or(0);
   } catch (const DataError& error) {
     warning = fmt::format(
         "{}: the file is damaged or was written by another program; the run has replaced it by the "
@@ -52,6 +50,14 @@ std::int64_t recorded_generation(const fs::path& file, std::string& warning) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> read_generation(const fs::path& file) {
+  try {
+    return parse_generation(read_file(file, 64), file);
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
 
 Generation next_generation(const fs::path& folder) {
   Largest largest;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace trireme {
@@ -18,6 +19,10 @@ struct Generation {
   std::int64_t number = 0;
   std::string warning;  // describes damage of GENERATION or an implausible number; or empty
 };
+
+// Returns what the file GENERATION of a folder holds, or nothing if there is no such file. A number
+// that overflows counts as kMostGeneration. Throws DataError if it holds anything but a number.
+std::optional<std::int64_t> read_generation(const std::filesystem::path& file);
 
 // Returns a generation larger than any that appears in the folder, after recording it there. The
 // caller holds the run lock. Throws DataError that names the file if one claims kMostGeneration or

@@ -28,7 +28,8 @@ inline constexpr std::string_view kStatementType = "application/vnd.in-toto+json
 inline constexpr std::string_view kTrainBuildType = "urn:trireme:train:1";
 inline constexpr std::string_view kPackBuildType = "urn:trireme:data-pack:1";
 
-// What follows the name of a dataset's material in the name of that of its provenance.
+// What follows the name of the material of a dataset or model in the name of that of its
+// provenance.
 inline constexpr std::string_view kProvenanceSuffix = ".provenance";
 // The value of "lineage" in the details of a checkpoint whose run could not read the provenance of
 // the parent: then the lines of the ancestors are missing.
@@ -43,8 +44,8 @@ struct Subject {
 };
 
 struct Material {
-  std::string name;    // "data.train", "data.validation", these with kProvenanceSuffix, "program",
-                       // "sbom", "config", "parent", "teacher", "input"
+  std::string name;    // "data.train", "data.validation", "base", "teacher", these with
+                       // kProvenanceSuffix, "program", "sbom", "config", "parent", "input"
   std::string uri;     // where it was
   std::string sha256;  // 64 digits; empty if there is no file that could have a digest
 };

@@ -112,49 +112,94 @@ void LineageWalk::note_unused_moves() {
   }
 }
 
-void LineageWalk::materials(const std::vector<SignedStatement>& statements, std::size_t number,
-                            const fs::path& folder, int depth) {
-  const Provenance& provenance = statements[number].provenance;
-  if (statements[number].signature.state != SignatureState::trusted) {
+// Follows what the statement names before anything that is on the page after it.
+void LineageWalk::materials(Statements statements, std::size_t number, const fs::path& folder,
+                            int depth) {
+  if ((*statements)[number].signature.state != SignatureState::trusted) {
     LineageItem& item = add_item(depth, "materials", folder.string());
     item.code = ExitCode::refused;  // the fault is that of the signature
     item.summary = "not followed, because no trusted key has signed what they are";
     return;
   }
+  branches_.push_back({std::move(statements), number, folder, depth});
+}
+
+// Each branch ends before the one below it goes on. No function calls itself: a statement may lead
+// to another one a thousand times.
+void LineageWalk::follow_branches() {
+  while (!branches_.empty()) {
+    const std::size_t count = branches_.size();
+    Branch branch = branches_.back();
+    const bool goes_on = follow_next(branch);
+    // What it has added lies above it.
+    if (goes_on) {
+      branches_[count - 1].next = branch.next;
+    } else {
+      branches_.erase(branches_.begin() + static_cast<std::ptrdiff_t>(count) - 1);
+    }
+  }
+}
+
+// Follows the next material of a statement; after them all, the input files at once, and the parent
+// last. Returns whether there is more.
+bool LineageWalk::follow_next(Branch& branch) {
+  const Provenance& provenance = (*branch.statements)[branch.number].provenance;
+  while (branch.next < provenance.materials.size()) {
+    const Material& material = provenance.materials[branch.next++];
+    if (material.name != "parent" && material.name != "input" &&
+        seen_.insert(material.name + material.uri + material.sha256).second) {
+      follow(material, provenance, branch.depth);
+      return true;
+    }
+  }
   std::vector<const Material*> files;
   for (const Material& material : provenance.materials) {
-    if (material.name == "parent") {
-      continue;  // followed last, because it leads to further statements
-    }
     if (material.name == "input") {
       files.push_back(&material);
-    } else if (!seen_.insert(material.name + material.uri + material.sha256).second) {
-      continue;
-    } else if (material.name.ends_with(kProvenanceSuffix)) {
-      dataset_provenance(material, depth);
-    } else if (material.name.starts_with("data.")) {
-      dataset_of(material, depth);
-    } else if (material.name == "base" || material.name == "teacher") {
-      other_model(material, depth);
-    } else if (material.name == "program") {
-      program(material, depth);
-    } else if (material.name == "sbom") {
-      bill(material, depth);
-    } else if (material.name == "config") {
-      configuration(material, provenance, depth);
-    } else {
-      add_item(depth, material.name, material.uri).code = ExitCode::not_found;
-      add_fault(ExitCode::not_found,
-                fmt::format("the provenance names '{}' ({}), which this version cannot check",
-                            material.name, material.uri));
     }
   }
   if (!files.empty()) {
-    inputs(files, depth);
+    inputs(files, branch.depth);
   }
   if (provenance.find("parent") != nullptr) {
-    parent(statements, number, folder, depth);
+    parent(branch.statements, branch.number, branch.folder, branch.depth);
   }
+  return false;
+}
+
+void LineageWalk::follow(const Material& material, const Provenance& provenance, int depth) {
+  if (material.name.ends_with(kProvenanceSuffix)) {
+    dataset_provenance(material, depth);
+  } else if (material.name.starts_with("data.")) {
+    dataset_of(material, depth);
+  } else if (material.name == "base" || material.name == "teacher") {
+    other_model(material, depth);
+  } else if (material.name == "program") {
+    program(material, depth);
+  } else if (material.name == "sbom") {
+    bill(material, depth);
+  } else if (material.name == "config") {
+    configuration(material, provenance, depth);
+  } else {
+    add_item(depth, material.name, material.uri).code = ExitCode::not_found;
+    add_fault(ExitCode::not_found,
+              fmt::format("the provenance names '{}' ({}), which this version cannot check",
+                          material.name, material.uri));
+  }
+}
+
+// Reports a material that is too many generations away, if it is.
+bool LineageWalk::is_too_far(const Material& material, int depth) {
+  constexpr int kMostGenerations = 1024;  // of what is followed
+  if (depth <= kMostGenerations) {
+    return false;
+  }
+  add_item(depth, material.name, material.uri).code = ExitCode::not_found;
+  add_fault(ExitCode::not_found,
+            fmt::format("the {} {} was not checked, because it is more than {} generations away: "
+                        "verify it by itself",
+                        material.name, material.uri, kMostGenerations));
+  return true;
 }
 
 }  // namespace trireme

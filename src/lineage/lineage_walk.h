@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -66,10 +67,25 @@ class LineageWalk {
   void take(const FolderCheck& check);
   std::filesystem::path place_of(const Material& material);
   std::filesystem::path place_now(const std::string& stated);
-  void materials(const std::vector<SignedStatement>& statements, std::size_t number,
-                 const std::filesystem::path& folder, int depth);
-  void parent(const std::vector<SignedStatement>& statements, std::size_t number,
-              const std::filesystem::path& folder, int depth);
+  using Statements = std::shared_ptr<const std::vector<SignedStatement>>;
+  // What a statement names, as far as it was not followed yet.
+  struct Branch {
+    Statements statements;
+    std::size_t number;  // of the statement
+    std::filesystem::path folder;
+    int depth;
+    std::size_t next = 0;  // of the statement's materials
+  };
+  bool visit_step(const std::filesystem::path& path, int depth, const std::string& role);
+  void visit_dataset(const std::filesystem::path& path, int depth, const std::string& role);
+  void follow_branches();
+  bool follow_next(Branch& branch);
+  void follow(const Material& material, const Provenance& provenance, int depth);
+  void materials(Statements statements, std::size_t number, const std::filesystem::path& folder,
+                 int depth);
+  bool is_too_far(const Material& material, int depth);
+  void parent(const Statements& statements, std::size_t number, const std::filesystem::path& folder,
+              int depth);
   std::optional<std::filesystem::path> find_parent(const Material& material,
                                                    const std::filesystem::path& folder);
   void check_ancestor_count(const std::vector<SignedStatement>& statements,
@@ -80,8 +96,7 @@ class LineageWalk {
     std::size_t first_fault;             // of those that say so
     int depth;
   };
-  void gone_parent(const std::vector<SignedStatement>& statements, std::size_t number,
-                   const Gone& gone);
+  void gone_parent(const Statements& statements, std::size_t number, const Gone& gone);
   void check_ancestors(const std::vector<SignedStatement>& statements, std::size_t number,
                        const std::filesystem::path& parent);
   void other_model(const Material& material, int depth);
@@ -100,7 +115,8 @@ class LineageWalk {
   std::set<std::size_t> used_moves_;                                     // by number
   std::set<std::string> seen_;                                           // folders and materials
   std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest
-  std::map<std::string, std::vector<SignedStatement>> bundles_;          // by folder
+  std::map<std::string, Statements> bundles_;                            // by folder
+  std::vector<Branch> branches_;  // the next one last: a chain of models may be long
 };
 
 // Returns the more severe of two codes: damage, then a lack of trust, then files that cannot be

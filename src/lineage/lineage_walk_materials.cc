@@ -36,12 +36,15 @@ void check_keys_of_dataset(const fs::path& folder, FolderCheck& check) {
 }  // namespace
 
 void LineageWalk::dataset_of(const Material& material, int depth) {
+  if (is_too_far(material, depth)) {
+    return;
+  }
   const fs::path manifest = place_of(material);
   const fs::path folder = manifest.parent_path();
   std::error_code code;
   const FileDigest digest = fs::exists(manifest, code) ? digest_file(manifest) : FileDigest{};
   if (digest.sha256 == material.sha256) {
-    dataset(folder, depth, material.name);
+    visit_dataset(folder, depth, material.name);
     return;
   }
   const std::size_t first = lineage.faults.size();
@@ -61,13 +64,13 @@ void LineageWalk::dataset_of(const Material& material, int depth) {
   end_item(item, first, "");
 }
 
-// Finds out whether the dataset still has the provenance that it had when the run read it. What the
-// provenance says is checked with the dataset.
+// Finds out whether a dataset, base or teacher still has the provenance that it had when the run
+// read it. What the provenance says is checked with the dataset or model.
 void LineageWalk::dataset_provenance(const Material& material, int depth) {
   const fs::path path = place_of(material);
   std::error_code code;
   if (!fs::exists(path.parent_path() / kDatasetManifestName, code)) {
-    return;  // the dataset is gone, which its own material reports
+    return;  // it is gone, which its own material reports
   }
   const bool is_here = fs::exists(fs::symlink_status(path, code));
   const FileDigest digest = is_here ? digest_file(path) : FileDigest{};
@@ -97,6 +100,11 @@ void LineageWalk::dataset_provenance(const Material& material, int depth) {
 }
 
 void LineageWalk::dataset(const fs::path& path, int depth, const std::string& role) {
+  visit_dataset(path, depth, role);
+  follow_branches();
+}
+
+void LineageWalk::visit_dataset(const fs::path& path, int depth, const std::string& role) {
   if (!seen_.insert("folder:" + fs::weakly_canonical(path).string()).second) {
     return;
   }
@@ -127,7 +135,8 @@ void LineageWalk::dataset(const fs::path& path, int depth, const std::string& ro
                        is_signed ? "as signed" : "as the manifest states",
                        format_bytes(lineage.bytes - bytes)));
   if (!check.statements.empty()) {
-    materials(check.statements, 0, path, depth + 1);
+    materials(std::make_shared<const std::vector<SignedStatement>>(std::move(check.statements)), 0,
+              path, depth + 1);
   }
 }
 

@@ -12,8 +12,6 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kMostGenerations = 1024;  // of parents that are followed
-
 // Returns how many lines about ancestors should follow, according to the statement, or nothing if
 // an older version has signed it.
 std::optional<std::size_t> ancestors_of(const SignedStatement& statement) {
@@ -100,13 +98,13 @@ std::optional<fs::path> LineageWalk::find_parent(const Material& material, const
   return std::nullopt;
 }
 
-void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::size_t number,
-                         const fs::path& folder, int depth) {
-  const Material& material = *statements[number].provenance.find("parent");
+void LineageWalk::parent(const Statements& statements, std::size_t number, const fs::path& folder,
+                         int depth) {
+  const Material& material = *(*statements)[number].provenance.find("parent");
   const auto [known, is_new] = parents_.try_emplace(material.uri + " " + material.sha256);
   if (!is_new) {  // another checkpoint has the same parent
     if (known->second) {
-      check_ancestors(statements, number, *known->second);
+      check_ancestors(*statements, number, *known->second);
     }
     return;
   }
@@ -118,41 +116,35 @@ void LineageWalk::parent(const std::vector<SignedStatement>& statements, std::si
                           folder.string(), material.uri));
     return;
   }
-  if (depth > kMostGenerations) {
-    add_item(depth, "parent", material.uri).code = ExitCode::not_found;
-    add_fault(ExitCode::not_found,
-              fmt::format("the parent {} of {} was not checked, because it is more than {} "
-                          "generations away: verify it by itself",
-                          material.uri, folder.string(), kMostGenerations));
+  if (is_too_far(material, depth)) {
     return;
   }
   const std::size_t first = lineage.faults.size();
   const std::optional<fs::path> found = find_parent(material, folder);
-  if (found && step(*found, depth, "parent")) {
+  if (found && visit_step(*found, depth, "parent")) {
     known->second = found;
-    check_ancestors(statements, number, *found);
+    check_ancestors(*statements, number, *found);
     return;
   }
   gone_parent(statements, number, {folder, first, depth});
 }
 
 // Follows the lines about a parent whose files are not there.
-void LineageWalk::gone_parent(const std::vector<SignedStatement>& statements, std::size_t number,
-                              const Gone& gone) {
-  const fs::path path = place_of(*statements[number].provenance.find("parent")).parent_path();
-  const bool is_known = number + 1 < statements.size();
+void LineageWalk::gone_parent(const Statements& statements, std::size_t number, const Gone& gone) {
+  const fs::path path = place_of(*(*statements)[number].provenance.find("parent")).parent_path();
+  const bool is_known = number + 1 < statements->size();
   if (gone.first_fault == lineage.faults.size()) {
     add_fault(
         ExitCode::not_found,
         fmt::format("the parent {} is gone, so that its files were not checked; {}", path.string(),
-                    what_remains(statements, number, (gone.child / kProvenanceName).string())));
+                    what_remains(*statements, number, (gone.child / kProvenanceName).string())));
   }
   const std::size_t item = lineage.items.size();
   add_item(gone.depth, "parent", path.string());
   end_item(item, gone.first_fault,
            is_known ? "its files are gone, its provenance is here" : "gone");
   if (is_known) {
-    lineage.items[item].facts = facts_of(statements[number + 1]);
+    lineage.items[item].facts = facts_of((*statements)[number + 1]);
     materials(statements, number + 1, gone.child, gone.depth + 1);
   }
 }
@@ -161,13 +153,16 @@ void LineageWalk::gone_parent(const std::vector<SignedStatement>& statements, st
 // (its teacher): a checkpoint of another run, or one that a command has made, which nobody has
 // signed.
 void LineageWalk::other_model(const Material& material, int depth) {
+  if (is_too_far(material, depth)) {
+    return;
+  }
   const fs::path manifest = place_of(material);
   const fs::path folder = manifest.parent_path();
   std::error_code code;
   const FileDigest digest = fs::exists(manifest, code) ? digest_file(manifest) : FileDigest{};
   const bool is_same = digest.sha256 == material.sha256;
   if (is_same && fs::exists(fs::symlink_status(folder / kProvenanceName, code))) {
-    (void)step(folder, depth, material.name);
+    (void)visit_step(folder, depth, material.name);
     return;
   }
   const std::size_t first = lineage.faults.size();
@@ -210,11 +205,11 @@ void LineageWalk::check_ancestors(const std::vector<SignedStatement>& statements
   }
   const std::size_t first = number + 1;
   const std::size_t found = statements.size() - first;
-  const std::size_t wanted = std::min(bundle->second.size(), kMostAncestors - number);
+  const std::size_t wanted = std::min(bundle->second->size(), kMostAncestors - number);
   // check_ancestor_count() compares the number where it is stated.
   bool is_same = ancestors_of(statements[0]) ? found <= wanted : found == wanted;
   for (std::size_t i = 0; is_same && i < found; ++i) {
-    is_same = statements[first + i].line == bundle->second[i].line;
+    is_same = statements[first + i].line == (*bundle->second)[i].line;
   }
   if (!is_same) {
     add_fault(ExitCode::bad_data,

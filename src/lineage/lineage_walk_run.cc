@@ -92,7 +92,7 @@ std::vector<LineageWalk::StatedLogs> LineageWalk::stated_logs(const fs::path& fo
            fs::weakly_canonical(folder, code);
   };
   for (const auto& [path, statements] : bundles_) {
-    const SignedStatement& own = statements.front();
+    const SignedStatement& own = statements->front();
     if (own.signature.state != SignatureState::trusted || !is_this_folder(own.provenance)) {
       continue;
     }

@@ -1,12 +1,12 @@
 // See lineage_walk.h.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "io/checkpoint/folder_entries.h"
+#include "io/checkpoint/generation.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/step_keys_file.h"
 #include "io/checkpoint/store.h"
@@ -130,7 +130,7 @@ void LineageWalk::check_home(const fs::path& path, const Provenance& provenance)
   }
 }
 
-// Each start of a run has a larger generation, and GENERATION holds the latest.
+// Each start of a run has a larger generation, and GENERATION holds the latest. A copy may lack it.
 void LineageWalk::check_generation(const fs::path& path, const Provenance& provenance) {
   const fs::path file = path.parent_path() / kGenerationName;
   const nlohmann::json& details = *provenance.details;
@@ -138,18 +138,21 @@ void LineageWalk::check_generation(const fs::path& path, const Provenance& prove
     return;
   }
   const auto generation = details["generation"].get<std::int64_t>();
-  std::int64_t latest = generation;
+  std::optional<std::int64_t> latest;
   try {
-    const std::string text = read_file(file, 64);
-    (void)std::from_chars(text.data(), text.data() + text.size(), latest);
-  } catch (const Error&) {
-    return;  // a copy may lack it
+    latest = read_generation(file);
+  } catch (const Error& error) {
+    if (seen_.insert("generation:" + file.string()).second) {
+      add_fault(error.exit_code(),
+                fmt::format("{}: which starts of the run have saved its steps was not checked",
+                            error.what()));
+    }
   }
-  if (generation > latest) {
+  if (latest && generation > *latest) {
     add_fault(ExitCode::bad_data,
               fmt::format("{} was saved by start {} of its run, but {} counts {} starts: it comes "
                           "from another run, or that file was changed",
-                          path.string(), generation, file.string(), latest));
+                          path.string(), generation, file.string(), *latest));
   }
 }
 
@@ -189,6 +192,12 @@ void LineageWalk::steps_of(const fs::path& folder) {
 }
 
 bool LineageWalk::step(const fs::path& path, int depth, const std::string& role) {
+  const bool is_there = visit_step(path, depth, role);
+  follow_branches();
+  return is_there;
+}
+
+bool LineageWalk::visit_step(const fs::path& path, int depth, const std::string& role) {
   const std::string key = fs::weakly_canonical(path).string();
   if (!seen_.insert("folder:" + key).second) {
     add_item(depth, role, path.string()).summary = "see above";
@@ -208,7 +217,8 @@ bool LineageWalk::step(const fs::path& path, int depth, const std::string& role)
     end_item(item, first, "");
     return true;
   }
-  bundles_[key] = check.statements;
+  const auto statements = std::make_shared<const std::vector<SignedStatement>>(check.statements);
+  bundles_[key] = statements;
   const Provenance& own = check.statements[0].provenance;
   const auto number = parse_step_folder_name(path.filename().string());
   const std::string stated = detail_of(own, "step");
@@ -234,7 +244,7 @@ bool LineageWalk::step(const fs::path& path, int depth, const std::string& role)
   end_item(
       item, first,
       fmt::format("{} as signed, {}", counted(check.files, "file"), format_bytes(check.bytes)));
-  materials(check.statements, 0, path, depth + 1);
+  materials(statements, 0, path, depth + 1);
   return true;
 }
 

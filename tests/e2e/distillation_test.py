@@ -148,6 +148,14 @@ class Distillation(unittest.TestCase):
         step = self.steps_of(config) / "step-00000002"
         found = harness.run("verify", step, "--trust", trust)
         self.assertIn(f"teacher {teacher}", found.stdout)
+        provenance = teacher / "provenance.intoto.jsonl"
+        text = provenance.read_bytes()
+        provenance.unlink()
+        found = harness.run("verify", step, "--trust", trust, "--allow-missing")
+        self.assertEqual(found.returncode, 65, found.stdout + found.stderr)
+        self.assertIn(f"{provenance} was removed: the provenance of a checkpoint names it",
+                      found.stdout)
+        provenance.write_bytes(text)
         manifest = teacher / "manifest.json"
         manifest.write_text(manifest.read_text() + " ")
         found = harness.run("verify", step, "--trust", trust)

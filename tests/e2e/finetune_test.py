@@ -109,6 +109,14 @@ class FineTune(unittest.TestCase):
             names = [each["name"] for each in
                      stated["predicate"]["buildDefinition"]["resolvedDependencies"]]
             self.assertEqual(names.count("base"), 1 if adapters else 0)
+            self.assertEqual(names.count("base.provenance"), 1 if adapters else 0)
+            provenance = newest / "provenance.intoto.jsonl"
+            signature = provenance.read_bytes()
+            provenance.unlink()
+            found = harness.run("verify", step, "--trust", trust, "--allow-missing")
+            self.assertEqual(found.returncode, 65, found.stdout + found.stderr)
+            self.assertIn(f"{provenance} was removed", found.stdout)
+            provenance.write_bytes(signature)
             text = manifest.read_text()
             manifest.write_text(text + " ")
             found = harness.run("verify", step, "--trust", trust)

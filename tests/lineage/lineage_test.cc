@@ -4,14 +4,17 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <pthread.h>
 
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/evidence/model_signature.h"
 #include "src/lineage/lineage_walk.h"
 #include "tests/support/temp_folder.h"
@@ -31,6 +34,7 @@ class LineageTest : public testing::Test {
     Provenance provenance;
     provenance.subjects = {{kManifestSubject, sha256_hex(std::to_string(number))}};
     (*provenance.details)["step"] = number;
+    (*provenance.details)["generation"] = 3;
     (*provenance.details)["checkpoints"] = file_uri(folder_.path().string());
     if (ancestors >= 0) {
       (*provenance.details)[kAncestorsDetail] = ancestors;
@@ -45,17 +49,21 @@ class LineageTest : public testing::Test {
     }
     return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
   }
-  // Returns the envelope of step 9, for which another model with this manifest was used.
-  Envelope made_with(const std::string& role, const fs::path& manifest,
-                     const std::string& sha256) const {
+  // Returns the envelope of a step that was made from these models.
+  Envelope made_with(const std::vector<Material>& models, int number = 9) const {
     Provenance provenance;
-    provenance.subjects = {{kManifestSubject, sha256_hex("9")}};
-    (*provenance.details)["step"] = 9;
+    provenance.subjects = {{kManifestSubject, sha256_hex(std::to_string(number))}};
+    (*provenance.details)["step"] = number;
     (*provenance.details)["checkpoints"] = file_uri(folder_.path().string());
     (*provenance.details)[kAncestorsDetail] = 0;
     provenance.builder = "urn:test";
-    provenance.materials = {{role, file_uri(manifest.string()), sha256}};
+    provenance.materials = models;
     return make_envelope(std::string(kStatementType), statement_text(provenance), &key_);
+  }
+  // Returns what names another step.
+  Material manifest_of(const std::string& name, int number) const {
+    return {name, file_uri((step(number) / kManifestSubject).string()),
+            sha256_hex(std::to_string(number))};
   }
   void save(int number, const std::string& bundle) const {
     fs::create_directory(step(number));
@@ -100,6 +108,57 @@ TEST_F(LineageTest, FollowsALimitedNumberOfParents) {
     return fault.what.find("more than 1024 generations") != std::string::npos;
   };
   EXPECT_EQ(std::count_if(lineage.faults.begin(), lineage.faults.end(), is_limit), 1);
+}
+
+// The walk must not need more stack for more models.
+TEST_F(LineageTest, FollowsALimitedNumberOfBasesOnASmallStack) {
+  constexpr int kSteps = 1030;
+  save(1, to_text(made_with({}, 1)));
+  for (int number = 2; number <= kSteps; ++number) {
+    save(number,
+         to_text(made_with({manifest_of("base", number - 1), manifest_of("teacher", number - 1)},
+                           number)));
+  }
+  Lineage lineage;
+  std::function<void()> body = [&] { lineage = walk(step(kSteps)); };
+  pthread_attr_t small;
+  ASSERT_EQ(::pthread_attr_init(&small), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&small, std::size_t{512} << 10), 0);
+  pthread_t thread{};
+  const auto start = [](void* function) -> void* {
+    (*static_cast<std::function<void()>*>(function))();
+    return nullptr;
+  };
+  ASSERT_EQ(::pthread_create(&thread, &small, start, &body), 0);
+  ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+  ASSERT_EQ(::pthread_attr_destroy(&small), 0);
+  EXPECT_EQ(lineage.files, 1025);
+  EXPECT_EQ(lineage.code(), ExitCode::not_found);
+  EXPECT_THAT(faults_of(lineage), HasSubstr("step-00000005/manifest.json was not checked, because "
+                                            "it is more than 1024 generations away"));
+}
+
+// A copy may lack the file, but not hold anything else.
+TEST_F(LineageTest, FindsADamagedCountOfStarts) {
+  save_chain(2);
+  const fs::path file = folder_.path() / "GENERATION";
+  for (const char* const good : {"3", "3\n", "4\n"}) {
+    std::ofstream(file) << good;
+    EXPECT_EQ(walk(folder_.path()).code(), ExitCode::ok) << good;
+  }
+  for (const char* const bad : {"", "x\n", "-5\n", "4 starts\n", "4\n\n"}) {
+    std::ofstream(file) << bad;
+    const Lineage lineage = walk(folder_.path());
+    EXPECT_EQ(lineage.code(), ExitCode::bad_data) << bad;
+    EXPECT_EQ(faults_of(lineage),
+              file.string() +
+                  " does not hold just a number: which starts of the run have saved "
+                  "its steps was not checked\n");
+  }
+  std::ofstream(file) << "2\n";
+  EXPECT_THAT(faults_of(walk(folder_.path())), HasSubstr("was saved by start 3 of its run, but"));
+  fs::remove(file);
+  EXPECT_EQ(walk(folder_.path()).code(), ExitCode::ok);
 }
 
 TEST_F(LineageTest, FindsLinesThatWereCutOffAfterTheParentsAreGone) {
@@ -264,13 +323,24 @@ TEST_F(LineageTest, FollowsBasesAndTeachers) {
   const fs::path manifest = step(2) / kManifestSubject;
   for (const std::string role : {"base", "teacher"}) {
     save_chain(2);
-    save(9, to_text(made_with(role, manifest, sha256_hex("2"))));
+    save(9, to_text(made_with({manifest_of(role, 2)})));
     const Lineage lineage = walk(step(9));
     EXPECT_EQ(lineage.code(), ExitCode::ok) << faults_of(lineage);
     ASSERT_EQ(lineage.items.size(), 3U);
     EXPECT_EQ(lineage.items[1].role, role);
     EXPECT_EQ(lineage.items[2].role, "parent") << "of the other model";
-    fs::remove(step(2) / kProvenanceName);
+    const fs::path provenance = step(2) / kProvenanceName;
+    const std::string text = read_file(provenance);
+    save(9, to_text(made_with({manifest_of(role, 2),
+                               {role + std::string(kProvenanceSuffix),
+                                file_uri(provenance.string()), sha256_hex(text)}})));
+    EXPECT_EQ(walk(step(9)).code(), ExitCode::ok);
+    fs::remove(provenance);
+    const Lineage removed = walk(step(9));
+    EXPECT_EQ(removed.code(), ExitCode::bad_data);
+    EXPECT_THAT(faults_of(removed),
+                HasSubstr(provenance.string() + " was removed: the provenance"));
+    save(9, to_text(made_with({manifest_of(role, 2)})));  // as older versions have signed it
     const Lineage unsigned_model = walk(step(9));
     EXPECT_EQ(unsigned_model.code(), ExitCode::not_found);
     EXPECT_THAT(faults_of(unsigned_model), HasSubstr("the " + role + " " + step(2).string()));

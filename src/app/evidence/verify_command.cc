@@ -42,12 +42,13 @@ std::pair<std::string, std::string> parse_moved(const std::string& text) {
 }
 
 void print_items(const Lineage& lineage) {
+  constexpr int kDeepest = 32;  // a long chain of models would make the lines ever longer
   for (const LineageItem& item : lineage.items) {
-    fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code), "", 2 * item.depth,
-               printable(item.role), printable(item.place),
-               item.summary.empty() ? "" : ": " + printable(item.summary));
+    const int indentation = 2 * std::min(item.depth, kDeepest);
+    fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code), "", indentation, printable(item.role),
+               printable(item.place), item.summary.empty() ? "" : ": " + printable(item.summary));
     for (const std::string& fact : item.facts) {
-      fmt::print("{:>{}}{}\n", "", 14 + 2 * item.depth, printable(fact));
+      fmt::print("{:>{}}{}\n", "", 14 + indentation, printable(fact));
     }
   }
   if (!lineage.faults.empty()) {

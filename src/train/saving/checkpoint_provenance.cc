@@ -38,9 +38,9 @@ Material manifest_in(const std::string& name, const fs::path& folder, const std:
   return {name, uri_of(folder / kManifestName), sha256};
 }
 
-// The provenance of a dataset is named, too, so that its absence is seen later.
-std::vector<Material> dataset_in(const std::string& name, const fs::path& folder,
-                                 const std::string& manifest_sha256) {
+// The provenance of a dataset or model is named, too, so that its absence is seen later.
+std::vector<Material> signed_in(const std::string& name, const fs::path& folder,
+                                const std::string& manifest_sha256) {
   std::vector<Material> materials = {manifest_in(name, folder, manifest_sha256)};
   const fs::path path = folder / kProvenanceName;
   std::error_code code;
@@ -111,20 +111,20 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
     : origin_(origin) {
   check(origin.key.has_value(), "provenance needs a key");
   for (const UsedDataset& each : train) {
-    add(common_.materials, dataset_in(each.key, each.folder, each.manifest_sha256));
+    add(common_.materials, signed_in(each.key, each.folder, each.manifest_sha256));
   }
   const std::vector<EvaluationSet>& sets = config.data.validation;
   for (const EvaluationSet& set : sets) {
     try {
       const std::string digest = sha256_hex(read_file(set.path / kManifestName));
-      add(common_.materials, dataset_in(set.key(sets.size()), set.path, digest));
+      add(common_.materials, signed_in(set.key(sets.size()), set.path, digest));
     } catch (const Error&) {
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
   }
   if (config.distill.is_on()) {
-    common_.materials.push_back(
-        manifest_in("teacher", config.distill.teacher, config.distill.manifest_sha256));
+    add(common_.materials,
+        signed_in("teacher", config.distill.teacher, config.distill.manifest_sha256));
   }
   common_.materials.push_back(own_program());
   if (!origin.bill.empty()) {
@@ -153,14 +153,16 @@ void CheckpointProvenance::opened_validation(const std::vector<UsedDataset>& set
   std::erase_if(common_.materials,
                 [](const Material& each) { return each.name.starts_with(kValidation); });
   for (const UsedDataset& each : sets) {
-    add(common_.materials, dataset_in(each.key, each.folder, each.manifest_sha256));
+    add(common_.materials, signed_in(each.key, each.folder, each.manifest_sha256));
   }
 }
 
 void CheckpointProvenance::took_weights(const StepFolder& base) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  std::erase_if(common_.materials, [](const Material& each) { return each.name == kBase; });
-  common_.materials.push_back(manifest_in(kBase, base.path, base.manifest_sha256));
+  std::erase_if(common_.materials, [](const Material& each) {
+    return each.name == kBase || each.name == std::string(kBase) + std::string(kProvenanceSuffix);
+  });
+  add(common_.materials, signed_in(kBase, base.path, base.manifest_sha256));
 }
 
 std::string CheckpointProvenance::resumed(const Resumed& resumed) {
