@@ -169,6 +169,27 @@ class Encryption(unittest.TestCase):
         self.assertEqual({file: file.read_bytes() for file in data}, data)
         harness.must(harness.run("ckpt", "verify", checkpoints, "--all", "--key", key))
 
+    def test_rotation_removes_no_other_recipient_unasked(self):
+        shutil.copytree(FOLDER / "sealed", FOLDER / "shared")
+        checkpoints = FOLDER / "shared/checkpoints"
+        third = FOLDER / "third.key"
+        harness.must(harness.run("keys", "create", "--out", third, "--name", "third"))
+        key, other = f"file:{KEY}", f"file:{OTHER}"
+        harness.must(harness.run("keys", "add", checkpoints, "--key", key, "--to", other))
+        rotate = ("keys", "rotate", checkpoints, "--key", other, "--to", f"file:{third}")
+        refused = harness.run(*rotate)
+        self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+        self.assertIn("'site' could no longer open", refused.stderr)
+        self.assertNotIn("'other' could", refused.stderr)
+        self.assertEqual(digest("shared", 6, "--key", key), digest("plain", 6))
+        self.assertEqual(digest("shared", 6, "--key", other), digest("plain", 6))
+        kept = harness.must(harness.run(*rotate, "--to", key)).stdout
+        self.assertRegex(kept, r"'third', file \w+ 'site'; removed: file \w+ 'other'\n")
+        self.assertEqual(digest("shared", 6, "--key", key), digest("plain", 6))
+        rotate = ("keys", "rotate", checkpoints, "--key", key, "--to", other)
+        alone = harness.must(harness.run(*rotate, "--all")).stdout
+        self.assertRegex(alone, r"'other'; removed: file \w+ 'third', file \w+ 'site'\n")
+
     def test_destroy(self):
         shutil.copytree(FOLDER / "sealed", FOLDER / "doomed")
         checkpoints = FOLDER / "doomed/checkpoints"

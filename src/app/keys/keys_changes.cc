@@ -189,11 +189,28 @@ bool is_in_use(const fs::path& place) {
          (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
 }
 
+// Returns which of the recipients before a change are none after it, for the end of a line.
+std::string removed_text(const std::vector<Recipient>& before, const std::vector<Recipient>& now) {
+  std::vector<Recipient> removed = before;
+  std::erase_if(removed, [&](const Recipient& each) {
+    return std::any_of(now.begin(), now.end(), [&](const Recipient& left) {
+      return left.kind == each.kind && left.key == each.key;
+    });
+  });
+  return removed.empty() ? "" : fmt::format("; removed: {}", text_of_recipients(removed));
+}
+
 ConfigError none_is_encrypted(const fs::path& folder) {
   return ConfigError(fmt::format("no checkpoint or dataset in {} is encrypted", folder.string()));
 }
 
 }  // namespace
+
+std::string text_of_recipients(std::vector<Recipient> recipients) {
+  WrappedKeys keys;
+  keys.recipients = std::move(recipients);
+  return recipients_text(keys);
+}
 
 fs::path named_folder(const std::string& given) {
   const fs::path path = fs::path(given).lexically_normal();
@@ -275,6 +292,7 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
   const KeysLock lock(folder);
   const KeyRing ring(keys.options().uris);
   std::vector<EncryptedFolder> changed;
+  std::vector<std::string> removed;  // of each, for the line that says so
   for (EncryptedFolder& found : encrypted_folders(folder)) {
     if (found.is_destroyed()) {
       fmt::print("{}: left as it is, because its key was destroyed\n",
@@ -284,6 +302,7 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
     const std::string origin = found.file().string();
     const DataKey key = unwrap_to_change(ring, found.wrapped, origin);
     check_wrapped_keys(found.wrapped, key, found.seal, origin);
+    const std::vector<Recipient> before = found.wrapped.recipients;
     if (!change(found.wrapped.recipients, key)) {
       continue;
     }
@@ -295,11 +314,13 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
     }
     check_passphrases(found.wrapped);
     found.wrapped.sign(key);
+    removed.push_back(removed_text(before, found.wrapped.recipients));
     changed.push_back(std::move(found));
   }
-  for (const EncryptedFolder& each : changed) {
-    write_keys(each);
-    fmt::print("{}: {}\n", printable(each.folder.string()), recipients_text(each.wrapped));
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    write_keys(changed[i]);
+    fmt::print("{}: {}{}\n", printable(changed[i].folder.string()),
+               recipients_text(changed[i].wrapped), removed[i]);
   }
   erase_remains(folder);
 }

@@ -50,6 +50,8 @@ class KeysLock {
   std::vector<FileLock> datasets_;
 };
 
+// Returns the recipients in words.
+std::string text_of_recipients(std::vector<Recipient> recipients);
 // Changes the recipients of a checkpoint or dataset. Returns whether it changed any.
 using ChangeRecipients = std::function<bool(std::vector<Recipient>&, const DataKey&)>;
 

@@ -39,6 +39,7 @@ struct KeysOptions {
   std::vector<std::string> confirmed;
   KeyChoice keys;
   bool json = false;
+  bool all = false;
 };
 
 void create(const KeysOptions& options) {
@@ -139,11 +140,41 @@ void add(const KeysOptions& options) {
                     });
 }
 
+// Returns the recipients that neither a key of `opening` opens nor is among those that come next.
+std::vector<Recipient> others_of(const std::vector<Recipient>& recipients,
+                                 const std::vector<Recipient>& next, const KeyRing& opening,
+                                 const DataKey& key) {
+  std::vector<Recipient> others;
+  for (const Recipient& recipient : recipients) {
+    const bool stays = std::any_of(next.begin(), next.end(),
+                                   [&](const Recipient& each) { return is_same(each, recipient); });
+    const bool is_used = std::any_of(
+        opening.keys().begin(), opening.keys().end(),
+        [&](const auto& wrapping) { return wrapping->unwrap(recipient, key.id()).has_value(); });
+    if (!stays && !is_used) {
+      others.push_back(recipient);
+    }
+  }
+  return others;
+}
+
 void rotate(const KeysOptions& options) {
   const KeyRing next(options.to);
+  const KeyRing opening(options.keys.options().uris);
   change_recipients(named_folder(options.folder), options.keys,
                     [&](std::vector<Recipient>& recipients, const DataKey& key) {
-                      recipients = next.wrap(key, "").recipients;
+                      std::vector<Recipient> wrapped = next.wrap(key, "").recipients;
+                      const std::vector<Recipient> others =
+                          options.all ? std::vector<Recipient>()
+                                      : others_of(recipients, wrapped, opening, key);
+                      if (!others.empty()) {
+                        throw ConfigError(fmt::format(
+                            "nothing was changed, because {} could no longer open what is in {}: "
+                            "keep a key with another --to, replace one key with `trireme keys "
+                            "add` and `trireme keys remove`, or remove all with --all",
+                            text_of_recipients(others), options.folder));
+                      }
+                      recipients = std::move(wrapped);
                       return true;
                     });
 }
@@ -266,13 +297,16 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
 
   const auto rotating = std::make_shared<KeysOptions>();
   CommandLine& rotate_all =
-      add_subcommand(keys, "rotate", "Replace all recipients by others", rotating);
+      add_subcommand(keys, "rotate", "Replace the keys that open it by others", rotating);
   add_to_option(rotate_all, rotating, "A new recipient; can be repeated");
+  rotate_all.add_flag("--all", rotating->all,
+                      "Also remove recipients other than the keys given with --key and --to");
   rotate_all.footer(
       "Example:\n"
       "  trireme keys rotate runs/first/checkpoints --key file:old.key \\\n"
       "    --to file:new.key\n"
-      "Only keys.json is rewritten, not the data.");
+      "Only keys.json is rewritten, not the data. If others can open it as well, they have to be "
+      "kept with --to or removed with --all.");
   rotate_all.callback([rotating, access] {
     check_folder_access(access(), Deed::keys, access_folder(named_folder(rotating->folder)));
     rotate(*rotating);
