@@ -1,11 +1,15 @@
 #include "src/interchange/carried_files.h"
 
 #include <array>
+#include <string>
 #include <string_view>
 
+#include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 
 namespace trireme {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array<std::string_view, 9> kCarried = {"tokenizer.json",
@@ -19,12 +23,44 @@ constexpr std::array<std::string_view, 9> kCarried = {"tokenizer.json",
                                                       "generation_config.json"};
 constexpr std::int64_t kMostBytes = 256 << 20;
 
+bool is_below(const fs::path& path, const fs::path& folder) {
+  return path.string().starts_with(folder.string() + "/");
+}
+
+// Throws DataError if a symbolic link has led out of the folder. The kernel says what was opened,
+// which is what will be read even if somebody exchanges the link now.
+void check_place(const File& file, const fs::path& folder) {
+  const fs::path opened = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.fd()));
+  const fs::path home = fs::canonical(folder);
+  const bool is_snapshot = home.parent_path().filename() == "snapshots";
+  if (!is_below(opened, home) &&
+      !(is_snapshot && is_below(opened, home.parent_path().parent_path() / "blobs"))) {
+    throw DataError(fmt::format(
+        "{} leads out of the model's folder, to {}, and would be copied from there: replace the "
+        "symbolic link by the file itself if it belongs to the model",
+        printable(file.path().string()), printable(opened.string())));
+  }
+}
+
+std::string read_carried(const fs::path& folder, std::string_view name) {
+  const File file = File::open_to_read(folder / name);
+  check_place(file, folder);
+  const std::int64_t bytes = file.size();
+  if (bytes > kMostBytes) {
+    throw DataError(fmt::format("{} has {} bytes; at most {} are supported",
+                                printable(file.path().string()), bytes, kMostBytes));
+  }
+  std::string contents(static_cast<std::size_t>(bytes), '\0');
+  file.read_exactly_at(0, contents.data(), bytes);
+  return contents;
+}
+
 }  // namespace
 
-void copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to) {
+void copy_carried_files(const fs::path& from, const fs::path& to) {
   for (const std::string_view name : kCarried) {
-    if (std::filesystem::exists(from / name)) {
-      const std::string contents = read_file(from / name, kMostBytes);
+    if (fs::exists(from / name)) {
+      const std::string contents = read_carried(from, name);
       File file = File::create_new(to / name);
       file.write(contents.data(), std::ssize(contents));
       file.sync();

@@ -1,5 +1,6 @@
 // Carries the small files beside a model's weights, which say how text becomes tokens and how to
-// generate, unchanged from a folder of Hugging Face's into a checkpoint and back.
+// generate, unchanged from a folder of Hugging Face's into a checkpoint and back. The copies can be
+// read by everybody, so that a link in a model of somebody else must not choose what is copied.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +8,9 @@
 namespace trireme {
 
 // Copies those that exist from one folder to another, and syncs them. Throws DataError for a file
-// that is too large, and IoError.
+// that is too large or no regular file, and for a symbolic link that leads out of the folder,
+// unless both are in one cache of Hugging Face, where snapshots/REVISION/FILE leads to
+// blobs/DIGEST. Throws IoError.
 void copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace trireme
