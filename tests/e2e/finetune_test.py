@@ -62,6 +62,31 @@ class FineTune(unittest.TestCase):
         harness.must(harness.run("train", config))
         self.assertEqual(harness.digest(config), harness.digest(self.tuned))
 
+    def test_the_doctor_examines_the_base(self):
+        def examined(config, code, text, *words):
+            found = harness.run("doctor", config, f"run.dir={self.folder / 'examined'}", *words)
+            self.assertIn(found.returncode, (0, 4) if code == 0 else (code,),
+                          found.stdout + found.stderr)
+            self.assertIn(text, found.stdout)
+
+        key = self.folder / "key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        sealed, opens = self.config("sealed", train__steps=2), f"encryption.keys=[file:{key}]"
+        plain = "encryption.accept_plain_data=true"
+        harness.must(harness.run("train", sealed, opens, plain))
+        adapters = ("lora.products=all", "lora.rank=4")
+        first = f"checkpoint.init_from={self.steps_of(self.base)}"
+        gone = "checkpoint.init_from=/nonexistent"
+        encrypted = f"checkpoint.init_from={self.steps_of(sealed)}"
+        for words in ((), adapters):
+            examined(self.base, 0, "doctor: ", first, *words)
+            examined(self.base, 66, "checkpoint.init_from: ", gone, *words)
+            examined(self.base, 2, "is of another model", first, "model.ffn=48", *words)
+            examined(self.base, 77, "is encrypted", encrypted, *words)
+            examined(self.base, 0, "doctor: ", encrypted, opens, plain, *words)
+        # A run of all weights that resumes does not read it.
+        self.assertIn(harness.run("doctor", self.base, gone).returncode, (0, 4))
+
     def test_merged_weights_continue_and_lose_as_the_adapters_did(self):
         tuned, merged = self.steps_of(self.tuned), self.folder / "merged"
         result = json.loads(harness.must(harness.run(

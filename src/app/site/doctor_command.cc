@@ -14,6 +14,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/site/launch_checks.h"
 #include "src/app/site/transport_checks.h"
+#include "src/app/site/weight_checks.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/shortened.h"
@@ -135,6 +136,14 @@ std::vector<Finding> check_user(const PlannedRanks& planned, const std::string& 
   return found;
 }
 
+std::vector<Finding> compare(const std::vector<RankFacts>& facts, const RunConfig& config) {
+  std::vector<Finding> found = compare_versions(facts, config.reproducibility);
+  append(found, compare_clocks(facts));
+  append(found, check_cores(facts));
+  append(found, check_shared_folder(facts));
+  return found;
+}
+
 // summaries: receives a line on the GPUs of each host.
 std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::vector<Finding> found,
                              std::vector<std::string>& summaries) {
@@ -168,6 +177,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   }
   // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
+  append(found, check_taken_weights(config, world));
   append(found, checks.devices(options.planned, summaries));
   const std::vector<Finding> layout = checks.layout(options.planned);
   append(found, layout);
@@ -183,10 +193,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   const std::vector<RankFacts> facts = gathered(checks.facts(mpi), world);
   found = gathered(found, world);
   summaries = gathered(summaries, world);
-  append(found, compare_versions(facts, config.reproducibility));
-  append(found, compare_clocks(facts));
-  append(found, check_cores(facts));
-  append(found, check_shared_folder(facts));
+  append(found, compare(facts, config));
   const bool sound = merged(found).empty() || merged(found).front().severity != Severity::error;
   if (sound && ranks.session != nullptr && world.size() > 1) {
     std::vector<Finding> fabric;

@@ -1,0 +1,63 @@
+#include "src/app/site/weight_checks.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "mpi/agreement.h"
+#include "src/base/error.h"
+#include "src/train/saving/initial_weights.h"
+
+namespace trireme {
+namespace {
+
+// Returns whether a start with this configuration reads checkpoint.init_from: with adapters always,
+// otherwise unless it resumes.
+bool reads_first_weights(const RunConfig& config, Communicator& world) {
+  if (config.checkpoint.init_from.empty() || config.model.lora.is_on()) {
+    return !config.checkpoint.init_from.empty();
+  }
+  const std::string resumes = run_on_root(world, [&]() -> std::string {
+    const std::vector<StepFolder> steps = list_steps(config.checkpoint_dir());
+    const bool has_one = std::any_of(steps.begin(), steps.end(), [](const StepFolder& step) {
+      return step.manifest.has_value();
+    });
+    return has_one ? "yes" : "";
+  });
+  return resumes.empty();
+}
+
+}  // namespace
+
+std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& world) {
+  std::vector<Finding> found;
+  const auto note = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (world.rank() == 0) {
+        found.push_back(error_of(error, "all ranks"));
+      }
+    }
+  };
+  if (!reads_first_weights(config, world)) {
+    return found;
+  }
+  const EncryptionConfig& encryption = config.encryption;
+  std::unique_ptr<StepKeys> keys;
+  try {
+    if (!encryption.keys.empty()) {
+      keys = std::make_unique<StepKeys>(world, KeyOptions{encryption.keys, encryption.accept_plain,
+                                                          encryption.accept_plain_data});
+    }
+  } catch (const Error&) {
+    return found;  // check_keys() reports it
+  }
+  note([&] {
+    StepFolder step = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
+    open_initial_step(step, config, keys.get(), {});
+  });
+  return found;
+}
+
+}  // namespace trireme
