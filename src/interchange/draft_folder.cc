@@ -1,18 +1,102 @@
 #include "src/interchange/draft_folder.h"
 
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <system_error>
+#include <thread>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/process.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/interruption.h"
+#include "src/base/is_locked.h"
+#include "src/base/log.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
+namespace {
+
+// Returns the names of this host's drafts without the process's number.
+std::string name_before_pid(const fs::path& final) {
+  return fmt::format(".{}.draft-{}-", final.filename().string(), host_name());
+}
+
+// The lock also tells of processes that this one does not see, such as those of other containers.
+bool is_left_over(const fs::directory_entry& entry, std::string_view start) {
+  const std::string name = entry.path().filename().string();
+  if (!name.starts_with(start) || !fs::is_directory(entry.symlink_status())) {
+    return false;
+  }
+  const char* const end = name.data() + name.size();
+  std::int64_t pid = 0;
+  const auto [stop, error] = std::from_chars(name.data() + start.size(), end, pid);
+  return error == std::errc{} && stop == end && !process_start_time(pid) &&
+         !is_locked(entry.path());
+}
+
+void remove_left_over(const fs::path& final) {
+  const std::string start = name_before_pid(final);
+  std::error_code code;
+  for (fs::directory_iterator at(final.parent_path(), code), end; !code && at != end;
+       at.increment(code)) {
+    if (is_left_over(*at, start)) {
+      std::error_code ignored;  // it may be another user's
+      fs::remove_all(at->path(), ignored);
+    }
+  }
+}
+
+}  // namespace
+
+// Removes the draft and ends the process if a signal comes. A handler may not remove files, and the
+// thread that fills the draft computes for long, so that this is a thread of its own.
+class DraftFolder::SignalWatch {
+ public:
+  explicit SignalWatch(fs::path draft) : draft_(std::move(draft)), thread_([this] { work(); }) {}
+  ~SignalWatch() {
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  void work() {
+    constexpr std::chrono::milliseconds kBetween{50};
+    std::unique_lock<std::mutex> lock(mutex_);
+    bool is_over = false;
+    while (!is_over) {
+      is_over = over_.wait_for(lock, kBetween, [this] { return is_over_; });
+      if (const int number = interruption(); number != 0) {
+        std::error_code ignored;
+        fs::remove_all(draft_, ignored);
+        fs::remove_all(draft_, ignored);  // with what was made in it meanwhile
+        end_by_signal(number);
+      }
+    }
+  }
+
+  NotedSignals noted_;
+  fs::path draft_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;  // the last member: it uses the others
+};
 
 DraftFolder::DraftFolder(Communicator& world, fs::path final)
     : rank_(world.rank()), final_(final.has_filename() ? std::move(final) : final.parent_path()) {
@@ -23,15 +107,26 @@ DraftFolder::DraftFolder(Communicator& world, fs::path final)
           fmt::format("--out {} exists: choose another name, or remove it first", final_.string()));
     }
     make_directories(absolute.parent_path());
-    const fs::path draft = absolute.parent_path() /
-                           fmt::format(".{}.draft-{}", absolute.filename().string(), ::getpid());
+    remove_left_over(absolute);
+    const fs::path draft =
+        absolute.parent_path() / (name_before_pid(absolute) + std::to_string(::getpid()));
+    if (is_locked(draft)) {
+      throw PolicyError(fmt::format("another process is writing {} in {}: choose another --out",
+                                    final_.string(), draft.string()));
+    }
     remove_tree(draft);
     make_directories(draft);
+    lock_.reset(::open(draft.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (lock_) {
+      (void)::flock(lock_.get(), LOCK_EX | LOCK_NB);  // not every file system has locks
+    }
+    watch_ = std::make_unique<SignalWatch>(draft);
     return draft.string();
   });
 }
 
 DraftFolder::~DraftFolder() {
+  watch_.reset();
   if (rank_ == 0 && !draft_.empty()) {
     std::error_code ignored;
     fs::remove_all(draft_, ignored);
@@ -39,6 +134,7 @@ DraftFolder::~DraftFolder() {
 }
 
 void DraftFolder::keep() {
+  watch_.reset();
   sync_directory(draft_);
   rename_durably(draft_, fs::absolute(final_));
   draft_.clear();

@@ -1,19 +1,27 @@
 // DraftFolder is the folder that an import or export fills. It has a hidden name beside its final
 // one until everything in it has been written and checked, so that a half-written model never
 // stands under the name that the user gave. Collective: the ranks share it.
+//
+//   .NAME.draft-HOST-PID     PID: of rank 0, which holds a lock (flock) of the folder meanwhile
+//
+// While it exists, rank 0 removes it before a signal such as SIGTERM ends the process. What SIGKILL
+// leaves, the next draft of the same output removes if it is made on the same host.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "mpi/communicator.h"
+#include "src/base/file.h"
 
 namespace trireme {
 
 class DraftFolder {
  public:
   // Collective. Makes the draft of `final`, which must not exist (else throws PolicyError).
+  // Rank 0 removes drafts of `final` that processes of this host left when they were killed.
   DraftFolder(Communicator& world, std::filesystem::path final);
   // Rank 0 removes the draft unless it was kept.
   ~DraftFolder();
@@ -25,9 +33,13 @@ class DraftFolder {
   void keep();
 
  private:
+  class SignalWatch;
+
   int rank_;
   std::filesystem::path final_;
   std::filesystem::path draft_;
+  UniqueHandle<FileDescriptorTraits> lock_;  // on rank 0
+  std::unique_ptr<SignalWatch> watch_;       // on rank 0
 };
 
 // Writes a new file in a draft, and syncs it.
