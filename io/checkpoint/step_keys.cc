@@ -27,8 +27,9 @@ std::string StepKeys::unlock(Manifest& manifest, const fs::path& folder, int roo
   if (manifest.data_key.empty()) {
     if (encrypts() && !options_.accept_plain) {
       throw PolicyError(fmt::format(
-          "{}: the checkpoint is not encrypted, but encryption.keys asks for encryption: if it is "
-          "yours, set encryption.accept_plain=true once",
+          "{}: the checkpoint is not encrypted, but encryption.keys asks for encryption, or --key: "
+          "if it is yours, omit the key, or set encryption.accept_plain=true once (where no "
+          "KEY=VALUE can be given, TRIREME_ENCRYPTION__ACCEPT_PLAIN=true in the environment)",
           folder.string()));
     }
     return "";
