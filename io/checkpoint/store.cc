@@ -190,10 +190,28 @@ DataError no_valid_checkpoint_in(const fs::path& folder, std::vector<std::string
 
 std::string advice_on_damage(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  // An imported or pruned checkpoint is no step of a run, and has none beside it.
+  const bool is_step = parse_step_folder_name(path.filename().string()).has_value();
+  const std::vector<StepFolder> steps = is_step ? list_steps(folder) : std::vector<StepFolder>();
+  const auto own = std::find_if(steps.begin(), steps.end(), [&](const StepFolder& step) {
+    return step.path.filename() == path.filename();
+  });
+  const auto older = std::find_if(own, steps.end(), [&](const StepFolder& step) {
+    return step.manifest && step.path.filename() != path.filename();
+  });
+  if (older != steps.end()) {
+    return fmt::format("{} is older; 'trireme ckpt verify --all {}' shows which are intact",
+                       older->path.string(), folder.string());
+  }
+  if (steps.size() > 1) {
+    return fmt::format(
+        "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
+        "folder, {}/step-...",
+        folder.string(), folder.string());
+  }
   return fmt::format(
-      "'trireme ckpt verify --all {}' shows which checkpoints are intact; name one by its own "
-      "folder, {}/step-...",
-      folder.string(), folder.string());
+      "there is no other step beside {}: restore it from a copy, or make it again from its source",
+      path.string());
 }
 
 std::vector<std::string> shortened(std::vector<std::string> problems, const fs::path& folder) {
