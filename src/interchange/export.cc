@@ -22,8 +22,17 @@ StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys
     std::vector<std::string> skipped;
     return find_step(options.checkpoint, skipped).path.string();
   });
-  std::vector<std::string> none;
-  StepFolder step = find_step(path, none);
+  StepFolder step;
+  std::string missing;
+  try {
+    std::vector<std::string> none;
+    step = find_step(path, none);
+  } catch (const Error& error) {  // this host sees other files than that of rank 0
+    missing = error.what();
+  }
+  if (const std::string all = gather_faults(world, missing); !all.empty()) {
+    throw NotFound(all);
+  }
   if (const std::string fault = keys.unlock(*step.manifest, step.path); !fault.empty()) {
     throw DataError(fault);
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/checkpoint/step_keys.h"
 #include "src/interchange/checkpoint_weights.h"
@@ -31,6 +32,8 @@ struct ExportOptions {
 
 struct ExportResult {
   std::filesystem::path checkpoint;  // the step's folder
+  // On rank 0: why newer steps were skipped. Set by who chose the step (intact_step.h).
+  std::vector<std::string> skipped = {};
   std::int64_t step = 0;
   std::int64_t tensors = 0;
   std::int64_t parameters = 0;

@@ -12,6 +12,7 @@
 #include "src/base/stopwatch.h"
 #include "src/interchange/carried_files.h"
 #include "src/interchange/export.h"
+#include "src/interchange/intact_step.h"
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/pruning.h"
 #include "src/nn/model_size.h"
@@ -209,6 +210,9 @@ CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& 
   } else {
     pruned["pattern"] = kPattern;
   }
+  if (options.weights == Weights::average) {
+    pruned["ema"] = true;
+  }
   extra["pruned"] = std::move(pruned);
   CheckpointMeta meta;
   meta.config = JsonValue(config_of(source));
@@ -217,14 +221,28 @@ CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& 
   return meta;
 }
 
-}  // namespace
+// A later cleanup of the source would take the new checkpoint away, and readers of the source would
+// find a folder in it that is not theirs.
+void check_outside(const fs::path& out, const fs::path& source) {
+  const fs::path inner = fs::weakly_canonical(fs::absolute(out));
+  fs::path outer = fs::weakly_canonical(fs::absolute(source));
+  if (!outer.has_filename()) {  // it was given with a slash at its end
+    outer = outer.parent_path();
+  }
+  const auto [end, ignored] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  if (end == outer.end()) {
+    throw ConfigError(
+        fmt::format("--out {} lies in {}, which is to be pruned: choose a folder "
+                    "outside of it",
+                    out.string(), source.string()));
+  }
+}
 
-SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, StepKeys& keys) {
-  CheckpointWeights weights = open_weights({.checkpoint = options.checkpoint,
-                                            .out = options.out,
-                                            .weights = options.weights,
-                                            .plain = true},
-                                           world, keys);
+SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& options,
+                             Communicator& world, StepKeys& keys) {
+  CheckpointWeights weights = open_weights(
+      {.checkpoint = step, .out = options.out, .weights = options.weights, .plain = true}, world,
+      keys);
   if (options.admit) {
     options.admit(weights.step().manifest->meta.label);
   }
@@ -254,6 +272,18 @@ SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, Ste
     return "";
   });
   result.seconds = watch.seconds();
+  return result;
+}
+
+}  // namespace
+
+SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, StepKeys& keys) {
+  check_outside(options.out, options.checkpoint);
+  SparsifyResult result;
+  std::vector<std::string> skipped = use_intact_step(
+      options.checkpoint, world,
+      [&](const fs::path& step) { result = sparsify_step(step, options, world, keys); });
+  result.skipped = std::move(skipped);
   return result;
 }
 

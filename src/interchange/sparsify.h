@@ -39,8 +39,9 @@ struct SparsifiedProduct {
 };
 
 struct SparsifyResult {
-  std::filesystem::path checkpoint;  // the source
-  std::int64_t step = 0;             // of the source
+  std::filesystem::path checkpoint;       // the source
+  std::vector<std::string> skipped = {};  // on rank 0: why newer steps were skipped
+  std::int64_t step = 0;                  // of the source
   std::vector<SparsifiedProduct> products;
   std::int64_t parameters = 0;  // of the model
   std::int64_t zeros = 0;       // among them
@@ -49,9 +50,10 @@ struct SparsifyResult {
 };
 
 // Collective; a rank needs the memory of one matrix. The new checkpoint is the folder of one step,
-// step 0, without optimizer state, encrypted if `keys` says so. It records the source. Throws
-// ConfigError for products that the model does not have, PolicyError if `out` exists, and what
-// open_weights() throws. After an error nothing is left.
+// step 0, without optimizer state, encrypted if `keys` says so. It records the source. Steps that
+// turn out damaged are skipped (intact_step.h). Throws ConfigError for products that the model does
+// not have and if `out` lies in the source, PolicyError if `out` exists, and what open_weights()
+// throws. After an error nothing is left.
 SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, StepKeys& keys);
 
 }  // namespace trireme

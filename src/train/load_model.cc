@@ -1,7 +1,6 @@
 #include "src/train/load_model.h"
 
 #include <functional>
-#include <sstream>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
+#include "src/train/saving/steps_to_try.h"
 #include "src/train/saving/stored_count.h"
 
 namespace trireme {
@@ -169,26 +169,6 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
   load_masters(step, base, masters, weights);
   masters.refresh_working_copies();
   return loaded;
-}
-
-// Returns the folders of the steps to try, as rank 0 finds them: a run may be saving another one
-// meanwhile. Sets `skipped` on rank 0.
-std::vector<std::filesystem::path> steps_to_try(const std::filesystem::path& directory,
-                                                Communicator& world,
-                                                std::vector<std::string>& skipped) {
-  const std::string text = run_on_root(world, [&] {
-    std::string paths;
-    for (const StepFolder& step : find_steps(directory, skipped)) {
-      paths += step.path.string() + '\0';
-    }
-    return paths;
-  });
-  std::vector<std::filesystem::path> paths;
-  std::istringstream stream(text);
-  for (std::string path; std::getline(stream, path, '\0');) {
-    paths.emplace_back(path);
-  }
-  return paths;
 }
 
 using LoadStep = std::function<LoadedModel(const StepFolder&, const StepFolder* base)>;

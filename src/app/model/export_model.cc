@@ -13,11 +13,15 @@
 #include "src/interchange/export_onnx.h"
 #include "src/interchange/export_peft.h"
 #include "src/interchange/hf_config.h"
+#include "src/interchange/intact_step.h"
 
 namespace trireme {
 namespace {
 
 void print_result(const ExportArguments& arguments, const ExportResult& result) {
+  for (const std::string& why : result.skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
   if (arguments.json) {
     nlohmann::ordered_json json = {{"schema", 1},
                                    {"path", arguments.out},
@@ -47,6 +51,16 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
     fmt::print("signed: {}\n",
                printable((std::filesystem::path(arguments.out) / kModelSignatureName).string()));
   }
+}
+
+// As one_of(), but also understands what people call the files of hf.
+Check known_format() {
+  Check known = one_of({"hf", "gguf", "onnx", "triton", "peft"});
+  known.complaint = [complaint = known.complaint](const std::string& text) {
+    const bool meant = text == "safetensors" || text == "huggingface" || text == "transformers";
+    return complaint(text) + (meant ? "; did you mean hf, which writes safetensors?" : "");
+  };
+  return known;
 }
 
 GgufType gguf_type(const std::string& word) {
@@ -94,7 +108,7 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
           "a file for llama.cpp; as onnx, a graph with its weights; as triton, the same in a "
           "folder for a model repository of Triton; as peft, adapters for "
           "PeftModel.from_pretrained(). To all but peft, adapters are added to their weights")
-      .check(one_of({"hf", "gguf", "onnx", "triton", "peft"}));
+      .check(known_format());
   command.add_option("--out", arguments.out, "The folder to write, which must not exist")
       .type_name("DIR");
   command
@@ -126,7 +140,7 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
                                     {"--format", &arguments.format},
                                     {"--out", &arguments.out}}) {
     if (value->empty()) {
-      throw ConfigError(fmt::format(
+      throw UsageError(fmt::format(
           "trireme export: {} is missing; 'trireme export --help' shows how to use it", name));
     }
   }
@@ -134,7 +148,6 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   Communicator& world = context.session().world();
   StepKeys keys(world, with_export(arguments.keys.options(), context.access(), arguments.release));
   ExportOptions options;
-  options.checkpoint = arguments.checkpoint;
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);
   if (arguments.format != "gguf" && !arguments.dtype.empty() && !options.dtype) {
@@ -146,7 +159,13 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
   options.finish = model_signer(arguments.sign, arguments.out, world);
-  const ExportResult result = exported(arguments, options, world, keys);
+  ExportResult result;
+  std::vector<std::string> skipped =
+      use_intact_step(arguments.checkpoint, world, [&](const std::filesystem::path& step) {
+        options.checkpoint = step;
+        result = exported(arguments, options, world, keys);
+      });
+  result.skipped = std::move(skipped);
   if (world.rank() == 0) {
     print_result(arguments, result);
   }

@@ -61,6 +61,9 @@ void print_as_json(const SparsifyArguments& arguments, const SparsifyResult& res
 }
 
 void print_result(const SparsifyArguments& arguments, const SparsifyResult& result) {
+  for (const std::string& why : result.skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
   if (arguments.json) {
     print_as_json(arguments, result);
     return;
@@ -79,7 +82,7 @@ void print_result(const SparsifyArguments& arguments, const SparsifyResult& resu
 void sparsify_with(SparsifyArguments& arguments, AppContext& context) {
   const bool by_share = arguments.sparsity > 0;
   if (by_share == !arguments.pattern.empty()) {
-    throw ConfigError(fmt::format(
+    throw UsageError(fmt::format(
         "trireme sparsify: give {} --sparsity and --pattern; 'trireme sparsify --help' shows how "
         "to use it",
         by_share ? "only one of" : "one of"));
@@ -89,6 +92,9 @@ void sparsify_with(SparsifyArguments& arguments, AppContext& context) {
   SparsifyOptions& options = arguments.prune;
   if (by_share) {
     options.sparsity = arguments.sparsity;
+  }
+  for (std::string& name : options.products) {  // as in "q_proj, v_proj"
+    std::erase(name, ' ');
   }
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.admit = [&](const std::optional<Label>& label) {

@@ -310,8 +310,12 @@ void TrainingParts::resume() {
 void TrainingParts::begin() {
   engine.initialize(config.train.seed, !config.model.lora.is_on());
   if (!config.checkpoint.init_from.empty() && !config.model.lora.is_on()) {
+    std::vector<std::string> skipped;
     const std::string loaded =
-        load_initial_weights(config, engine, world, host.keys, begin_from_base());
+        load_initial_weights(config, engine, world, host.keys, begin_from_base(), skipped);
+    for (const std::string& why : skipped) {  // empty on the other ranks
+      host.log.warning(fmt::format("skipped {}", why));
+    }
     if (world.rank() == 0) {
       host.log.info(loaded);
     }

@@ -79,7 +79,8 @@ std::string load_base_weights(StepFolder base, const RunConfig& config, Engine& 
   open_initial_step(base, config, keys, admit);
   const std::string faults = gather_faults(world, fault_of_base(base, engine));
   if (!faults.empty()) {
-    throw DataError(fmt::format("checkpoint.init_from: {}", faults));
+    throw DataError(
+        fmt::format("checkpoint.init_from: {}\n{}", faults, advice_on_damage(base.path)));
   }
   return fmt::format(
       "the frozen weights are those of {} (step {}); adapters of rank {} are trained",

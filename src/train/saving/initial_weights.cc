@@ -12,6 +12,7 @@
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
+#include "src/train/saving/steps_to_try.h"
 
 namespace trireme {
 namespace {
@@ -81,6 +82,18 @@ std::string fault_of_load(const StepFolder& step, Engine& engine,
   return fault.empty() ? "" : fmt::format("{}: {}", step.path.string(), fault);
 }
 
+// Collective. Returns why the step cannot be used, or "" after filling the engine's weights. Throws
+// what open_initial_step() throws, except for damage.
+std::string fault_of_step(StepFolder& step, const RunConfig& config, Engine& engine,
+                          Communicator& world, StepKeys* keys, const AdmitStep& admit) {
+  try {
+    open_initial_step(step, config, keys, admit);
+  } catch (const DataError& error) {  // on all ranks
+    return error.what();
+  }
+  return gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
+}
+
 }  // namespace
 
 StepFolder find_initial_step(const char* key, const std::filesystem::path& path,
@@ -129,13 +142,29 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
 }
 
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys, const AdmitStep& admit) {
-  StepFolder step = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
-  open_initial_step(step, config, keys, admit);
-  const std::string faults = gather_faults(world, fault_of_load(step, engine, weights_of(engine)));
-  if (!faults.empty()) {
-    throw DataError(fmt::format("checkpoint.init_from: {}", faults));
+                                 StepKeys* keys, const AdmitStep& admit,
+                                 std::vector<std::string>& skipped) {
+  const char* const key = "checkpoint.init_from";
+  const std::filesystem::path& folder = config.checkpoint.init_from;
+  StepFolder step = find_initial_step(key, folder, world);  // throws if there is none
+  const std::vector<std::filesystem::path> steps = steps_to_try(folder, world, skipped);
+  for (std::size_t i = 0;; ++i) {
+    step = find_initial_step(key, steps[i], world);
+    const std::string fault = fault_of_step(step, config, engine, world, keys, admit);
+    if (fault.empty()) {
+      break;
+    }
+    skipped.push_back(fault);
+    if (i + 1 == steps.size()) {
+      throw steps.size() == 1
+          ? DataError(fmt::format("{}: {}", key, fault))
+          : DataError(fmt::format("{}: {}", key, no_valid_checkpoint_in(folder, skipped).what()));
+    }
   }
+  if (world.rank() != 0) {
+    skipped.clear();
+  }
+  skipped = shortened(std::move(skipped), folder);
   engine.masters_changed();
   for (const auto& chunk : engine.chunks()) {
     chunk->state.optimizer().start_average();

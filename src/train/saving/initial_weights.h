@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
@@ -29,10 +30,12 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
                        const AdmitStep& admit);
 
 // Collective. Replaces the initial values of an engine that was initialized by those of the step
-// that checkpoint.init_from names, which may be of any layout. The arguments are as above. Returns
-// a line for the log that says what was loaded. All ranks also throw DataError for damage and for
-// weights that are not finite.
+// that checkpoint.init_from names, which may be of any layout. A step of a folder that turns out
+// damaged, or has weights that are not finite, is skipped for the next older one on all ranks. Sets
+// `skipped` on rank 0 to the reasons. The other arguments are as above. Returns a line for the log
+// that says what was loaded. All ranks also throw DataError if no step is intact.
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys, const AdmitStep& admit = {});
+                                 StepKeys* keys, const AdmitStep& admit,
+                                 std::vector<std::string>& skipped);
 
 }  // namespace trireme

@@ -108,7 +108,7 @@ std::string load_teacher(const RunConfig& config, const Engine& engine, Communic
   open_teacher(step, keys);
   const std::string faults = gather_faults(world, fault_of_teacher(step, engine));
   if (!faults.empty()) {
-    throw DataError(fmt::format("distill.teacher: {}", faults));
+    throw DataError(fmt::format("distill.teacher: {}\n{}", faults, advice_on_damage(step.path)));
   }
   return fmt::format("the teacher is {} (step {}, {} parameters); weight {:g}, temperature {:g}",
                      step.path.string(), step.manifest->meta.step,
