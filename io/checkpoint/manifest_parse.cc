@@ -10,6 +10,7 @@
 #include "io/checkpoint/tiling.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
+#include "src/base/printable.h"
 #include "src/base/sealed_json.h"
 #include "src/base/units.h"
 #include "src/keys/manifest_fields.h"
@@ -225,7 +226,7 @@ Manifest parse_manifest(std::string_view text, const std::string& origin) {
         fmt::format("{}: {}", origin,
                     claims_to_be_dataset(text)
                         ? "this is a dataset, not a checkpoint (`trireme data info` describes it)"
-                        : e.what()));
+                        : printable(e.what())));
   }
 }
 
@@ -235,7 +236,7 @@ ShardTable parse_shard_table(std::string_view text, const std::string& origin) {
     parse_tables(parse_json(text), table.shards, table.tensors);
     return table;
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}", origin, e.what()));
+    throw DataError(fmt::format("{}: {}", origin, printable(e.what())));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/printable.h"
 #include "src/base/sealed_json.h"
 #include "src/keys/manifest_fields.h"
 
@@ -249,7 +250,7 @@ DatasetManifest parse_dataset_manifest(std::string_view text, const std::string&
   try {
     return parse_fields(unseal_json(text, kMaskedDatasetVersion));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", name, error.what()));
+    throw DataError(fmt::format("{}: {}", name, printable(error.what())));
   }
 }
 

@@ -32,8 +32,8 @@ std::chrono::duration<double> start_deadline(const std::optional<std::string>& g
   const char* const end = given->data() + given->size();
   const auto [at, error] = std::from_chars(given->data(), end, seconds);
   if (error != std::errc() || at != end || !(seconds > 0)) {
-    throw ConfigError(
-        fmt::format("TRIREME_START_DEADLINE={}: expected a positive number of seconds", *given));
+    throw ConfigError(fmt::format(
+        "TRIREME_START_DEADLINE={}: expected a positive number of seconds", printable(*given)));
   }
   return std::chrono::duration<double>(std::fmin(seconds, kMostSeconds));
 }

@@ -80,7 +80,7 @@ std::filesystem::path site_folder() {
     throw ConfigError(
         fmt::format("TRIREME_SITE_DIR is {}, which is not a folder: correct it, or unset it to use "
                     "/etc/trireme",
-                    folder));
+                    printable(folder)));
   }
   return folder;
 }

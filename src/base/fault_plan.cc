@@ -9,6 +9,7 @@
 #include "src/base/config_tree.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -29,7 +30,7 @@ constexpr std::array<std::string_view, 13> kActions = {"kill",  "stop", "segv", 
   throw ConfigError(fmt::format(
       "TRIREME_FAULTS: '{}': {} (a fault is site[@attempt]:rank:nth:action; `trireme config "
       "faults` lists sites and actions)",
-      rule, why));
+      printable(rule), printable(why)));
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {

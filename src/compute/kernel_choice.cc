@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/kernels/cpu/product.h"
 #include "src/kernels/cuda_kernels.h"
 #include "src/kernels/no_kernels.h"
@@ -58,14 +59,14 @@ const Kernels& kernels_named(std::string_view name) {
       throw ConfigError(
           fmt::format("kernels '{}' (TRIREME_KERNELS): this processor lacks the instruction set; "
                       "unset the variable to use the fastest kernels that it supports",
-                      name));
+                      printable(name)));
     }
     return *choice.table;
   }
   throw ConfigError(
       fmt::format("unknown kernels '{}' (TRIREME_KERNELS): allowed are reference, baseline, avx2 "
                   "and avx512; unset the variable to use the fastest",
-                  name));
+                  printable(name)));
 }
 
 const Kernels& kernels_for(Device device) {

@@ -18,7 +18,7 @@ GgufHead read_head(const File& file) {
   try {
     return parse_gguf_head(text, bytes);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", file.path().string(), error.what()));
+    throw DataError(fmt::format("{}: {}", file.path().string(), printable(error.what())));
   }
 }
 

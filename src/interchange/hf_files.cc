@@ -77,7 +77,7 @@ void HfFiles::open_listed(const fs::path& list) {
       files.try_emplace(place[tensor], 0);
     }
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", list.string(), error.what()));
+    throw DataError(fmt::format("{}: {}", list.string(), printable(error.what())));
   }
   for (auto& [name, number] : files) {
     const fs::path path = list.parent_path() / name;

@@ -27,7 +27,7 @@ HfConfig read_config(const fs::path& path) {
   try {
     return parse_hf_config(read_file(path, kMostConfigBytes));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+    throw DataError(fmt::format("{}: {}", path.string(), printable(error.what())));
   }
 }
 

@@ -81,6 +81,14 @@ TEST(FaultPlan, SaysWhatIsWrong) {
   EXPECT_THAT(plan_refusal("step.end:0:1:kill,"), HasSubstr("1 part instead of 4"));
 }
 
+TEST(FaultPlan, CannotForgeLines) {
+  for (const char* const plan : {"x\ntrireme: OK", "step.end:0:1:x\ntrireme: OK"}) {
+    const std::string refusal = plan_refusal(plan);
+    EXPECT_EQ(refusal.find('\n'), std::string::npos) << refusal;
+    EXPECT_THAT(refusal, HasSubstr("x\\ntrireme: OK"));
+  }
+}
+
 TEST(FaultPlan, BoundsItsLength) {
   std::string plan = "step.end:0:1:kill";
   for (std::size_t i = 0; i < kMaxFaultRules; ++i) {

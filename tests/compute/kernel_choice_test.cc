@@ -66,6 +66,12 @@ TEST_F(KernelChoice, AnUnknownWordIsAConfigErrorThatNamesTheAllowedOnes) {
   }
 }
 
+TEST_F(KernelChoice, AnUnknownWordCannotForgeLines) {
+  ask_for("x\ntrireme: OK");
+  EXPECT_THAT(message_of<ConfigError>([] { kernels_for(Device::cpu()); }),
+              HasSubstr("'x\\ntrireme: OK'"));
+}
+
 TEST_F(KernelChoice, ATableThatTheProcessorLacksIsAConfigError) {
   if (__builtin_cpu_supports("avx512f") != 0) {
     GTEST_SKIP() << "needs a processor without AVX-512";

@@ -105,6 +105,10 @@ REFUSED += [Row(f"{name} {value!r}", {name: value}, code=2, words=[f"{name} is '
                 ("TRIREME_GENERATION", "4\n", "4\\n"),
                 ("TRIREME_LAUNCH_ID", os.fsdecode(b"a\xff"), "a\\xff"),
                 ("SLURM_RESTART_COUNT", "-1", "-1")]]
+REFUSED += [Row(f"{name} with line ends", {name: "x\ntrireme: OK"}, code=2,
+                words=[name, "x\\ntrireme: OK"])
+            for name in ["TRIREME_KERNELS", "TRIREME_FAULTS", "TRIREME_SITE_DIR",
+                         "TRIREME_START_DEADLINE"]]
 REFUSED += [Row("a node's folder that is a file", {"TRIREME_NODE_DIR": "/dev/null"}, code=2,
                 words=["TRIREME_NODE_DIR", "/dev/null"]),
             Row("the root as a node's folder", {"TRIREME_NODE_DIR": "/"}, code=2,

@@ -38,7 +38,7 @@ std::vector<std::string> contradictions(const StepFolder& step) {
     (void)counters_of(meta);
     return {};
   } catch (const DataError& error) {
-    return {fmt::format("{}: {}", (step.path / kManifestName).string(), error.what())};
+    return {fmt::format("{}: {}", (step.path / kManifestName).string(), printable(error.what()))};
   }
 }
 

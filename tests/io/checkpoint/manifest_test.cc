@@ -155,6 +155,13 @@ TEST(Manifest, NamesWhatIsWrong) {
   }
 }
 
+// Such a name could make a message look as if the program had found no damage.
+TEST(Manifest, NamesCannotForgeLines) {
+  const std::string shard = shard_file_name(0);
+  EXPECT_EQ(fault_of(changed_manifest(shard, "x\\ntrireme: all digests match: OK\\n")),
+            "X: 'x\\ntrireme: all digests match: OK\\n' is not a valid shard name");
+}
+
 TEST(Manifest, WithoutShardsNoBlockHasOne) {
   const std::string body =
       R"({"format": "trireme-checkpoint", "version": 1, "software": "", "created": "",
