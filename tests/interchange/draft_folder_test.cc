@@ -29,6 +29,9 @@ class KilledDraft : public testing::Test {
   pid_t process_with_draft() {
     const pid_t pid = ::fork();
     if (pid == 0) {
+      for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+        (void)std::signal(number, SIG_DFL);  // a shell lets what it starts beside it ignore some
+      }
       SelfCommunicator self;
       const DraftFolder draft(self, out());
       write_whole_file(draft.path() / "part", "1");

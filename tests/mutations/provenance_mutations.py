@@ -14,6 +14,7 @@ LIST = "src/evidence/digest_list.cc"
 RECORD = "src/lineage/audit_record.cc"
 PARENTS = "src/lineage/lineage_walk_parents.cc"
 STEPS = "src/lineage/lineage_walk_steps.cc"
+WALK = "src/lineage/lineage_walk.cc"
 
 SIGNATURES = [
     Mutation(
@@ -151,8 +152,8 @@ LINEAGES = [
         "  if (stated && *stated != found) {\n", "  if (false) {\n",
         "LineageTest.FindsLinesThatWereCutOffAfterTheParentsAreGone", LINEAGE),
     Mutation(
-        "lineage_generations", "a limited number of parents is followed", PARENTS,
-        "  if (depth > kMostGenerations) {\n", "  if (false) {\n",
+        "lineage_generations", "a limited number of generations is followed", WALK,
+        "  if (depth <= kMostGenerations) {\n", "  if (depth >= 0) {\n",
         "LineageTest.FollowsALimitedNumberOfParents", LINEAGE),
     Mutation(
         "lineage_teacher", "a teacher that was changed is found", PARENTS,
