@@ -285,9 +285,8 @@ class GpuOperations(unittest.TestCase):
 
     def test_metrics_logs_and_status_name_the_device(self):
         config = self.config("named")
-        # A step that takes longer than the shortest time over which power is measured.
         env = {**self.script(""), "CUDA_VISIBLE_DEVICES": f"5,{UUID.format(3)}",
-               "TRIREME_FAULTS": "step.backward:0:1:sleep=1.5"}
+               "TRIREME_FAULTS": "step.backward:0:1:sleep=1.5"}  # power is a mean over a second
         result = harness.must(harness.run("train", config, ranks=2, env=env))
         self.assertIn("computes on a simulated CUDA device", result.stderr)
         for rank, number in enumerate([5, 3]):
@@ -302,8 +301,7 @@ class GpuOperations(unittest.TestCase):
             self.assertTrue(device["simulated"])
         _, last = harness.metrics(config)
         self.assertEqual(last["device"], "simulated CUDA device")
-        # The counters of both GPUs are read after each step and around each save. Each reading adds
-        # one joule, so that each GPU has used some; power is known once a second has passed.
+        # Each reading of the counters, after each step and around each save, adds one joule.
         self.assertGreater(last["gpu_joules_per_step"], 0)
         self.assertEqual(last["gpu_joules_per_token"], last["gpu_joules_per_step"] / 16)
         self.assertGreaterEqual(last["gpu_joules_per_checkpoint"], 2.0)
