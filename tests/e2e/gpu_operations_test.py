@@ -299,11 +299,11 @@ class GpuOperations(unittest.TestCase):
             device = next(line for line in lines if line.get("event") == "device")
             self.assertEqual(device["uuid"], UUID.format(number))
             self.assertTrue(device["simulated"])
-        _, last = harness.metrics(config)
+        first, last = harness.metrics(config)
         self.assertEqual(last["device"], "simulated CUDA device")
-        # Each reading of the counters, after each step and around each save, adds one joule.
-        self.assertGreater(last["gpu_joules_per_step"], 0)
-        self.assertEqual(last["gpu_joules_per_token"], last["gpu_joules_per_step"] / 16)
+        # Each reading of the two counters, after each step and around each save, adds one joule.
+        self.assertAlmostEqual(first["gpu_joules_per_step"], 2.0)
+        self.assertAlmostEqual(first["gpu_joules_per_token"], 2.0 / 16)
         self.assertGreaterEqual(last["gpu_joules_per_checkpoint"], 2.0)
         status = harness.must(harness.run("status", harness.run_dir(config), "--json"))
         self.assertEqual(json.loads(status.stdout)["device"], "simulated CUDA device")

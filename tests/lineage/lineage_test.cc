@@ -318,7 +318,7 @@ TEST_F(ModelTest, NamesWhatItsStatementLeavesOut) {
   EXPECT_THAT(lineage.notes, testing::ElementsAre(HasSubstr(".git/objects/x is not signed")));
 }
 
-// The other model is itself a step that was resumed from another.
+// What a run names as its base or teacher is a step of a run that was itself resumed.
 TEST_F(LineageTest, FollowsBasesAndTeachers) {
   const fs::path manifest = step(2) / kManifestSubject;
   for (const std::string role : {"base", "teacher"}) {

@@ -93,10 +93,12 @@ CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) co
   return meta;
 }
 
-// The check of the weights that each save begins with takes its memory here, so that no save waits
-// for the driver to allocate it.
+// On a device, the check of the weights that each save begins with takes its memory here, so that
+// no save waits for the driver to allocate it.
 void TrainingCheckpoints::reserve() {
-  (void)fault_of_numbers(parts_.engine.context(), blocks_to_save(), FiniteCheck::weights);
+  if (parts_.engine.context().device().kind == DeviceKind::cuda) {
+    (void)fault_of_numbers(parts_.engine.context(), blocks_to_save(), FiniteCheck::weights);
+  }
   const CheckpointConfig& config = parts_.config.checkpoint;
   if (config.uses_memory() && open_memory()) {
     const std::string lack =
