@@ -123,8 +123,8 @@ void bind(ConfigBinder& b, CheckpointConfig& c) {
                     "never: start from the beginning; a number: this step")
       .at_least(1);
   b.path("checkpoint.init_from", c.init_from,
-         "a checkpoint with whose weights a new run begins, for example an imported model; a run "
-         "that resumes does not read it. Empty: from train.seed");
+         "a checkpoint with whose weights a new run begins, for example an imported model. A run "
+         "that resumes reads it only with lora.products. Empty: from train.seed");
   b.boolean("checkpoint.async", c.async,
             "write checkpoints in the background while training continues");
   b.boolean("checkpoint.force_lock", c.force_lock,
