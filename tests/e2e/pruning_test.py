@@ -44,7 +44,7 @@ class Pruning(unittest.TestCase):
         cls.text = harness.must(harness.run("sparsify", cls.checkpoint, "--out", cls.half,
                                             "--sparsity", 0.5)).stdout
         cls.recovered = cls.recovery("recovered")
-        harness.must(harness.run("train", cls.recovered))
+        cls.log = harness.must(harness.run("train", cls.recovered)).stderr
 
     @classmethod
     def config(cls, name, **keys):
@@ -55,6 +55,24 @@ class Pruning(unittest.TestCase):
     def recovery(cls, name, **keys):
         return cls.config(name, train__steps=12, checkpoint__init_from=cls.half,
                           optimizer__keep_zeros="true", checkpoint__every=6, **keys)
+
+    def test_a_start_says_how_much_stays_zero(self):
+        matrices = [elements for name, (shape, elements) in tensors_in(self.half).items()
+                    if len(shape) == 2 and not name.startswith("optimizer.")]
+        zeros = sum(sum(x == 0 for x in elements) for elements in matrices)
+        share = 100 * zeros / sum(len(elements) for elements in matrices)
+        text = f"optimizer.keep_zeros: {share:.1f} % of the weights of matrices stay zero"
+        self.assertIn(text, self.log)
+        one = ("train.steps=1", "optimizer.schedule.warmup=0")
+        for name, key, ranks in (("said-tensor", "parallel__tp", 3),
+                                 ("said-zero", "parallel__zero", 2)):
+            config = self.recovery(name, **{key: 3})
+            several = harness.must(harness.run("train", config, *one, ranks=ranks))
+            self.assertIn(text, several.stderr)
+        whole = self.recovery("said-whole")
+        log = harness.must(harness.run("train", whole, *one,
+                                       f"checkpoint.init_from={self.checkpoint}")).stderr
+        self.assertIn("optimizer.keep_zeros has no effect", log)
 
     def newest(self, config):
         return max((harness.run_dir(config) / "checkpoints").glob("step-*"))

@@ -22,6 +22,7 @@
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/initial_weights.h"
+#include "src/train/saving/kept_zeros.h"
 #include "src/train/saving/teacher_weights.h"
 #include "src/train/start/links.h"
 #include "src/train/start/open_dataset.h"
@@ -149,6 +150,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
     resume_at(*start);
   } else {
     resume();
+    say_kept_zeros();
   }
   if (!start || !start->is_replay()) {
     open_validation_sets();
@@ -305,6 +307,21 @@ void TrainingParts::resume() {
     begin();
   }
   checkpoints->reserve();
+}
+
+void TrainingParts::say_kept_zeros() {
+  if (!config.optimizer.keep_zeros) {
+    return;
+  }
+  const KeptZeros kept = count_kept_zeros(engine, world);
+  if (world.rank() != 0) {
+    return;
+  }
+  if (kept.zeros == 0) {
+    host.log.warning(text_of(kept));
+  } else {
+    host.log.info(text_of(kept));
+  }
 }
 
 void TrainingParts::begin() {

@@ -107,6 +107,8 @@ struct TrainingParts {
   // Returns what admits the step that checkpoint.init_from names.
   AdmitStep begin_from_base() const;
   void resume();
+  // Logs what optimizer.keep_zeros does; collective.
+  void say_kept_zeros();
   // Sets the weights of step 0.
   void begin();
   void resume_at(const StartPoint& start);
