@@ -7,6 +7,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/train/saving/first_weights.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -57,7 +58,8 @@ std::string read_carried(const fs::path& folder, std::string_view name) {
 
 }  // namespace
 
-void copy_carried_files(const fs::path& from, const fs::path& to) {
+bool copy_carried_files(const fs::path& from, const fs::path& to) {
+  bool has_some = false;
   for (const std::string_view name : kCarried) {
     if (fs::exists(from / name)) {
       const std::string contents = read_carried(from, name);
@@ -65,8 +67,28 @@ void copy_carried_files(const fs::path& from, const fs::path& to) {
       file.write(contents.data(), std::ssize(contents));
       file.sync();
       file.close();
+      has_some = true;
     }
   }
+  return has_some;
+}
+
+std::string copy_carried_files(const StepFolder& step, const fs::path& to) {
+  if (copy_carried_files(step.path, to)) {
+    return "";
+  }
+  const std::optional<FirstWeights> first = find_first_weights(step);
+  if (!first) {
+    return "";
+  }
+  if (!first->is_there) {
+    return fmt::format(
+        "the files of the tokenizer are missing, because {}, the imported model with which the run "
+        "began, is gone or another checkpoint is there now: copy them from the model's own files",
+        first->folder.string());
+  }
+  copy_carried_files(first->folder, to);
+  return "";
 }
 
 }  // namespace trireme

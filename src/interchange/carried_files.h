@@ -4,13 +4,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+
+#include "io/checkpoint/store.h"
 
 namespace trireme {
 
 // Copies those that exist from one folder to another, and syncs them. Throws DataError for a file
 // that is too large or no regular file, and for a symbolic link that leads out of the folder,
 // unless both are in one cache of Hugging Face, where snapshots/REVISION/FILE leads to
-// blobs/DIGEST. Throws IoError.
-void copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to);
+// blobs/DIGEST. Throws IoError. Returns whether there were any.
+bool copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to);
+// Copies those of the weights in a step: from its own folder, or if that has none, from the
+// imported model with which its run began. Returns a warning if that model is gone, else "".
+std::string copy_carried_files(const StepFolder& step, const std::filesystem::path& to);
 
 }  // namespace trireme

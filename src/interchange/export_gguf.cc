@@ -220,7 +220,7 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
     GgufExport file(weights, type, fs::absolute(options.out).filename().string());
     result.bytes = file.write(draft.path() / kGgufName);
     result.other_types = file.other_types();
-    copy_carried_files(weights.origin().path, draft.path());
+    result.warning = copy_carried_files(weights.origin(), draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_logits(weights.model(), file.written(draft.path() / kGgufName),

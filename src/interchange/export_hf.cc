@@ -17,6 +17,7 @@
 #include "src/interchange/hf_model.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/run_config.h"
+#include "src/train/saving/first_weights.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -116,11 +117,17 @@ std::string list_text(const std::vector<HfFile>& files, std::int64_t bytes) {
   return list.dump(2) + "\n";
 }
 
-// Returns what an import kept, or an empty object.
+// Returns what an import kept of the model, or of that with which the run began, or an empty
+// object.
 const nlohmann::json& imported_part(const Manifest& manifest) {
   static const nlohmann::json nothing = nlohmann::json::object();
   const nlohmann::json& extra = *manifest.meta.extra;
-  return extra.contains("imported") ? object_field(extra, "imported") : nothing;
+  if (extra.contains("imported")) {
+    return object_field(extra, "imported");
+  }
+  return extra.contains(kFirstWeightsField)
+             ? object_field(object_field(extra, kFirstWeightsField), "imported")
+             : nothing;
 }
 
 HfConfig config_of(const Manifest& manifest, const ModelConfig& model) {
@@ -179,7 +186,7 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
       write_whole_file(draft.path() / "model.safetensors.index.json",
                        list_text(files, result.bytes));
     }
-    copy_carried_files(weights.origin().path, draft.path());
+    result.warning = copy_carried_files(weights.origin(), draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_with_export(draft.path(), options, step, keys.options(), dtype);

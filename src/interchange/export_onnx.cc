@@ -157,7 +157,7 @@ ExportResult export_to_onnx(const ExportOptions& options, OnnxType type, OnnxFol
     }
     OnnxExport file(weights, type);
     result.bytes = file.write(files);
-    copy_carried_files(weights.origin().path, files);
+    result.warning = copy_carried_files(weights.origin(), files);
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_logits(weights.model(), written_logits(files), step.path,

@@ -16,6 +16,7 @@
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/pruning.h"
 #include "src/nn/model_size.h"
+#include "src/train/saving/first_weights.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -193,7 +194,8 @@ CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& 
                        const SparsifyResult& result) {
   const Manifest& source = *weights.step().manifest;
   json extra = json::object();
-  for (const char* const field : {"tokenizer", "tokenizer_vocab", "tokenizer_digest", "imported"}) {
+  for (const char* const field :
+       {"tokenizer", "tokenizer_vocab", "tokenizer_digest", "imported", kFirstWeightsField}) {
     if (source.meta.extra->contains(field)) {
       extra[field] = source.meta.extra->at(field);
     }
@@ -264,7 +266,7 @@ SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& option
   result.step = weights.step().manifest->meta.step;
   result.parameters = parameter_count(weights.model());
   run_on_root(world, [&]() -> std::string {
-    copy_carried_files(weights.origin().path, draft.path());
+    result.warning = copy_carried_files(weights.origin(), draft.path());
     result.bytes =
         write_new_manifest(draft.path(), std::move(tables), meta_of(weights, options, result),
                            key.get(), one_thread.read_back);

@@ -47,6 +47,7 @@ struct SparsifyResult {
   std::int64_t zeros = 0;       // among them
   std::int64_t bytes = 0;       // of the new shards
   double seconds = 0;
+  std::string warning = {};  // what is missing in the new checkpoint; or empty
 };
 
 // Collective; a rank needs the memory of one matrix. The new checkpoint is the folder of one step,

@@ -5,6 +5,7 @@ quantized, and asked questions in a chat."""
 import array
 import json
 import random
+import shutil
 import struct
 import subprocess
 import unittest
@@ -128,6 +129,48 @@ class FinetuneStory(unittest.TestCase):
             check=False)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return [json.loads(line)["content"].strip() for line in ran.stdout.splitlines()]
+
+    def test_all_weights_keep_the_files_of_the_tokenizer(self):
+        model, base = self.folder / "models/ending", self.folder / "checkpoints/ending"
+        shutil.copytree(self.model, model)
+        (model / "config.json").write_text(json.dumps({**MODEL, "eos_token_id": 3}))
+        (model / "generation_config.json").write_text('{"eos_token_id": 3}')
+        harness.must(harness.run("import", model, "--out", base))
+        pruned = self.folder / "checkpoints/pruned"
+        harness.must(harness.run("sparsify", base, "--out", pruned, "--sparsity", 0.25))
+        files = {path.name: path.read_bytes() for path in model.iterdir()
+                 if path.name not in ("config.json", "model.safetensors")}
+        self.assertIn("tokenizer.json", files)
+
+        def train(name, first, *words):
+            run = self.folder / "runs" / name
+            harness.must(harness.run("train", self.config, f"checkpoint.init_from={first}",
+                                     f"run.dir={run}", "optimizer.schedule.warmup=1", *words))
+            return run / "checkpoints"
+
+        def check(name, checkpoints):
+            out = self.folder / "models" / name
+            done = harness.must(harness.run("export", checkpoints, "--format", "hf", "--out", out))
+            self.assertNotIn("warning", done.stderr)
+            self.assertEqual(json.loads((out / "config.json").read_text())["eos_token_id"], 3)
+            self.assertEqual({path.name: path.read_bytes() for path in out.iterdir()
+                              if path.name not in ("config.json", "model.safetensors")}, files)
+
+        two = ("train.steps=2", "optimizer.schedule.steps=4")
+        whole = train("whole", base, *two)
+        check("whole", whole)
+        train("whole", base, "train.steps=4")
+        self.assertTrue((whole / "step-00000004").exists())
+        check("resumed", whole)
+        check("pruned", train("recovered", pruned, *two))
+        check("again", train("again", whole, *two))
+        check("adapters", train("adapters", whole, *two, "lora.products=all"))
+        shutil.rmtree(base)
+        out = self.folder / "models/lost"
+        lost = harness.must(harness.run("export", whole, "--format", "hf", "--out", out))
+        self.assertIn("warning: the files of the tokenizer are missing", lost.stderr)
+        self.assertIn(str(base), lost.stderr)
+        self.assertEqual(json.loads((out / "config.json").read_text())["eos_token_id"], 3)
 
     def test_gates_judge_the_tuned_model_against_its_base(self):
         before = self.folder / "base.json"

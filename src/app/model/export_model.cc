@@ -7,6 +7,7 @@
 #include "src/app/model/model_exchange.h"
 #include "src/app/model/model_signing.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/interchange/export_gguf.h"
 #include "src/interchange/export_hf.h"
@@ -35,6 +36,7 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"bytes", result.bytes},
                                    {"seconds", result.seconds},
                                    {"signed", !arguments.sign.empty()}};
+    json["warning"] = result.warning;
     json["logits"] = logits_json(result.difference);
     print_json(json);
     return;
@@ -167,6 +169,9 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
       });
   result.skipped = std::move(skipped);
   if (world.rank() == 0) {
+    if (!result.warning.empty()) {
+      say("warning: " + result.warning);
+    }
     print_result(arguments, result);
   }
 }

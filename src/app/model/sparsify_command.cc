@@ -9,6 +9,7 @@
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/interchange/sparsify.h"
 #include "src/train/run/access_check.h"
@@ -104,6 +105,9 @@ void sparsify_with(SparsifyArguments& arguments, AppContext& context) {
   StepKeys keys(world, with_access(arguments.keys.options(), context.access()));
   const SparsifyResult result = sparsify(options, world, keys);
   if (world.rank() == 0) {
+    if (!result.warning.empty()) {
+      say("warning: " + result.warning);
+    }
     print_result(arguments, result);
   }
 }

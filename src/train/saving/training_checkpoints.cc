@@ -90,6 +90,9 @@ CheckpointMeta TrainingCheckpoints::meta_of(const TrainingCounters& counters) co
   const std::int64_t samples = parts_.config.batches().before(counters.batches());
   CheckpointMeta meta{counters.step, samples, own.config, own.numerics, own.extra, label_.value()};
   put_counters(counters, *meta.extra);
+  if (first_weights_) {
+    (*meta.extra)[kFirstWeightsField] = **first_weights_;
+  }
   return meta;
 }
 

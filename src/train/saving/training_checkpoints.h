@@ -24,6 +24,7 @@
 #include "src/train/saving/checkpoint_label.h"
 #include "src/train/saving/checkpoint_provenance.h"
 #include "src/train/saving/deleted_steps.h"
+#include "src/train/saving/first_weights.h"
 #include "src/train/saving/host_mirror.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/saving/saving_policy.h"
@@ -68,6 +69,9 @@ class TrainingCheckpoints {
     begin_from(*base.manifest, base.path);
     if (provenance_ != nullptr) {
       provenance_->took_weights(base);
+    }
+    if (!parts_.config.model.lora.is_on()) {
+      first_weights_ = first_weights_of(base);
     }
   }
   // Notes for the provenance which sets of data.validation were opened; the run goes on without the
@@ -138,6 +142,7 @@ class TrainingCheckpoints {
   SavingPolicy policy_;
   ResumeCheck check_;
   HostMirror mirror_;  // outlives the writers, which read its memory in the background
+  std::optional<JsonValue> first_weights_;            // the record, if the run has one
   std::unique_ptr<CheckpointProvenance> provenance_;  // on rank 0, if there is an origin
   DeletedSteps deleted_;  // outlives the target, which adds to it in the background
   DiskTarget disk_;

@@ -64,6 +64,7 @@ std::optional<TrainingCounters> TrainingCheckpoints::resume(std::optional<std::i
   disk_.distrust(resumed->damaged);
   parts_.engine.masters_changed();
   label_.join(resumed->manifest.meta.label);
+  first_weights_ = recorded_first_weights(resumed->manifest);
   const CheckpointMeta& meta = resumed->manifest.meta;
   const bool on_disk = !resumed->folder.empty();
   durable_step_ = on_disk ? meta.step : durable_step_;
