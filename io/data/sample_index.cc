@@ -20,10 +20,11 @@ SampleIndex::SampleIndex(const DatasetManifest& manifest, std::int64_t sequence)
     longest = std::max(longest, shard.n_tokens - 1);
   }
   if (samples() == 0) {
-    throw DataError(
-        fmt::format("the dataset has no sample of {} tokens: its longest shard allows a "
-                    "sequence of {}; shorten data.sequence or pack more text",
-                    sequence, longest));
+    throw DataError(fmt::format(
+        "the dataset has no sample of {} tokens: its longest shard allows a "
+        "sequence of {}; shorten data.sequence (for `trireme eval`, --sequence) or pack "
+        "more text",
+        sequence, longest));
   }
 }
 

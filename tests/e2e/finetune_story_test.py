@@ -172,6 +172,20 @@ class FinetuneStory(unittest.TestCase):
         self.assertIn(str(base), lost.stderr)
         self.assertEqual(json.loads((out / "config.json").read_text())["eos_token_id"], 3)
 
+    def test_a_short_validation_set_asks_for_a_shorter_sequence(self):
+        chat, data = self.folder / "one.jsonl", self.folder / "data/one"
+        question, answer = next(iter(ANSWERS.items()))
+        chat.write_text(json.dumps({"messages": [{"role": "user", "content": question},
+                                                 {"role": "assistant", "content": answer}]}) + "\n")
+        harness.must(harness.run("data", "pack", chat, "--messages", "--tokenizer", self.model,
+                                 "--out", data))
+        words = ("eval", "--checkpoint", self.base, "--data", data, "--documents", "separate",
+                 "--any-tokenizer")
+        refused = harness.run(*words)
+        self.assertEqual(refused.returncode, 65, refused.stderr)
+        self.assertIn("shorten data.sequence (for `trireme eval`, --sequence)", refused.stderr)
+        harness.must(harness.run(*words, "--sequence", 8))
+
     def test_gates_judge_the_tuned_model_against_its_base(self):
         before = self.folder / "base.json"
         self.evaluated(self.base, "-J", before)
