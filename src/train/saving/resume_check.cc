@@ -12,6 +12,7 @@
 #include "src/base/json_fields.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
+#include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
 namespace {
@@ -66,6 +67,19 @@ std::string advice(const std::vector<std::string>& changed, Family family, bool 
     text += fmt::format("; no option accepts another {}", fmt::join(fixed, ", "));
   }
   return text;
+}
+
+// Returns a line about the teacher if it is among what has changed, else "".
+std::string advice_on_teacher(const std::vector<std::string>& changed, const nlohmann::json& saved,
+                              const RunConfig& config) {
+  static constexpr const char* kTeacherField = "distill.teacher";
+  const bool is_changed = std::any_of(changed.begin(), changed.end(), [](const std::string& line) {
+    return line.starts_with(fmt::format("{}:", kTeacherField));
+  });
+  const std::string advice = is_changed && saved.contains(kTeacherField)
+                                 ? advice_on_other_teacher(config, text_field(saved, kTeacherField))
+                                 : "";
+  return advice.empty() ? "" : advice + "\n";
 }
 
 // Throws DataError if a field that describes the tokenizer has another type or an impossible value.
@@ -145,8 +159,9 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
     const std::vector<std::string> readable = differences(
         readable_numbers(with_later_fields(*manifest.meta.config)), readable_numbers(own), allowed);
     throw ConfigError(fmt::format(
-        "the checkpoint of step {} belongs to another run:\n  {}\n{}", manifest.meta.step,
+        "the checkpoint of step {} belongs to another run:\n  {}\n{}{}", manifest.meta.step,
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
+        advice_on_teacher(changed, *manifest.meta.config, config),
         advice(changed, config.model.family, same_place)));
   }
 }

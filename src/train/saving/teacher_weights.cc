@@ -93,6 +93,25 @@ RunConfig with_teacher(RunConfig config, Communicator& world) {
   return config;
 }
 
+std::string advice_on_other_teacher(const RunConfig& config, const std::string& saved_sha256) {
+  if (!config.distill.is_on() || saved_sha256.empty()) {
+    return "";
+  }
+  const std::filesystem::path now = config.distill.teacher;
+  const std::filesystem::path folder = std::filesystem::absolute(now).parent_path();
+  for (const StepFolder& step : list_steps(folder)) {
+    if (step.manifest && step.manifest_sha256 == saved_sha256) {
+      return fmt::format(
+          "the teacher is now {}, but this run has learned from {}: a folder of checkpoints stands "
+          "for its newest step, so set distill.teacher={}",
+          now.string(), step.path.filename().string(), step.path.string());
+    }
+  }
+  return fmt::format(
+      "the teacher is now {}; the one that this run has learned from is not beside it any more",
+      now.string());
+}
+
 std::string load_teacher(const RunConfig& config, const Engine& engine, Communicator& world,
                          StepKeys* keys, const std::function<void(const Manifest&)>& admit) {
   const DistillConfig& distill = config.distill;

@@ -18,6 +18,11 @@ namespace trireme {
 // the model cannot be the teacher of the run's.
 RunConfig with_teacher(RunConfig config, Communicator& world);
 
+// Returns for the message about a resume with another teacher which step beside that in
+// distill.teacher is the one with the digest that the checkpoint remembers, or that it is gone. Not
+// collective.
+std::string advice_on_other_teacher(const RunConfig& config, const std::string& saved_sha256);
+
 // Collective. Loads the weights of the teacher on the ranks whose engine has one. keys: null if
 // none are configured. admit: called with the manifest on all ranks before anything else is read;
 // throws what keeps it from being used. All ranks throw ConfigError if the checkpoint has changed
