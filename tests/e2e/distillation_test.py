@@ -90,7 +90,61 @@ class Distillation(unittest.TestCase):
         gone = harness.run(*plan, self.student, "distill.teacher=/nonexistent")
         self.assertEqual(gone.returncode, 66, gone.stderr)
         for code, teacher in ((0, self.steps_of(self.teacher)), (66, "/nonexistent")):
-            self.refused(77, "name a key that opens it in encryption.keys", "train", config)
+            found = harness.run("doctor", self.student, f"run.dir={self.folder / 'examined'}",
+                                f"distill.teacher={teacher}")
+            self.assertEqual(found.returncode, code, found.stdout + found.stderr)
+
+    def test_a_simulated_gpu(self):
+        shared = {"train__device": "cuda", "train__steps": 3, "train__micro_batch": 2}
+        cpu = self.taught("on-cpu", train__steps=3, train__micro_batch=2)
+        harness.must(harness.run("train", cpu))
+        previous, harness.PROGRAM = harness.PROGRAM, SIMULATED
+        self.addCleanup(setattr, harness, "PROGRAM", previous)
+        one, two = self.taught("on-gpu", **shared), self.taught("on-gpus", **shared)
+        log = harness.must(harness.run("train", one)).stderr
+        self.assertIn("no CUDA graphs: distill.teacher is set", log)
+        harness.must(harness.run("train", two, ranks=2))
+        self.assertEqual(harness.loss_bits(one), harness.loss_bits(two))
+        self.assertEqual(harness.digest(one), harness.digest(two))
+        for key in ("loss", "cross_entropy", "kl_divergence"):
+            for ours, theirs in zip(harness.metrics(one), harness.metrics(cpu)):
+                self.assertAlmostEqual(ours[key], theirs[key], delta=1e-4)
+
+    def test_a_teacher_that_went_on_is_named(self):
+        teacher = self.config("growing", "llama", train__steps=2)
+        words = (teacher, "optimizer.schedule.steps=4")
+        harness.must(harness.run("train", *words))
+        config = self.taught("of-growing", distill__teacher=self.steps_of(teacher))
+        shorter = ("train.steps=4", "optimizer.schedule.steps=8")
+        harness.must(harness.run("train", config, *shorter))
+        harness.must(harness.run("train", *words, "train.steps=4"))
+        fits = self.steps_of(teacher) / "step-00000002"
+        self.refused(2, f"set distill.teacher={fits}", "train", config)
+        harness.must(harness.run("train", config, f"distill.teacher={fits}"))
+        shutil.rmtree(fits)
+        self.refused(2, "not beside it any more", "train", config, "train.steps=9")
+
+    def test_an_imported_teacher(self):
+        plain, again = self.folder / "hf", self.folder / "imported"
+        harness.must(harness.run("export", self.steps_of(self.teacher), "--format", "hf", "--out",
+                                 plain))
+        harness.must(harness.run("import", plain, "--out", again))
+        config = self.taught("from-imported", distill__teacher=again)
+        harness.must(harness.run("train", config))
+        self.assertEqual(harness.loss_bits(config), harness.loss_bits(self.student))
+
+    def test_an_encrypted_teacher(self):
+        key = self.folder / "key"
+        harness.must(harness.run("keys", "create", "--out", key))
+        sealed = self.config("sealed", "llama", train__steps=2)
+        opens = [f"encryption.keys=[file:{key}]", "encryption.accept_plain_data=true"]
+        harness.must(harness.run("train", sealed, *opens))
+        config = self.taught("from-sealed", distill__teacher=self.steps_of(sealed))
+        found = harness.run("doctor", config)
+        self.assertEqual(found.returncode, 77, found.stdout + found.stderr)
+        self.assertIn("distill.teacher", found.stdout)
+        self.assertIn(harness.run("doctor", config, *opens).returncode, (0, 4))
+        self.refused(77, "name a key that opens it in encryption.keys", "train", config)
         harness.must(harness.run("train", config, *opens))
         self.assertIn("kl_divergence", harness.metrics(config)[-1])
 

@@ -7,6 +7,7 @@
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/train/saving/initial_weights.h"
+#include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
 namespace {
@@ -40,7 +41,8 @@ std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& 
       }
     }
   };
-  if (!reads_first_weights(config, world)) {
+  const bool reads_first = reads_first_weights(config, world);
+  if (!reads_first && !config.distill.is_on()) {
     return found;
   }
   const EncryptionConfig& encryption = config.encryption;
@@ -53,10 +55,16 @@ std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& 
   } catch (const Error&) {
     return found;  // check_keys() reports it
   }
-  note([&] {
-    StepFolder step = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
-    open_initial_step(step, config, keys.get(), {});
-  });
+  if (reads_first) {
+    note([&] {
+      StepFolder step =
+          find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
+      open_initial_step(step, config, keys.get(), {});
+    });
+  }
+  if (config.distill.is_on()) {
+    note([&] { check_teacher_opens(config, world, keys.get()); });
+  }
   return found;
 }
 

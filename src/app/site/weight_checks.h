@@ -1,5 +1,5 @@
-// Checks for `trireme doctor` whether a start can take the weights of checkpoint.init_from. Reads
-// the manifest, and keys if the checkpoint is encrypted.
+// Checks for `trireme doctor` whether a start can take the weights of other checkpoints: those of
+// checkpoint.init_from, and of distill.teacher. Reads manifests, and keys if they are encrypted.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-// Collective. Returns the findings on rank 0.
+// Collective. config: from with_teacher(). Returns the findings on rank 0.
 std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& world);
 
 }  // namespace trireme

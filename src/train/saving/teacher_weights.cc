@@ -112,6 +112,11 @@ std::string advice_on_other_teacher(const RunConfig& config, const std::string& 
       now.string());
 }
 
+void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys) {
+  StepFolder step = find_initial_step("distill.teacher", config.distill.teacher, world);
+  open_teacher(step, keys);
+}
+
 std::string load_teacher(const RunConfig& config, const Engine& engine, Communicator& world,
                          StepKeys* keys, const std::function<void(const Manifest&)>& admit) {
   const DistillConfig& distill = config.distill;

@@ -23,6 +23,10 @@ RunConfig with_teacher(RunConfig config, Communicator& world);
 // collective.
 std::string advice_on_other_teacher(const RunConfig& config, const std::string& saved_sha256);
 
+// Collective. Throws what load_teacher() would throw if it can't open the teacher that
+// with_teacher() has found.
+void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys);
+
 // Collective. Loads the weights of the teacher on the ranks whose engine has one. keys: null if
 // none are configured. admit: called with the manifest on all ranks before anything else is read;
 // throws what keeps it from being used. All ranks throw ConfigError if the checkpoint has changed
