@@ -19,6 +19,9 @@ namespace trireme {
 struct EvidenceFault {
   ExitCode code = ExitCode::bad_data;
   std::string what;
+  // With not_found: what it is about is there, but nothing that is signed says what it was made
+  // from.
+  bool is_unsigned = false;
 };
 
 struct FolderDemands {

@@ -38,6 +38,7 @@ struct LineageItem {
   std::string summary;             // what was found
   std::vector<std::string> facts;  // what the statement says, line by line
   ExitCode code = ExitCode::ok;
+  bool is_unsigned = false;  // all findings about it with the code are of this kind
 };
 
 struct Lineage {

@@ -69,12 +69,21 @@ void LineageWalk::add_fault(ExitCode code, const std::string& what) {
   lineage.faults.push_back({code, what});
 }
 
+// Adds a fault for a folder that has the manifest that is stated, but no provenance.
+void LineageWalk::add_unsigned(const std::string& what) {
+  lineage.faults.push_back({ExitCode::not_found, what, true});
+}
+
 // Gives an item the worst of the faults from `first_fault` on.
 void LineageWalk::end_item(std::size_t item, std::size_t first_fault, const std::string& summary) {
   LineageItem& ended = lineage.items[item];
   for (std::size_t i = first_fault; i < lineage.faults.size(); ++i) {
     ended.code = worse_of(ended.code, lineage.faults[i].code);
   }
+  const auto since = lineage.faults.begin() + static_cast<std::ptrdiff_t>(first_fault);
+  ended.is_unsigned = ended.code == ExitCode::not_found &&
+                      std::all_of(since, lineage.faults.end(),
+                                  [](const EvidenceFault& fault) { return fault.is_unsigned; });
   ended.summary = summary;
 }
 

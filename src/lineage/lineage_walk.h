@@ -63,6 +63,8 @@ class LineageWalk {
   void check_generation(const std::filesystem::path& path, const Provenance& provenance);
   LineageItem& add_item(int depth, const std::string& role, const std::string& place);
   void add_fault(ExitCode code, const std::string& what);
+  void add_unsigned(const std::string& what);
+  void check_shards(const std::filesystem::path& step);
   void end_item(std::size_t item, std::size_t first_fault, const std::string& summary);
   void take(const FolderCheck& check);
   std::filesystem::path place_of(const Material& material);

@@ -161,10 +161,10 @@ void LineageWalk::unsigned_dataset(const fs::path& path) {
   } catch (const Error& error) {
     add_fault(error.exit_code(), error.what());
   }
-  add_fault(ExitCode::not_found,
-            fmt::format("{} has no {}: the files from which it was packed are unknown and were not "
-                        "checked",
-                        path.string(), kProvenanceName));
+  add_unsigned(
+      fmt::format("{} has no {}: the files from which it was packed are unknown and were not "
+                  "checked",
+                  path.string(), kProvenanceName));
 }
 
 void LineageWalk::program(const Material& material, int depth) {

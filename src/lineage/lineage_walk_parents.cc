@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/verify.h"
 #include "src/base/units.h"
 #include "src/evidence/file_digests.h"
 #include "src/lineage/lineage_walk.h"
@@ -149,6 +151,25 @@ void LineageWalk::gone_parent(const Statements& statements, std::size_t number, 
   }
 }
 
+// Compares the shards of a step that nobody has signed with the digests in its manifest.
+void LineageWalk::check_shards(const fs::path& path) {
+  try {
+    const StepFolder found = inspect_step(path);
+    if (found.unreadable || !found.manifest) {
+      add_fault(found.unreadable ? ExitCode::refused : ExitCode::bad_data, found.problem);
+      return;
+    }
+    const std::vector<std::string> damage = verify_step(path, *found.manifest);
+    for (const std::string& line : damage) {
+      add_fault(ExitCode::bad_data, fmt::format("{}: {}", path.string(), line));
+    }
+    lineage.bytes += found.manifest->bytes();
+    lineage.files += damage.empty() ? std::ssize(found.manifest->shards) : 0;
+  } catch (const Error& error) {
+    add_fault(error.exit_code(), error.what());
+  }
+}
+
 // The model whose weights a run has taken (its base) or from whose probabilities it has learned
 // (its teacher): a checkpoint of another run, or one that a command has made, which nobody has
 // signed.
@@ -169,10 +190,11 @@ void LineageWalk::other_model(const Material& material, int depth) {
   const std::size_t item = lineage.items.size();
   add_item(depth, material.name, folder.string());
   if (is_same) {
-    add_fault(ExitCode::not_found,
-              fmt::format("the {} {} has the manifest that is stated, but no {}: what it was made "
-                          "from is unknown, and `trireme ckpt verify` checks its shards",
-                          material.name, folder.string(), kProvenanceName));
+    check_shards(folder);
+    add_unsigned(
+        fmt::format("the {} {} is not signed: it has no {}, so that what it was made from "
+                    "is unknown",
+                    material.name, folder.string(), kProvenanceName));
   } else if (digest.sha256.empty() && digest.code != ExitCode::ok) {
     add_fault(digest.code, digest.trouble);
   } else if (digest.sha256.empty()) {
@@ -184,7 +206,7 @@ void LineageWalk::other_model(const Material& material, int depth) {
                           "provenance states {}",
                           material.name, folder.string(), digest.sha256, material.sha256));
   }
-  end_item(item, first, is_same ? "its manifest is as stated" : "");
+  end_item(item, first, is_same ? "not signed; its manifest is as stated" : "");
 }
 
 // The lines about the ancestors are copies of the parent's lines.

@@ -148,6 +148,31 @@ class Distillation(unittest.TestCase):
         harness.must(harness.run("train", config, *opens))
         self.assertIn("kl_divergence", harness.metrics(config)[-1])
 
+    def test_an_unsigned_teacher_is_compared_with_its_manifest(self):
+        key, trust = self.folder / "signing-2", self.folder / "signing-2.pub"
+        harness.must(harness.run("audit", "keygen", "--out", key))
+        teacher = self.folder / "unsigned" / "step-00000040"
+        shutil.copytree(self.steps_of(self.teacher) / teacher.name, teacher)
+        config = self.taught("beside-unsigned", audit__key=key, train__steps=2,
+                             distill__teacher=teacher)
+        harness.must(harness.run("train", config))
+        words = ("verify", self.steps_of(config) / "step-00000002", "--trust", trust,
+                 "--allow-missing")
+        whole = harness.must(harness.run(*words)).stdout
+        self.assertRegex(whole, f"UNSIGNED +teacher {teacher}: not signed")
+        self.assertNotIn("GONE", whole)
+        self.assertIn("about files that are gone or not signed", whole)
+        shard = next(teacher.glob("shard-*"))
+        data = bytearray(shard.read_bytes())
+        data[-1] ^= 1
+        shard.write_bytes(data)
+        for _ in range(2):
+            bad = harness.run(*words)
+            self.assertEqual(bad.returncode, 65, bad.stdout + bad.stderr)
+            self.assertRegex(bad.stdout, f"BAD +teacher {teacher}")
+            self.assertIn(shard.name, bad.stdout)
+            shard.unlink(missing_ok=True)
+
     def test_provenance_names_the_teacher(self):
         key, trust = self.folder / "signing", self.folder / "signing.pub"
         harness.must(harness.run("audit", "keygen", "--out", key))

@@ -342,7 +342,7 @@ TEST_F(LineageTest, FollowsBasesAndTeachers) {
                 HasSubstr(provenance.string() + " was removed: the provenance"));
     save(9, to_text(made_with({manifest_of(role, 2)})));  // as older versions have signed it
     const Lineage unsigned_model = walk(step(9));
-    EXPECT_EQ(unsigned_model.code(), ExitCode::not_found);
+    EXPECT_EQ(unsigned_model.code(), ExitCode::bad_data) << "its manifest is none";
     EXPECT_THAT(faults_of(unsigned_model), HasSubstr("the " + role + " " + step(2).string()));
     EXPECT_THAT(faults_of(unsigned_model), HasSubstr("what it was made from is unknown"));
     std::ofstream(manifest) << "changed";

@@ -45,8 +45,9 @@ void print_items(const Lineage& lineage) {
   constexpr int kDeepest = 32;  // a long chain of models would make the lines ever longer
   for (const LineageItem& item : lineage.items) {
     const int indentation = 2 * std::min(item.depth, kDeepest);
-    fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code), "", indentation, printable(item.role),
-               printable(item.place), item.summary.empty() ? "" : ": " + printable(item.summary));
+    fmt::print("{:<9} {:>{}}{} {}{}\n", word_of(item.code, item.is_unsigned), "", indentation,
+               printable(item.role), printable(item.place),
+               item.summary.empty() ? "" : ": " + printable(item.summary));
     for (const std::string& fact : item.facts) {
       fmt::print("{:>{}}{}\n", "", 14 + indentation, printable(fact));
     }
@@ -55,7 +56,7 @@ void print_items(const Lineage& lineage) {
     fmt::print("\n");
   }
   for (const EvidenceFault& fault : lineage.faults) {
-    fmt::print("{}: {}\n", word_of(fault.code), printable(fault.what));
+    fmt::print("{}: {}\n", word_of(fault.code, fault.is_unsigned), printable(fault.what));
   }
   for (const std::string& note : lineage.notes) {
     fmt::print("note: {}\n", printable(note));
@@ -81,13 +82,13 @@ ordered_json to_json(const Lineage& lineage, ExitCode code) {
     items.push_back({{"depth", item.depth},
                      {"role", item.role},
                      {"place", item.place},
-                     {"state", word_of(item.code)},
+                     {"state", word_of(item.code, item.is_unsigned)},
                      {"summary", item.summary},
                      {"facts", item.facts}});
   }
   ordered_json faults = ordered_json::array();
   for (const EvidenceFault& fault : lineage.faults) {
-    faults.push_back({{"state", word_of(fault.code)},
+    faults.push_back({{"state", word_of(fault.code, fault.is_unsigned)},
                       {"code", static_cast<int>(fault.code)},
                       {"what", fault.what}});
   }
@@ -172,8 +173,8 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
       .one_value_per_use()
       .type_name("LOG");
   command.add_flag("--allow-missing", options->allow_missing,
-                   "Exit with 0 even if files that statements name are gone, as long as everything "
-                   "else is as signed");
+                   "Exit with 0 even if files that statements name are gone, or a dataset, base or "
+                   "teacher is not signed, as long as everything else is as signed");
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"

@@ -1,5 +1,6 @@
 #include "src/app/evidence/verify_page.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,12 +12,12 @@
 
 namespace trireme {
 
-std::string_view word_of(ExitCode code) {
+std::string_view word_of(ExitCode code, bool is_unsigned) {
   switch (code) {
     case ExitCode::ok:
       return "ok";
     case ExitCode::not_found:
-      return "GONE";
+      return is_unsigned ? "UNSIGNED" : "GONE";
     case ExitCode::refused:
       return "UNTRUSTED";
     case ExitCode::io:
@@ -33,8 +34,11 @@ std::string conclusion_of(const Lineage& lineage, bool is_accepted) {
     return fmt::format("Everything that was signed was checked and is unchanged: {}.", checked);
   }
   const std::string faults = counted(static_cast<std::int64_t>(lineage.faults.size()), "finding");
-  return is_accepted ? fmt::format("What is here is unchanged: {}. {} about files that are gone.",
-                                   checked, faults)
+  const bool has_unsigned =
+      std::any_of(lineage.faults.begin(), lineage.faults.end(),
+                  [](const EvidenceFault& fault) { return fault.is_unsigned; });
+  return is_accepted ? fmt::format("What is here is unchanged: {}. {} about files that are {}.",
+                                   checked, faults, has_unsigned ? "gone or not signed" : "gone")
                      : fmt::format("NOT verified: {}; {} as signed.", faults, checked);
 }
 
@@ -55,11 +59,13 @@ DocSection evidence_part(const std::filesystem::path& run, const std::string& tr
                  {"state", "what", "where", "found"},
                  {}};
   for (const LineageItem& item : lineage.items) {
-    table.rows.push_back({std::string(word_of(item.code)), item.role, item.place, item.summary});
+    table.rows.push_back(
+        {std::string(word_of(item.code, item.is_unsigned)), item.role, item.place, item.summary});
   }
   section.tables.push_back(std::move(table));
   for (const EvidenceFault& fault : lineage.faults) {
-    section.remarks.push_back(fmt::format("{}: {}", word_of(fault.code), fault.what));
+    section.remarks.push_back(
+        fmt::format("{}: {}", word_of(fault.code, fault.is_unsigned), fault.what));
   }
   for (const std::string& note : lineage.notes) {
     section.remarks.push_back("Note: " + note);

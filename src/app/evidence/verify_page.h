@@ -10,7 +10,8 @@
 namespace trireme {
 
 // Returns what an item or a finding with this code is called: "ok", "BAD", "GONE", ...
-std::string_view word_of(ExitCode code);
+// is_unsigned: as in EvidenceFault.
+std::string_view word_of(ExitCode code, bool is_unsigned);
 // Returns the sentence that sums the page up. is_accepted: what is gone was declared to be no
 // fault.
 std::string conclusion_of(const Lineage& lineage, bool is_accepted);
