@@ -102,7 +102,7 @@ std::string picture_text(const std::vector<Answer>& answers) {
     text += answer.trouble.empty() ? lines_of(answer)
                                    : fmt::format("# {}: {}\n", answer.question, answer.trouble);
     if (!answer.left_out.empty()) {
-      text += fmt::format("# {}: left out for lack of time: {}\n", answer.question,
+      text += fmt::format("# {}: left out for lack of time or memory: {}\n", answer.question,
                           fmt::join(answer.left_out, "; "));
     }
   }

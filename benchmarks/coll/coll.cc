@@ -16,6 +16,7 @@
 #include "benchmarks/memory_rate.h"
 #include "benchmarks/osu_table.h"
 #include "benchmarks/progress.h"
+#include "benchmarks/table_buffers.h"
 #include "benchmarks/table_time.h"
 #include "src/app/command/version.h"
 #include "src/base/units.h"
@@ -49,10 +50,12 @@ class CollBench {
         group_(session, options.backend, options.device),
         context_(options.device, 1,
                  options.ordinary_memory ? memory_of(options.device) : comm().memory()),
-        first_(context_.exchange().allocate(buffer_bytes())),
-        second_(context_.exchange().allocate(buffer_bytes())),
+        buffers_(control(), {.device = options.device,
+                             .local_ranks = session.place().local_size,
+                             .clear = [this](const View& view) { clear(view); }}),
         progress_("bench coll", rows(), comm().rank() == 0) {
     comm().set_sum_order(options.sum_order);
+    buffers_.add(context_.exchange().source());
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
@@ -76,7 +79,10 @@ class CollBench {
   Communicator& comm() const { return group_.data(); }
   Communicator& control() const { return group_.control(); }
   bool on_gpu() const { return options_.device.kind == DeviceKind::cuda; }
-  std::int64_t buffer_bytes() const { return std::max<std::int64_t>(options_.max_bytes, 64); }
+  void clear(const View& view) {
+    context_.stream().clear(view);
+    context_.stream().synchronize();
+  }
   std::int64_t rows() const {
     std::size_t rows = 0;
     for (const Collective op : options_.ops) {
@@ -117,8 +123,7 @@ class CollBench {
   MpiSession& session_;
   MeasuredGroup group_;
   DeviceContext context_;
-  Buffer first_;
-  Buffer second_;
+  TableBuffers buffers_;
   std::optional<MpiNative> mpi_;
   std::optional<MemoryRate> memory_;
   std::optional<double> last_memory_rate_;
@@ -179,8 +184,8 @@ std::string CollBench::osu_line(const CollMeasurement& measurement) const {
 void CollBench::check(CollMeasurement& measurement, Contestant& ours) {
   const CollCheck checker(measurement.task, options_.dtype, comm().rank(), comm().size());
   const std::int64_t n = measurement.size.elements;
-  const View from = first_.view(options_.dtype).slice(0, n);
-  const View to = second_.view(options_.dtype).slice(0, n);
+  const View from = buffers_.first().view(options_.dtype).slice(0, n);
+  const View to = buffers_.second().view(options_.dtype).slice(0, n);
   const auto fill_bytes = [](const View& view) {
     std::memset(view.data, 0x5A, static_cast<std::size_t>(view.bytes()));
   };
@@ -209,8 +214,8 @@ std::int64_t CollBench::count_wrong(const CollCheck& checker, const View& data) 
 
 void CollBench::time(CollMeasurement& measurement, Contestant& ours, const TableTime& limit) {
   const std::int64_t n = measurement.size.elements;
-  const View a = first_.view(options_.dtype).slice(0, n);
-  const View b = second_.view(options_.dtype).slice(0, n);
+  const View a = buffers_.first().view(options_.dtype).slice(0, n);
+  const View b = buffers_.second().view(options_.dtype).slice(0, n);
   context_.stream().clear(a);
   const bool with_peer =
       mpi_ && (!reduces(measurement.task.op) || MpiNative::can_reduce(options_.dtype));
@@ -311,7 +316,8 @@ void CollBench::run_one(Collective op, double seconds, BenchCollResult& result) 
   for (const std::int64_t bytes : sizes) {
     const std::string name = fmt::format("{}, {}", name_of(op), format_bytes(bytes));
     progress_.measuring(name);
-    if (limit.begins(format_bytes(bytes), kLatencyBound + static_cast<double>(bytes))) {
+    if (limit.begins(format_bytes(bytes), kLatencyBound + static_cast<double>(bytes)) &&
+        buffers_.holds(format_bytes(bytes), bytes)) {
       report(measure(task, bytes, limit), totals, result);
     } else {
       result.left_out.push_back(name);
@@ -321,7 +327,7 @@ void CollBench::run_one(Collective op, double seconds, BenchCollResult& result) 
   if (!options_.osu_table) {
     progress_.print(nccl_footer(totals.errors, totals.busbw / totals.rows, nccl_test_of(op)));
   }
-  progress_.print(limit.text());
+  progress_.print(limit.text() + buffers_.text());
   if (!totals.peer_lines.empty()) {
     progress_.print(peer_header(op) + totals.peer_lines);
   }

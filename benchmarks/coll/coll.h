@@ -39,7 +39,7 @@ struct BenchCollOptions {
 struct BenchCollResult {
   nlohmann::ordered_json results;     // entries {name, params, metrics, measurement, samples}
   std::int64_t wrong = 0;             // wrong elements, over all ranks and sizes
-  std::vector<std::string> left_out;  // operations and sizes for which the duration was too short
+  std::vector<std::string> left_out;  // operations and sizes without time or memory
 };
 
 // Prints the tables on rank 0. Collective.

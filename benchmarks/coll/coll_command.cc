@@ -73,7 +73,7 @@ BenchCollOptions resolve(const CollArguments& arguments) {
   return options;
 }
 
-Json tune(const CollArguments& arguments, AppContext& context) {
+Json tune(const CollArguments& arguments, AppContext& context, std::vector<std::string>& left_out) {
   BenchCollOptions options = resolve(arguments);
   options.duration = arguments.output.duration;
   if (arguments.device != "cpu") {
@@ -83,6 +83,7 @@ Json tune(const CollArguments& arguments, AppContext& context) {
     throw ConfigError("--write-tuning cannot be used with barrier, which has no size");
   }
   const TuneResult result = bench_tune(options, context.session());
+  left_out = result.left_out;
   if (context.session().world().rank() == 0) {
     write_named_file(arguments.tune_file, to_text(result.tuning));
   }
@@ -184,7 +185,8 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
         {.command = "coll",
          .measure =
              [&] {
-               return tunes ? tune(*arguments, context) : measure(*arguments, context, left_out);
+               return tunes ? tune(*arguments, context, left_out)
+                            : measure(*arguments, context, left_out);
              },
          .print =
              [tunes](const Json& results) { fmt::print("{}", tunes ? "" : coll_verdict(results)); },

@@ -1,6 +1,7 @@
 #include "benchmarks/coll/tune.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <set>
 
@@ -9,10 +10,10 @@
 #include "benchmarks/coll/contestant.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/report.h"
+#include "benchmarks/table_buffers.h"
 #include "benchmarks/table_time.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
-#include "src/device/pool.h"
 
 namespace trireme {
 namespace {
@@ -20,36 +21,10 @@ namespace {
 constexpr std::array<Backend, 4> kBackends = {Backend::mpi, Backend::shm, Backend::ucx,
                                               Backend::hierarchical};
 
-// Candidate is a backend to compare, with its own buffers.
-class Candidate {
- public:
-  Candidate(Backend backend, std::unique_ptr<Communicator> comm, std::int64_t bytes)
-      : backend_(backend),
-        comm_(std::move(comm)),
-        pool_(Device::cpu(), comm_->memory()),
-        first_(pool_.allocate(bytes)),
-        second_(pool_.allocate(bytes)) {}
-
-  Backend backend() const { return backend_; }
-  // Runs the form of the operation that needs no copy: all_to_all out of place, the others in
-  // place.
-  void run(const CollectiveTask& task, DType dtype, std::int64_t elements) {
-    const View a = first_.view(dtype).slice(0, elements);
-    const View b = second_.view(dtype).slice(0, elements);
-    const auto contestant = make_contestant(*comm_, task);
-    if (task.op == Collective::all_to_all) {
-      contestant->out_of_place(a, b);
-    } else {
-      contestant->in_place(a, b);
-    }
-  }
-
- private:
-  Backend backend_;
-  std::unique_ptr<Communicator> comm_;
-  Pool pool_;
-  Buffer first_;
-  Buffer second_;
+// Candidate is a backend to compare.
+struct Candidate {
+  Backend backend;
+  std::unique_ptr<Communicator> comm;
 };
 
 class TuneBench {
@@ -57,15 +32,17 @@ class TuneBench {
   TuneBench(const BenchCollOptions& options, MpiSession& session)
       : options_(options),
         session_(session),
-        progress_("bench coll", rows(options, session.world().size()),
-                  session.world().rank() == 0) {
+        progress_("bench coll", rows(options, session.world().size()), session.world().rank() == 0),
+        buffers_(
+            session.world(),
+            {.device = Device::cpu(), .local_ranks = session.place().local_size, .clear = clear}) {
     for (const Backend backend : kBackends) {
       add(backend);
     }
   }
 
   TuneResult run() {
-    TuneResult result{empty_tuning(), nlohmann::ordered_json::array()};
+    TuneResult result{empty_tuning(), nlohmann::ordered_json::array(), {}};
     Communicator& world = session_.world();
     const AgreedClock clock = agreed_clock(world);
     std::int64_t left = std::ssize(options_.ops);
@@ -76,13 +53,16 @@ class TuneBench {
       std::vector<std::pair<std::int64_t, Backend>> fastest;
       std::optional<std::size_t> chosen;
       for (const std::int64_t bytes : sizes) {
-        if (limit.begins(format_bytes(bytes), static_cast<double>(bytes))) {
+        const std::string size = format_bytes(bytes);
+        if (limit.begins(size, static_cast<double>(bytes)) && buffers_.holds(size, bytes)) {
           chosen = measure({op, options_.reduction, 0}, bytes, chosen, limit, result.results);
-          fastest.emplace_back(bytes, candidates_[*chosen]->backend());
+          fastest.emplace_back(bytes, candidates_[*chosen].backend);
+        } else {
+          result.left_out.push_back(fmt::format("{}, {}", name_of(op), size));
         }
         progress_.done();
       }
-      progress_.print(limit.text());
+      progress_.print(limit.text() + buffers_.text());
       const auto entries = tuning_entries(op, fastest);
       result.tuning.entries.insert(result.tuning.entries.end(), entries.begin(), entries.end());
     }
@@ -97,6 +77,9 @@ class TuneBench {
     }
     return static_cast<std::int64_t>(rows);
   }
+  static void clear(const View& view) {
+    std::memset(view.data, 0, static_cast<std::size_t>(view.bytes()));
+  }
   // Adds a backend, unless it cannot connect the ranks. All ranks agree on this.
   void add(Backend backend) {
     std::unique_ptr<Communicator> comm;
@@ -108,8 +91,8 @@ class TuneBench {
     }
     const std::int64_t made = comm == nullptr ? 0 : 1;
     if (all_reduce_value(session_.world(), made, ReduceOp::min) == 1) {
-      const std::int64_t bytes = std::max<std::int64_t>(options_.max_bytes, 64);
-      candidates_.push_back(std::make_unique<Candidate>(backend, std::move(comm), bytes));
+      (void)buffers_.add(comm->memory());
+      candidates_.push_back({backend, std::move(comm)});
     } else {
       progress_.print(fmt::format("# {} is not available: {}\n", name_of(backend),
                                   reason.empty() ? "another rank cannot use it" : reason));
@@ -128,6 +111,19 @@ class TuneBench {
     return tuning;
   }
 
+  // Runs the form of the operation that needs no copy: all_to_all out of place, the others in
+  // place.
+  void run(std::size_t candidate, const CollectiveTask& task, std::int64_t elements) {
+    const View a = buffers_.first(candidate).view(options_.dtype).slice(0, elements);
+    const View b = buffers_.second(candidate).view(options_.dtype).slice(0, elements);
+    const auto contestant = make_contestant(*candidates_[candidate].comm, task);
+    if (task.op == Collective::all_to_all) {
+      contestant->out_of_place(a, b);
+    } else {
+      contestant->in_place(a, b);
+    }
+  }
+
   // Returns the index of the best candidate.
   std::size_t measure(const CollectiveTask& task, std::int64_t bytes,
                       std::optional<std::size_t> before, TableTime& limit,
@@ -136,10 +132,8 @@ class TuneBench {
     progress_.measuring(fmt::format("{}, {}", name_of(task.op), format_bytes(bytes)));
     const CollectiveSize size = cut_size(task.op, bytes, options_.dtype, world.size());
     std::vector<std::function<void()>> ways;
-    for (const auto& candidate : candidates_) {
-      ways.emplace_back([&, candidate = candidate.get()] {
-        candidate->run(task, options_.dtype, size.elements);
-      });
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      ways.emplace_back([this, c, task, elements = size.elements] { run(c, task, elements); });
     }
     TurnOptions turns = options_.turns;
     turns.seconds = limit.left();
@@ -150,13 +144,13 @@ class TuneBench {
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const double seconds = median(samples[c].seconds);
       medians.push_back(seconds);
-      line += fmt::format("  {} {:.1f} us", name_of(candidates_[c]->backend()), seconds * 1e6);
+      line += fmt::format("  {} {:.1f} us", name_of(candidates_[c].backend), seconds * 1e6);
       results.push_back({{"name", "coll_tune"},
                          {"params",
                           {{"op", name_of(task.op)},
                            {"bytes", bytes},
                            {"dtype", nccl_name_of(options_.dtype)},
-                           {"backend", name_of(candidates_[c]->backend())},
+                           {"backend", name_of(candidates_[c].backend)},
                            {"ranks", world.size()}}},
                          {"metrics", {{"time_us", seconds * 1e6}}},
                          {"measurement", to_json(how_turns_measure(turns))},
@@ -170,14 +164,15 @@ class TuneBench {
       spare += spare_seconds(each.seconds, each.aggregated);
     }
     limit.ends(spare);
-    progress_.print(fmt::format("{}  -> {}\n", line, name_of(candidates_[chosen]->backend())));
+    progress_.print(fmt::format("{}  -> {}\n", line, name_of(candidates_[chosen].backend)));
     return chosen;
   }
 
   BenchCollOptions options_;
   MpiSession& session_;
   TableProgress progress_;
-  std::vector<std::unique_ptr<Candidate>> candidates_;
+  std::vector<Candidate> candidates_;
+  TableBuffers buffers_;
 };
 
 }  // namespace

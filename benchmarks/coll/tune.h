@@ -12,6 +12,7 @@ struct TuneResult {
   Tuning tuning;
   nlohmann::ordered_json
       results;  // entries {name: coll_tune, params, metrics, measurement, samples}
+  std::vector<std::string> left_out;  // operations and sizes without time or memory
 };
 
 // Prints a table on rank 0. Collective. Ignores backend, root, checks and peer_mpi of the options.

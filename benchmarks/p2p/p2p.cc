@@ -11,6 +11,7 @@
 #include "benchmarks/progress.h"
 #include "benchmarks/sampling.h"
 #include "benchmarks/statistics.h"
+#include "benchmarks/table_buffers.h"
 #include "benchmarks/table_time.h"
 #include "mpi/session/mpi_native.h"
 #include "src/base/units.h"
@@ -44,16 +45,15 @@ class P2pBench {
         session_(session),
         group_(session, options.backend, options.device),
         context_(options.device, 1, comm().memory()),
-        buffer_(context_.exchange().allocate(std::max<std::int64_t>(options.max_bytes, 64))),
-        out_(context_.exchange().allocate(buffer_.bytes())),
+        buffers_(control(), {.device = options.device,
+                             .local_ranks = session.place().local_size,
+                             .clear = [this](const View& view) { clear(view); }}),
         answer_(context_.exchange().allocate(size_of(DType::u32))),
         progress_("bench p2p", rows(), comm().rank() == 0) {
     if (options.peer_mpi) {
       mpi_.emplace(session);
     }
-    context_.stream().clear(buffer_.view(DType::u8));
-    context_.stream().clear(out_.view(DType::u8));
-    context_.stream().synchronize();
+    (void)buffers_.add(context_.exchange().source());
   }
 
   BenchP2pResult run() {
@@ -94,8 +94,13 @@ class P2pBench {
   std::string row(std::int64_t bytes, double value, std::int64_t wrong) const {
     return osu_row(bytes, value, options_.show_check ? std::optional(wrong) : std::nullopt);
   }
+  View data(std::int64_t bytes) const { return buffers_.first().view(DType::u8).slice(0, bytes); }
   // What the latency test sends. As in OSU's, it is not what arrived.
-  View out(std::int64_t bytes) const { return out_.view(DType::u8).slice(0, bytes); }
+  View out(std::int64_t bytes) const { return buffers_.second().view(DType::u8).slice(0, bytes); }
+  void clear(const View& view) {
+    context_.stream().clear(view);
+    context_.stream().synchronize();
+  }
   void note_peer(std::int64_t bytes, double ours, double peer, double ratio) {
     peer_lines_ += fmt::format("# {:<{}}{:>{}.2f}{:>{}.2f}{:>{}.2f}\n", bytes, kOsuSizeWidth - 2,
                                ours, kOsuValueWidth, peer, kOsuValueWidth, ratio, kOsuValueWidth);
@@ -126,7 +131,7 @@ class P2pBench {
     TableTime limit(seconds, rows() / tables(), agreed_clock(control()));
     over_sizes([&](std::int64_t bytes) {
       const double work = kLatencyBound + static_cast<double>(bytes) * messages;
-      if (limit.begins(format_bytes(bytes), work)) {
+      if (limit.begins(format_bytes(bytes), work) && buffers_.holds(format_bytes(bytes), bytes)) {
         measure(bytes, limit);
       } else {
         result.left_out.push_back(fmt::format("{} {}", name, format_bytes(bytes)));
@@ -134,7 +139,7 @@ class P2pBench {
       progress_.done();
     });
     say_peer();
-    say(limit.text());
+    say(limit.text() + buffers_.text());
   }
 
   PointToPoint plan(std::int64_t bytes, int small, int large, int small_warmup, int large_warmup) {
@@ -210,15 +215,14 @@ class P2pBench {
 
   void latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& result);
   void bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& result);
-  std::int64_t wrong_bytes(const View& data);
+  std::int64_t wrong_bytes(std::int64_t bytes);
   Json params(std::int64_t bytes, const PairTimes& times) const;
 
   BenchP2pOptions options_;
   MpiSession& session_;
   MeasuredGroup group_;
   DeviceContext context_;
-  Buffer buffer_;
-  Buffer out_;
+  TableBuffers buffers_;
   Buffer answer_;
   TableProgress progress_;
   std::optional<MpiNative> mpi_;
@@ -226,20 +230,21 @@ class P2pBench {
 };
 
 // Sends a pattern there and back, and counts the wrong bytes on both ranks.
-std::int64_t P2pBench::wrong_bytes(const View& data) {
+std::int64_t P2pBench::wrong_bytes(std::int64_t bytes) {
+  const View data = this->data(bytes);
   std::int64_t wrong = 0;
   if (options_.check && takes_part()) {
-    context_.write<unsigned char>(data, [&](unsigned char* bytes) {
+    context_.write<unsigned char>(data, [&](unsigned char* pattern) {
       for (std::int64_t i = 0; i < data.count; ++i) {
-        bytes[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
+        pattern[i] = static_cast<unsigned char>(sends() ? i % 251 : 255);
       }
     });
     (void)latency_seconds(
         comm(), data, data,
         {.peer = sends() ? options_.second : options_.first, .sends = sends(), .iterations = 1});
-    const std::vector<unsigned char> bytes = context_.read<unsigned char>(data);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      wrong += bytes[i] == i % 251 ? 0 : 1;
+    const std::vector<unsigned char> received = context_.read<unsigned char>(data);
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      wrong += received[i] == i % 251 ? 0 : 1;
     }
   }
   return all_reduce_value(control(), wrong, ReduceOp::sum);
@@ -260,11 +265,10 @@ Json P2pBench::params(std::int64_t bytes, const PairTimes& times) const {
 
 void P2pBench::latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& result) {
   progress_.measuring(fmt::format("latency, {}", format_bytes(bytes)));
-  const View data = buffer_.view(DType::u8).slice(0, bytes);
-  const std::int64_t wrong = wrong_bytes(data);
+  const std::int64_t wrong = wrong_bytes(bytes);
   const PointToPoint how = plan(bytes, 10000, 1000, 100, 10);
   const PairTimes times = among_two(how, share(limit, mpi_ ? 2 : 1), [&](const PointToPoint& some) {
-    return latency_seconds(comm(), out(bytes), data, some);
+    return latency_seconds(comm(), out(bytes), data(bytes), some);
   });
   const std::vector<double>& seconds = times.seconds;
   double spare = spare_seconds(seconds, 2);  // there and back
@@ -281,7 +285,7 @@ void P2pBench::latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& res
   Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
   if (mpi_) {
     const std::vector<double> peer = among_two(how, share(limit, 1), [&](const PointToPoint& some) {
-                                       return latency_seconds(*mpi_, out(bytes), data, some);
+                                       return latency_seconds(*mpi_, out(bytes), data(bytes), some);
                                      }).seconds;
     spare += spare_seconds(peer, 2);
     const double peer_mean =
@@ -302,11 +306,10 @@ void P2pBench::latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& res
 
 void P2pBench::bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& result) {
   progress_.measuring(fmt::format("bandwidth, {}", format_bytes(bytes)));
-  const View data = buffer_.view(DType::u8).slice(0, bytes);
-  const std::int64_t wrong = wrong_bytes(data);
+  const std::int64_t wrong = wrong_bytes(bytes);
   const PointToPoint how = plan(bytes, 100, 20, 10, 2);
   const PairTimes times = among_two(how, share(limit, mpi_ ? 2 : 1), [&](const PointToPoint& some) {
-    return window_seconds(comm(), data, options_.window, some);
+    return window_seconds(comm(), data(bytes), options_.window, some);
   });
   const std::vector<double>& seconds = times.seconds;
   double spare = spare_seconds(seconds, 1);
@@ -325,9 +328,10 @@ void P2pBench::bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& r
                   {"wrong", wrong}};
   Json samples = {{"time_us", samples_json(multiplied(seconds, 1e6), {})}};
   if (mpi_) {
-    const std::vector<double> peer = among_two(how, share(limit, 1), [&](const PointToPoint& some) {
-                                       return window_seconds(*mpi_, data, options_.window, some);
-                                     }).seconds;
+    const std::vector<double> peer =
+        among_two(how, share(limit, 1), [&](const PointToPoint& some) {
+          return window_seconds(*mpi_, data(bytes), options_.window, some);
+        }).seconds;
     spare += spare_seconds(peer, 1);
     const double peer_rate = window_bytes * static_cast<double>(peer.size()) /
                              std::accumulate(peer.begin(), peer.end(), 0.0);

@@ -33,7 +33,7 @@ struct BenchP2pOptions {
 struct BenchP2pResult {
   nlohmann::ordered_json results;     // entries {name: p2p_latency or p2p_bw, params, metrics}
   std::int64_t wrong = 0;             // wrong bytes
-  std::vector<std::string> left_out;  // sizes for which the duration was too short
+  std::vector<std::string> left_out;  // sizes without time or memory
 };
 
 // Prints the tables on rank 0. Collective: the other ranks wait.

@@ -86,7 +86,7 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("noise fixed_work n1"));
   EXPECT_THAT(text, HasSubstr(" -\n"));  // a missing number is not invented
   EXPECT_THAT(text, HasSubstr("# io: left out: no time\n"));
-  EXPECT_THAT(text, HasSubstr("# coll: left out for lack of time: a; b\n"));
+  EXPECT_THAT(text, HasSubstr("# coll: left out for lack of time or memory: a; b\n"));
 }
 
 TEST(Questions, ThoseThatAreNamedAreAsked) {
