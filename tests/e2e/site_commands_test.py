@@ -188,6 +188,51 @@ class Health(unittest.TestCase):
         self.assertRegex(result.stdout, "not finished within 1 s.*--seconds")
 
 
+    def busy_health(self, *arguments, others=1, env=None):
+        """Runs the check on a core that other processes use, too."""
+        core = str(min(os.sched_getaffinity(0)))
+        hogs = [subprocess.Popen(["taskset", "-c", core, "sh", "-c", "while :; do :; done"])
+                for _ in range(others)]
+        try:
+            return subprocess.run(
+                ["taskset", "-c", core, harness.PROGRAM, "health", *arguments],
+                env={**harness.ENVIRONMENT, **(env or {})}, stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, timeout=240, check=False)
+        finally:
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+
+    def test_a_busy_node_is_called_busy(self):
+        for env, owners in (({}, "other programs"),
+                            ({"SLURMD_NODENAME": "node-of-slurm"},
+                             r"other programs, or other nodes of Slurm on host \S+,")):
+            with self.subTest(owners):
+                result = self.busy_health("--seconds", "2", others=3, env=env)
+                self.assertEqual(result.returncode, 4, result.stdout)
+                self.assertRegex(result.stdout,
+                                 r"^health FAILED on \S+: .*: not finished within 2 s; this check "
+                                 rf"waited for a core \d\d % of its time: {owners} keep the cores "
+                                 r"busy\. Check such nodes one after the other, .*--seconds\n$")
+        health = json.loads(self.busy_health("--seconds", "2", "--json", others=3).stdout)
+        self.assertGreater(health["waited_fraction"], 0.3)
+
+    def test_what_a_busy_node_lacks_is_said_beside_its_load(self):
+        absent = self.folder / "absent"
+        result = self.busy_health("--seconds", "240", "--dir", str(absent))
+        self.assertEqual(result.returncode, 4, result.stdout)
+        self.assertRegex(result.stdout, r"disk: .*; this check waited for a core \d\d % of its ")
+
+    def test_a_baseline_of_a_busy_node(self):
+        saved = self.folder / "busy.baseline"
+        result = self.busy_health("--seconds", "240", "--save-baseline", str(saved))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(saved.exists())
+        self.assertRegex(result.stderr,
+                         "^warning: this check waited for a core .* when the node is "
+                         "idle\n$")
+
+
 class Render(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

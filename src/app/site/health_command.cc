@@ -11,13 +11,16 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "benchmarks/busy_watch.h"
 #include "benchmarks/report.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/site/node_measures.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/base/node_name.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/stopwatch.h"
 #include "src/base/temporary_folder.h"
 
@@ -82,7 +85,7 @@ nlohmann::ordered_json to_json(const GpuState& gpu) {
           {"processes", pids}};
 }
 
-nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
+nlohmann::ordered_json to_json(const NodeExamination& node, double seconds, double waiting_part) {
   nlohmann::ordered_json rates = nlohmann::ordered_json::object();
   for (const auto& [name, rate] : node.measures.rates) {
     rates[name] = {{"median", rate.median}, {"deviation", rate.deviation}, {"unit", rate.unit}};
@@ -96,6 +99,7 @@ nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
           {"healthy", node.complaints.empty()},
           {"complaints", node.complaints},
           {"seconds", seconds},
+          {"waited_fraction", waiting_part},
           {"notes", node.notes},
           {"facts", node.measures.facts},
           {"counters", node.measures.counters},
@@ -105,12 +109,38 @@ nlohmann::ordered_json to_json(const NodeExamination& node, double seconds) {
           {"gpus", gpus}};
 }
 
+// Returns "" if the check got the cores that it asked for. The host of several nodes, each with a
+// slurmd of its own, has another name than the node.
+std::string busy_text(double waiting_part, const std::string& node) {
+  if (waiting_part < kBusyPart) {
+    return "";
+  }
+  const std::string host = host_name();
+  return fmt::format(
+      "this check waited for a core {:.0f} % of its time: other programs{} keep the cores busy",
+      100 * waiting_part, host == node ? "" : ", or other nodes of Slurm on host " + host + ",");
+}
+
+// Returns the complaint about a check that did not end.
+std::string unfinished_text(const std::string& part, double seconds, const std::string& busy) {
+  return busy.empty() ? fmt::format(
+                            "{}: not finished within {:g} s, although the cores were free: "
+                            "look at this part of the node, or allow more time with "
+                            "--seconds",
+                            part, seconds)
+                      : fmt::format(
+                            "{}: not finished within {:g} s; {}. Check such nodes one after "
+                            "the other, when they are idle, or allow more time with "
+                            "--seconds",
+                            part, seconds, busy);
+}
+
 // Ends the process with code 4, naming the current part, unless the alarm is destroyed in time. A
 // hang on a disk cannot be interrupted otherwise.
 class Alarm {
  public:
-  Alarm(double seconds, bool json, const std::atomic<const char*>& part)
-      : thread_([this, seconds, json, &part] { wait(seconds, json, part); }) {}
+  Alarm(double seconds, bool json, const std::atomic<const char*>& part, const BusyWatch& busy)
+      : thread_([this, seconds, json, &part, &busy] { wait(seconds, json, part, busy); }) {}
   ~Alarm() {
     {
       const std::lock_guard lock(mutex_);
@@ -123,20 +153,19 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 
  private:
-  void wait(double seconds, bool json, const std::atomic<const char*>& part) {
+  void wait(double seconds, bool json, const std::atomic<const char*>& part,
+            const BusyWatch& busy) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [this] { return over_; })) {
-      const std::string complaint = fmt::format(
-          "{}: not finished within {:g} s. If the node is busy, repeat the check when it is idle, "
-          "or allow more time with --seconds",
-          part.load(), seconds);
       NodeExamination unfinished;
-      unfinished.measures.node = node_name();
+      const std::string& node = unfinished.measures.node = node_name();
+      const double waiting_part = busy.waiting_part();
+      const std::string complaint =
+          unfinished_text(part.load(), seconds, busy_text(waiting_part, node));
       unfinished.complaints = {complaint};
-      const std::string text =
-          json ? json_text(to_json(unfinished, seconds)) + "\n"
-               : fmt::format("health FAILED on {}: {}\n", unfinished.measures.node, complaint);
+      const std::string text = json ? json_text(to_json(unfinished, seconds, waiting_part)) + "\n"
+                                    : fmt::format("health FAILED on {}: {}\n", node, complaint);
       (void)!::write(STDOUT_FILENO, text.data(), text.size());
       ::_exit(static_cast<int>(ExitCode::below_threshold));
     }
@@ -161,8 +190,9 @@ void health(const HealthOptions& options, int& exit_code) {
                                                                      : temporary_folder().string();
   std::atomic<const char*> part = "start";
   NodeExamination node;
+  const BusyWatch watched;
   {
-    const Alarm alarm(options.seconds, options.json, part);
+    const Alarm alarm(options.seconds, options.json, part, watched);
     node = examine_node(folder, [&part](const char* name) { part = name; });
     node.measures.folder = folder;
   }
@@ -172,12 +202,20 @@ void health(const HealthOptions& options, int& exit_code) {
     }
   }
   const bool well = node.complaints.empty();
+  const double waiting_part = watched.waiting_part();
+  const std::string busy = busy_text(waiting_part, node.measures.node);
+  if (!well && !busy.empty()) {
+    node.complaints.push_back(busy);
+  }
   if (well && !options.save.empty()) {
     write_named_file(options.save, baseline_text(node.measures));
+    if (!busy.empty()) {
+      say(fmt::format("warning: {}: save the baseline again when the node is idle", busy));
+    }
   }
   exit_code = static_cast<int>(well ? ExitCode::ok : ExitCode::below_threshold);
   if (options.json) {
-    print_json(to_json(node, watch.seconds()));
+    print_json(to_json(node, watch.seconds(), waiting_part));
     return;
   }
   fmt::print("health {} on {}: {}{}{}; {:.1f} s\n", well ? "ok" : "FAILED",
