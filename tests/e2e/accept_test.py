@@ -200,6 +200,38 @@ class OnSlurm(unittest.TestCase):
         for node in ("n1", "n2", "n3", "n4"):
             self.assertNotIn("DRAIN", self.cluster.node_state(node))
 
+    def test_a_rank_that_dies_ends_its_measurement(self):
+        """By default, srun lets the other rank wait for it, here in MPI_Init."""
+        complaints, errors = self.accept_with("always", "kill -SEGV $$")
+        self.assertRegex(complaints[0],
+                         r"exit code \d+: srun: error: n\d: task 1: Segmentation fault")
+        self.assertEqual(errors.count("is started again"), 1, errors)
+
+    def test_a_rank_that_dies_at_its_start_once(self):
+        complaints, errors = self.accept_with("once", "mkdir once.mark && kill -SEGV $$")
+        self.assertEqual(complaints, [])
+        self.assertRegex(errors, r"\naccept: n1 - n2: p2p .* is started again: srun: error: n\d: ")
+
+    def accept_with(self, name, death):
+        """Accepts two nodes. Rank 1 runs `death` before it measures the link. Returns the link's
+        complaints, and what was printed on standard error."""
+        folder = self.folder / name
+        folder.mkdir()
+        dies = script(folder / "dies.sh", f'cd {folder}; [[ $SLURM_PROCID == 1 ]] && {death}\n'
+                                          'exec "$@"\n')
+        profile = folder / "accept.yaml"
+        profile.write_text(
+            f"nodes: n[1-2]\nprogram: {PROGRAM}\nrounds: 1\nseconds: 100\n"
+            "node: {start: [srun, --nodes=1, --ntasks=1, '--nodelist={node}'], "
+            "measures: ['gemm --size 64 --precision fp32 --duration 0.1']}\n"
+            "link: {start: [srun, --mpi=pmix, --nodes=2, --ntasks=2, --ntasks-per-node=1, "
+            f"'--nodelist={{a}},{{b}}', {dies}], "
+            "measures: ['p2p --test bandwidth -m 256K:256K -i 2 -x 1 -W 4']}\n")
+        result = self.cluster.command(PROGRAM, "accept", profile, "--dir", folder / "accept",
+                                      "--json", check=False, timeout=400, cwd=folder)
+        [link] = verdicts(result.stdout)["links"]
+        return link["complaints"], result.stderr
+
     def test_an_interruption_ends_the_steps(self):
         folder = self.folder / "interrupted"
         disk = folder / "disk"

@@ -12,6 +12,7 @@
 #include "src/base/file.h"
 #include "src/base/interruption.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/stopwatch.h"
 #include "src/base/units.h"
 
@@ -27,22 +28,33 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// Returns the message of this program, or the first line of what a launcher printed.
+// Returns the message of this program, or the first error of srun, which names the node and how the
+// rank ended, or the first line of what a launcher printed.
 std::string cause_in(const std::string& errors) {
   std::istringstream stream(errors);
   std::string first;
+  std::string error;
   for (std::string line; std::getline(stream, line);) {
     if (line.starts_with("trireme") || line.starts_with("rank ")) {
       return line;
     }
+    error = error.empty() && line.starts_with("srun: error: ") ? line : error;
     first = first.empty() && line.find_first_not_of("- ") != std::string::npos ? line : first;
   }
-  return first;
+  return error.empty() ? first : error;
 }
 
 // Health ends with 4 if it has complaints, which its output lists.
 bool is_answer(const CommandResult& result, bool is_health) {
   return result.good() || (is_health && !result.late && result.code == 4);
+}
+
+// Returns whether a rank was killed before the measurement of a link printed anything, as sometimes
+// in MPI_Init on busy nodes with Slurm 22.05 (docs/slurm.md). This says nothing about the link.
+bool died_at_start(const CommandResult& result, const AcceptSubject& subject) {
+  constexpr int kSignal = 128;  // added to its number in exit codes
+  return subject.nodes.size() == 2 && !result.late && result.code > kSignal &&
+         result.output.empty();
 }
 
 }  // namespace
@@ -75,8 +87,13 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
   } else {
     words.insert(words.end(), {"-J", file.string()});
   }
-  const CommandResult result =
-      run_launcher(words, std::chrono::duration<double>(profile_.seconds + (is_health ? 10 : 0)));
+  const std::chrono::duration<double> limit(profile_.seconds + (is_health ? 10 : 0));
+  CommandResult result = run_launcher(words, limit);
+  if (died_at_start(result, subject)) {
+    say(fmt::format("accept: {}: {} is started again: {}", fmt::join(subject.nodes, " - "), what,
+                    cause_in(result.errors)));
+    result = run_launcher(words, limit);
+  }
   try {
     if (!is_answer(result, is_health)) {
       const std::string why = cause_in(result.errors);

@@ -16,6 +16,8 @@ CommandResult run_launcher(std::vector<std::string> argv, std::chrono::duration<
     // At SIGTERM and SIGINT, srun kills its tasks, which cannot remove their files then. It passes
     // SIGUSR1 on.
     end.signals = {SIGUSR1, SIGTERM};
+    // Otherwise srun lets the ranks wait for one that has died.
+    argv.insert(argv.begin(), {"env", "SLURM_KILL_BAD_EXIT=1"});
   }
   argv.insert(argv.begin(), {"setpriv", "--pdeathsig", "TERM"});
   return run_command(std::move(argv), limit, end);
