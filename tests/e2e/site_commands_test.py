@@ -227,6 +227,9 @@ class Health(unittest.TestCase):
         saved = self.folder / "busy.baseline"
         result = self.busy_health("--seconds", "240", "--save-baseline", str(saved))
         self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout,
+                         r"^health ok on .*; this check waited for a core \d\d % of its time: .*"
+                         r" s\n$")
         self.assertTrue(saved.exists())
         self.assertRegex(result.stderr,
                          "^warning: this check waited for a core .* when the node is "

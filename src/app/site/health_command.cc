@@ -218,14 +218,14 @@ void health(const HealthOptions& options, int& exit_code) {
     print_json(to_json(node, watch.seconds(), waiting_part));
     return;
   }
-  fmt::print("health {} on {}: {}{}{}; {:.1f} s\n", well ? "ok" : "FAILED",
+  fmt::print("health {} on {}: {}{}{}{}; {:.1f} s\n", well ? "ok" : "FAILED",
              printable(node.measures.node),
              well ? "" : printable(fmt::format("{}; ", fmt::join(node.complaints, "; "))),
              rates_text(node.measures, baseline ? &*baseline : nullptr),
              node.notes.empty()
                  ? ""
                  : printable(fmt::format("; not examined: {}", fmt::join(node.notes, "; "))),
-             watch.seconds());
+             well && !busy.empty() ? "; " + busy : "", watch.seconds());
 }
 
 }  // namespace
