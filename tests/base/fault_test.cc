@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -89,8 +90,14 @@ TEST(Fault, SpinsUntilKilled) {
     fault("step.end");
     ::_exit(99);
   }
+  clockid_t clock = 0;
+  ASSERT_EQ(::clock_getcpuclockid(pid, &clock), 0);
+  timespec computed{};
+  while (computed.tv_sec == 0 && computed.tv_nsec < 20'000'000) {  // it spins instead of sleeping
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(::clock_gettime(clock, &computed), 0);
+  }
   int status = 0;
-  ::usleep(50'000);
   EXPECT_EQ(::waitpid(pid, &status, WNOHANG), 0);
   ::kill(pid, SIGKILL);
   EXPECT_EQ(::waitpid(pid, &status, 0), pid);

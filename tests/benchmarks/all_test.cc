@@ -33,8 +33,8 @@ TEST(Budget, LaterQuestionsGetWhatIsLeft) {
 TEST(Budget, SizesDoNotFollowTheSpeedOfTheNode) {
   const Budget budget({1, 3, 4}, 80);
   EXPECT_DOUBLE_EQ(budget.planned(1), 30);
-  for (const double elapsed : {1.0, 10.0, 30.0}) {
-    EXPECT_DOUBLE_EQ(budget.for_sizes(1, elapsed), 30) << elapsed;
+  for (const double spent : {1.0, 10.0, 30.0}) {
+    EXPECT_DOUBLE_EQ(budget.for_sizes(1, spent), 30) << spent;
   }
   EXPECT_DOUBLE_EQ(budget.for_sizes(2, 0), 40) << "the time that others saved changes no size";
   EXPECT_DOUBLE_EQ(budget.for_sizes(1, 70), budget.share(1, 70)) << "or it would not end in time";

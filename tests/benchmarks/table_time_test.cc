@@ -14,34 +14,35 @@ using testing::ElementsAre;
 
 // A machine on which each row needs so many seconds for its least samples, and then fills its
 // share. The clock is a number.
-struct PlayedTable {
-  double now = 0;
+struct SimulatedTable {
+  double simulated_seconds = 0;
   std::vector<std::string> measured = {};
   TableTime limit;
 
-  PlayedTable(double seconds, std::int64_t rows) : limit(seconds, rows, [this] { return now; }) {}
-  PlayedTable(const PlayedTable&) = delete;
+  SimulatedTable(double seconds, std::int64_t rows)
+      : limit(seconds, rows, [this] { return simulated_seconds; }) {}
+  SimulatedTable(const SimulatedTable&) = delete;
 
   void row(const std::string& name, double work, double least) {
     if (!limit.begins(name, work)) {
       return;
     }
     measured.push_back(name);
-    now += least;
+    simulated_seconds += least;
     const double spare = std::max(limit.left(), 0.0);
-    now += spare;
+    simulated_seconds += spare;
     limit.ends(spare);
   }
 };
 
 TEST(TableTime, RowsShareTheTime) {
-  PlayedTable table(20, 4);
+  SimulatedTable table(20, 4);
   for (const char* const name : {"1", "2", "3", "4"}) {
-    const double before = table.now;
+    const double before = table.simulated_seconds;
     table.row(name, 1, 0.5);
-    EXPECT_NEAR(table.now - before, 5, 0.01);
+    EXPECT_NEAR(table.simulated_seconds - before, 5, 0.01);
   }
-  EXPECT_NEAR(table.now, 20, 0.1);
+  EXPECT_NEAR(table.simulated_seconds, 20, 0.1);
   EXPECT_TRUE(table.limit.left_out().empty());
   EXPECT_EQ(table.limit.text(), "");
 }
@@ -56,11 +57,11 @@ TEST(TableTime, WhatOneTableExceedsIsTakenFromTheNext) {
 
 // On a machine where even the least of a row takes longer than its share, the whole time holds.
 TEST(TableTime, RowsWithoutTimeAreLeftOutAndNamed) {
-  PlayedTable table(20, 23);
+  SimulatedTable table(20, 23);
   for (int i = 0; i < 23; ++i) {
     table.row(std::to_string(1 << i), 1, 3);
   }
-  EXPECT_LE(table.now, 20.1);
+  EXPECT_LE(table.simulated_seconds, 20.1);
   EXPECT_THAT(table.measured, ElementsAre("1", "2", "4", "8", "16", "32"));
   EXPECT_EQ(table.limit.left_out().size(), 17U);
   EXPECT_THAT(table.limit.text(), testing::StartsWith("# left out, as --duration was too short: "
@@ -68,7 +69,7 @@ TEST(TableTime, RowsWithoutTimeAreLeftOutAndNamed) {
 }
 
 TEST(TableTime, LargerRowsAreExpectedToTakeLonger) {
-  PlayedTable table(10, 3);
+  SimulatedTable table(10, 3);
   table.row("small", 1, 3);
   table.row("large", 4, 12);  // 4 times 3 s do not fit into the 6.7 s that are left
   EXPECT_THAT(table.limit.left_out(), ElementsAre("large"));
@@ -77,7 +78,7 @@ TEST(TableTime, LargerRowsAreExpectedToTakeLonger) {
 }
 
 TEST(TableTime, TheFirstRowIsAlwaysMeasured) {
-  PlayedTable table(0.001, 2);
+  SimulatedTable table(0.001, 2);
   table.row("first", 1, 60);
   table.row("second", 1, 60);
   EXPECT_THAT(table.measured, ElementsAre("first"));

@@ -13,7 +13,9 @@
 #include "src/base/file.h"
 #include "src/evidence/audit_check.h"
 #include "src/evidence/audit_log.h"
+#include "tests/support/open_files.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/thread_sleeps.h"
 
 namespace trireme {
 namespace {
@@ -81,7 +83,8 @@ TEST(AuditForms, AWriterWaitsForAnother) {
   File other = File::open_to_append(path);
   ASSERT_EQ(::flock(other.fd(), LOCK_EX), 0);
   std::thread writer([&] { AuditLog(path).append("second", {{"n", 2}}); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  wait_for_descriptors(path, 2);
+  wait_for_sleeps(3);
   EXPECT_EQ(read_file(path), before);
   other.close();
   writer.join();

@@ -1,14 +1,13 @@
 #include "mpi/thread/thread_world.h"
 
-#include <filesystem>
-#include <fstream>
 #include <latch>
 #include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "tests/support/thread_sleeps.h"
 
 namespace trireme {
 namespace {
@@ -46,24 +45,6 @@ TEST(ThreadWorld, FirstErrorIsThrownAndNamed) {
   }),
                NotFound);
   EXPECT_THAT(heard, HasSubstr("rank 2 (host c) ended early: no such shard"));
-}
-
-// Returns how often the other threads of this process have gone to sleep so far.
-std::int64_t sleeps_of_others() {
-  std::int64_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (entry.path().filename() == std::to_string(::gettid())) {
-      continue;
-    }
-    std::ifstream file(entry.path() / "status");
-    for (std::string word; file >> word;) {
-      std::int64_t own = 0;
-      if (word == "voluntary_ctxt_switches:" && file >> own) {
-        count += own;
-      }
-    }
-  }
-  return count;
 }
 
 // Returns once no other thread has woken up during three rounds of an idle progress thread.

@@ -117,12 +117,19 @@ float read_on_host(const float* memory) {
   return device[0];
 }
 
+// The device's thread withdraws the host's access once it has nothing left to do.
+void wait_until_closed(const float* memory) {
+  while (::access(reinterpret_cast<const char*>(memory), F_OK) == 0 || errno != EFAULT) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 TEST(SimMemoryDeathTest, HostAccessesDie) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   DeviceArray<float> array(8);
   launch(store_at, 1, 1, 0, nullptr, array.data(), 1);  // the memory is accessible while this runs
   cudaDeviceSynchronize();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  wait_until_closed(array.data());
   EXPECT_DEATH(read_on_host(array.data()), "code of the host touched device memory");
   float host[8];
   EXPECT_DEATH(

@@ -2,6 +2,7 @@
 #include "src/device/sim/machine.h"
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "tests/device/sim/device_array.h"
@@ -82,20 +83,24 @@ TEST(SimStreams, AWaitCoversTheRecordsBeforeItOnly) {
 
 TEST(SimStreams, SynchronizeReturnsAfterTheWork) {
   const Streams streams;
-  std::atomic<int> calls = 0;
+  struct Calls {
+    std::latch queried{1};
+    std::atomic<int> count = 0;
+  } calls;
   const auto count = [](void* to) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ++*static_cast<std::atomic<int>*>(to);
+    static_cast<Calls*>(to)->queried.wait();
+    ++static_cast<Calls*>(to)->count;
   };
   expect_success(cudaLaunchHostFunc(streams.first, count, &calls));
   EXPECT_EQ(cudaStreamQuery(streams.first), cudaErrorNotReady);
+  calls.queried.count_down();
   expect_success(cudaStreamSynchronize(streams.first));
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls.count, 1);
   EXPECT_EQ(cudaStreamQuery(streams.first), cudaSuccess);
   expect_success(cudaLaunchHostFunc(streams.second, count, &calls));
   expect_success(cudaEventRecord(streams.event, streams.second));
   expect_success(cudaEventSynchronize(streams.event));
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(calls.count, 2);
 }
 
 TEST(SimStreams, EventsMeasureTime) {

@@ -12,6 +12,7 @@
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/at_faults.h"
 #include "tests/support/message_of.h"
+#include "tests/support/thread_sleeps.h"
 #include "tests/support/unprivileged.h"
 
 namespace trireme {
@@ -220,7 +221,7 @@ TEST_F(Lock, WhatCantBeReadNowIsNotLost) {
       GTEST_SKIP() << "needs to become another user: run as root with CAP_SETUID";
     }
     EXPECT_THROW(lock.check_still_mine(), IoError);
-    std::this_thread::sleep_for(20ms);
+    wait_for_sleeps(3);  // the thread that refreshes the lock has looked
     EXPECT_FALSE(lock.lost());
   }
   fs::permissions(path_, fs::perms::owner_all);

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "io/h5/h5_file.h"
@@ -14,6 +16,7 @@ namespace trireme {
 namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 constexpr milliseconds kShort{100};
 
@@ -60,7 +63,13 @@ TEST_F(HangGuardTest, WaitingAndOtherThreadsDoNotCount) {
     while (!done) {
     }
   });
-  std::this_thread::sleep_for(3 * kShort);
+  clockid_t clock = 0;
+  ASSERT_EQ(::pthread_getcpuclockid(other.native_handle(), &clock), 0);
+  timespec computed{};
+  while (computed.tv_sec == 0 && computed.tv_nsec < 2 * nanoseconds(kShort).count()) {
+    std::this_thread::sleep_for(milliseconds(1));
+    ::clock_gettime(clock, &computed);
+  }
   done = true;
   other.join();
 }

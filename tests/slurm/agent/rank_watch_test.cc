@@ -103,8 +103,9 @@ TEST(RankWatch, AsksRanksThatAreLateForTheirStacks) {
   watch.ask_late(watch.look());
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "stack"));
   page.note(ProgressPhase::train, 9, 0.001);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  watch.ask_late(watch.look());
+  while (!std::filesystem::exists(folder.path() / "stack")) {
+    watch.ask_late(watch.look());
+  }
   watch.ask_late(watch.look());
   const std::string text = read_file(folder.path() / "stack");
   EXPECT_EQ(text.find("process "), 0U);

@@ -17,6 +17,7 @@
 #include "src/base/log.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/thread_sleeps.h"
 
 namespace trireme {
 namespace {
@@ -39,7 +40,7 @@ TEST(RunFiles, RanksOfAnotherStartAreWaitedForThenRefused) {
           [&] { RunFiles(folder.path(), folder.path() / "checkpoints").take(); }),
       testing::HasSubstr(fmt::format(": host {}, process {} (since ", host_name(), ::getpid())));
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // take() looks a first time
+    wait_for_sleeps(1);  // take() has found the lock and waits
     ranks.reset();
   });
   EXPECT_NO_THROW(RunFiles(folder.path(), folder.path() / "checkpoints").take());
