@@ -39,9 +39,8 @@ class FineTune(unittest.TestCase):
             "--temperature", 0, "--tokens", 20, "--precision", "fp32")).stdout
 
     def loss_of(self, checkpoint):
-        return json.loads(harness.must(harness.run(
-            "eval", "--checkpoint", checkpoint, "--data", self.datasets[1], "--samples", 8,
-            "--any-tokenizer", "--sequence", 24, "--json")).stdout)["loss"]
+        return harness.loss_of(checkpoint, self.datasets[1], "--samples", 8, "--any-tokenizer",
+                               "--sequence", 24)
 
     def test_layouts_have_the_same_bits(self):
         stages = {"parallel__pp": 2, "parallel__schedule": "gpipe"}
@@ -57,9 +56,7 @@ class FineTune(unittest.TestCase):
 
     def test_a_resume_has_the_same_bits_as_a_run_without_a_stop(self):
         config = self.adapters("stopped")
-        harness.must(harness.run("train", config, "train.steps=2", "optimizer.schedule.steps=4",
-                                 ranks=2))
-        harness.must(harness.run("train", config))
+        harness.train_with_a_stop(config, 2, 4)
         self.assertEqual(harness.digest(config), harness.digest(self.tuned))
 
     def test_the_doctor_examines_the_base(self):

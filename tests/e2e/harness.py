@@ -269,6 +269,18 @@ def loss_bits(config):
     return {m["step"]: m["loss_bits"] for m in metrics(config)}
 
 
+def loss_of(checkpoint, dataset, *words):
+    """Returns the loss that `trireme eval` finds."""
+    return json.loads(must(run("eval", "--checkpoint", checkpoint, "--data", dataset, *words,
+                               "--json")).stdout)["loss"]
+
+
+def train_with_a_stop(config, stop, steps):
+    """Trains to the step `stop` on two ranks, and in another start on one rank to the end."""
+    must(run("train", config, f"train.steps={stop}", f"optimizer.schedule.steps={steps}", ranks=2))
+    must(run("train", config))
+
+
 def digest(config):
     result = must(run("ckpt", "digest", run_dir(config) / "checkpoints"))
     line = result.stdout.strip()

@@ -78,9 +78,7 @@ class Pruning(unittest.TestCase):
         return max((harness.run_dir(config) / "checkpoints").glob("step-*"))
 
     def loss_of(self, checkpoint):
-        return json.loads(harness.must(harness.run(
-            "eval", "--checkpoint", checkpoint, "--data", self.datasets[1], "--samples", 16,
-            "--json")).stdout)["loss"]
+        return harness.loss_of(checkpoint, self.datasets[1], "--samples", 16)
 
     def test_the_smallest_half_of_each_matrix_is_zero(self):
         before, after = products_in(max(self.checkpoint.glob("step-*"))), products_in(self.half)
@@ -114,9 +112,7 @@ class Pruning(unittest.TestCase):
             self.assertEqual(harness.loss_bits(config), harness.loss_bits(self.recovered), name)
             self.assertEqual(harness.digest(config), harness.digest(self.recovered), name)
         stopped = self.recovery("stopped")
-        harness.must(harness.run("train", stopped, "train.steps=6", "optimizer.schedule.steps=12",
-                                 ranks=2))
-        harness.must(harness.run("train", stopped))
+        harness.train_with_a_stop(stopped, 6, 12)
         self.assertEqual(harness.digest(stopped), harness.digest(self.recovered))
 
     def test_two_of_four_inputs_are_zero(self):
