@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "src/app/command/command_line.h"
+#include "src/base/error.h"
 
 namespace trireme {
 

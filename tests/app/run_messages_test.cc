@@ -8,6 +8,7 @@
 #include "src/app/run/early_end.h"
 #include "src/app/run/launch_variables.h"
 #include "src/app/run/stop_message.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/support/environment_variables.h"
 #include "tests/support/message_of.h"
