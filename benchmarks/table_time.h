@@ -50,12 +50,12 @@ class TableTime {
 };
 
 // Returns the seconds for the next table of a benchmark: what is left of `duration` after `elapsed`
-// seconds, divided among the tables that are left. So what one table exceeds is taken from the next
-// ones. Above 0; 0 without a limit.
+// seconds, divided among the tables that are left, so that a table which takes longer leaves less
+// to the others. Above 0; 0 without a limit.
 double table_seconds(double duration, double elapsed, std::int64_t tables);
 
-// Returns how many seconds of the samples went into more than the fewest of a rule with a duration.
-// Each of them lasted `factor` times as long as its value says.
+// Returns the seconds that were spent on samples beyond the least number that a rule with a
+// duration takes. Each sample lasted `factor` times its value.
 double spare_seconds(const std::vector<double>& samples, double factor);
 
 }  // namespace trireme

@@ -1,5 +1,5 @@
-// Picture formats the one table of `trireme bench all`: a line per answer, with what it compares to
-// where there is something. Pure functions.
+// Formats the table of `trireme bench all`: a line per answer, with the figure that it is compared
+// with, if there is one. Pure functions.
 #pragma once
 
 #include <exception>
@@ -10,10 +10,10 @@
 
 namespace trireme {
 
-// Answer is what became of a question.
+// Answer holds the outcome of a question.
 struct Answer {
   std::string question;
-  double seconds = 0;                      // that it took
+  double seconds = 0;                      // how long the question took
   nlohmann::ordered_json results;          // empty if it was left out or failed
   std::string trouble;                     // why there are no results, or ""
   std::exception_ptr error = {};           // if the question failed

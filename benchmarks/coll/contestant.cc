@@ -91,7 +91,7 @@ class Ours : public Contestant {
 
   Communicator& comm_;
   CollectiveTask task_;
-  Stream* stream_;  // null if operations are waited for
+  Stream* stream_;  // null if the host waits for each operation
   std::vector<std::int64_t> counts_;
 };
 

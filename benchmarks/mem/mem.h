@@ -23,7 +23,7 @@ struct BenchMemOptions {
 struct BenchMemResult {
   nlohmann::ordered_json results;  // mem_stream and mem_latency: {name, params, metrics, ...}
   std::string text;                // tables, those of bandwidths in the form of STREAM
-  std::int64_t wrong = 0;          // elements
+  std::int64_t wrong = 0;          // elements that did not hold the expected value
 };
 
 // One process measures its whole node.

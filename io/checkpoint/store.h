@@ -33,7 +33,7 @@ struct StepFolder {
 // Returns whether the path is the folder of one step rather than of several: it has a manifest, or
 // it is named like a step and holds no steps.
 bool is_step_folder(const std::filesystem::path& path);
-// A folder not named step-* may hold any step.
+// Returns what the folder of one step holds. If it is not named step-*, it may hold any step.
 StepFolder inspect_step(const std::filesystem::path& path);
 // Returns all step folders: first those with a problem, sorted by decreasing step, then the whole
 // ones, the newest first. Returns none if the folder does not exist.
@@ -58,10 +58,10 @@ std::vector<StepFolder> find_steps(const std::filesystem::path& path,
 // Returns the error for a folder whose steps all have problems. `problems` are not shortened.
 DataError no_valid_checkpoint_in(const std::filesystem::path& folder,
                                  std::vector<std::string> problems);
-// Returns the advice for damage in a step, of which `path` is the folder.
+// Returns what a message advises about a damaged step, whose folder is `path`.
 std::string advice_on_damage(const std::filesystem::path& path);
 
-// A step of one generation: a later run may have saved the same step again.
+// StepIdentity names one save of a step: a later generation may have saved the same step again.
 struct StepIdentity {
   std::int64_t step = 0;
   std::int64_t generation = 0;

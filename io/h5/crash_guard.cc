@@ -10,10 +10,11 @@
 namespace trireme {
 namespace {
 
-// A signal handler has no arguments of ours, so this must be global. Null without a guard.
+// Global, because a signal handler takes no arguments of ours. Null without a guard.
 thread_local const std::string* crash_message = nullptr;
 
-// A crash of a thread without a guard happens again, without this handler.
+// If the thread has no guard, the handler returns, and the instruction that crashed runs once more,
+// with the default action.
 void end_at_crash(int number) {
   if (crash_message != nullptr) {
     end_with(*crash_message);

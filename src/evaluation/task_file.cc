@@ -52,7 +52,7 @@ std::vector<std::string> choices_of(const json& list, const char* name) {
   return texts;
 }
 
-// Python's re.sub("\\[.*?\\]", "", text).
+// Returns what re.sub("\\[.*?\\]", "", text) returns in Python.
 std::string without_brackets(const std::string& text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -181,7 +181,7 @@ void read_exact(const json& example, TaskItem& item) {
   }
 }
 
-// The harness divides by these lengths.
+// Refuses empty choices, since scores are divided by their lengths.
 void check_choices(const TaskItem& item) {
   for (const std::string& text : item.texts) {
     if (text == " ") {

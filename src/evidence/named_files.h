@@ -11,11 +11,11 @@
 
 namespace trireme {
 
-// What a folder and its subfolders hold, by the path relative to it, sorted.
+// FolderContents lists what a folder and its subfolders hold, as sorted paths relative to it.
 struct FolderContents {
   std::vector<std::string> files;
   std::vector<std::string> folders;
-  std::vector<std::string> others;  // a fault each
+  std::vector<std::string> others;  // neither files nor folders; each is a fault
 
   bool has_file(std::string_view name) const;
 };

@@ -76,8 +76,8 @@ bool TrustedKey::counts_at(std::string_view time) const {
   if (!revoked) {
     return true;
   }
-  // Times of this form are in the order of their texts. One that states none, or another form, may
-  // be of any time.
+  // Times of this form sort like their texts. A signature that states no time, or one of another
+  // form, may be of any time.
   return !revoked->since.empty() && is_time(time) && time < revoked->since;
 }
 

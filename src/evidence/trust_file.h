@@ -31,14 +31,14 @@ struct TrustedKey {
   std::string name = {};  // as the trust file says; may be empty
   std::optional<Revocation> revoked = {};
 
-  // Returns whether signatures count that state this time, "" if they state none. The time is what
-  // the signer says: who has a stolen key can state an earlier one.
+  // Returns whether a signature with this stated time counts; "" if it states none. The signer
+  // chooses the time, so whoever holds a stolen key can state an earlier one.
   bool counts_at(std::string_view time) const;
 };
 
-// Reads a trust file, or the file of one public key. Throws ConfigError if it is another file, with
-// a private key or without any PEM, and DataError that names `origin` and the line if anything else
-// than keys, names and revocations stands in it.
+// Reads a trust file, or the file of one public key. Throws ConfigError if it contains a private
+// key or no PEM at all, and DataError, naming `origin` and the line, if it contains anything but
+// keys, names and revocations.
 std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin);
 std::vector<TrustedKey> load_trusted_keys(const std::filesystem::path& path);
 

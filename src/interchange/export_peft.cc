@@ -23,14 +23,14 @@ namespace {
 constexpr const char* kAdapterName = "adapter_model.safetensors";
 constexpr const char* kAdapterConfigName = "adapter_config.json";
 
-// The relative differences of logits that the type of the adapters may cause.
+// Returns the relative difference of logits that rounding the adapters to this type may cause.
 double most_difference_of_adapters(DType dtype) { return dtype == DType::f32 ? 1e-3 : 0.1; }
 
 std::string peft_name(const std::string& module, const char* matrix) {
   return fmt::format("base_model.model.{}.{}.weight", module, matrix);
 }
 
-// The fields of peft.LoraConfig. Fields that are left out have PEFT's defaults.
+// Returns the fields of peft.LoraConfig as JSON. Those that are left out have PEFT's defaults.
 std::string peft_config_text(const ModelConfig& model) {
   const LoraConfig& lora = model.lora;
   nlohmann::ordered_json config = {{"peft_type", "LORA"},

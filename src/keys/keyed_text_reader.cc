@@ -31,7 +31,7 @@ const KeyedTextReader::KeyOfStart& KeyedTextReader::key_of(const fs::path& run,
   return keys_.emplace(file, KeyOfStart{std::move(key), own.start}).first->second;
 }
 
-// Finds out whether lines are missing that a start has left which ended in good order.
+// Throws if lines are missing at the end, to which the last start that ended in good order attests.
 void KeyedTextReader::check_end(const std::string& text, const OpenedText& opened,
                                 const fs::path& run, const fs::path& path) const {
   const LogStarts starts = list_log_starts(run);

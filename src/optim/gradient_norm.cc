@@ -12,7 +12,7 @@ void SquareSums::add(const ParameterStore& store, std::int64_t first, const Cons
   check(first % kSumBlock == 0, "shards are cut between blocks");
   const bool reads_gaps = context_.device().kind == DeviceKind::cuda;
   std::int64_t begin = 0;  // of the last piece
-  std::int64_t next = -1;  // the block behind it; -1: there is none
+  std::int64_t next = -1;  // the block after that piece, or -1 before the first one
   for (const Parameter& parameter : store.all()) {
     const std::int64_t from = std::max<std::int64_t>(parameter.offset - first, 0);
     const std::int64_t end =

@@ -1,4 +1,5 @@
-// The intermediate results behind StepTime, from which --explain takes its numbers.
+// Computes a StepTime together with its intermediate results, which --explain shows. Pure
+// functions.
 #pragma once
 
 #include "src/plan/pipeline_cost.h"
@@ -6,15 +7,16 @@
 
 namespace trireme {
 
+// StepParts holds the intermediate results. Times are in seconds.
 struct StepParts {
-  double layers = 0;  // blocks of a stage
+  double layers = 0;  // transformer blocks per stage
   BlockCost block;
   HeadCost head;
-  double teacher = 0;      // of the last stage per micro-batch, with distillation
-  double transfer = 0;     // of a stage per micro-batch
-  double parameters = 0;   // of the rank that holds most
-  double accumulated = 0;  // of these, whose gradients are added up in each micro-batch
-  StagePass pass;          // of a stage, for a micro-batch
+  double teacher = 0;      // seconds of the last stage per micro-batch, with distillation
+  double transfer = 0;     // seconds of a stage per micro-batch
+  double parameters = 0;   // on the rank that holds most
+  double accumulated = 0;  // parameters among them whose gradients every micro-batch adds to
+  StagePass pass;          // one micro-batch in one stage
   PipelineTime pipeline;
   double gradient_bytes = 0;   // reduced per step
   double gradient_whole = 0;   // seconds if nothing were hidden

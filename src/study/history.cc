@@ -142,7 +142,7 @@ std::string line_of(const HistorySeries& series, std::size_t count) {
   return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// Lines are compared as they will be read again.
+// Returns what tells entries apart, in the form in which their lines are read back.
 std::string identity(const HistorySeries& series, double time) {
   return fmt::format("{}\n{}", series.key(), time);
 }

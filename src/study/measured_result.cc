@@ -103,7 +103,8 @@ void add_machine(const json& document, MeasuredResult& result) {
                             key == "memory_bytes" || key == "gpu_driver" || key == "gpu_error";
     (may_differ ? result.circumstances : result.conditions)["host." + key] = text_of(value);
   }
-  // Two modules of the same size do not always leave the same number of bytes to the system.
+  // Hosts with memory of the same size differ in the bytes that their systems see, so it is
+  // rounded.
   const json& memory = field(object_field(document, "host"), "memory_bytes");
   if (memory.is_number()) {
     const double gibibytes = memory.get<double>() / double(1 << 30);

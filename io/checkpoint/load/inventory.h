@@ -1,6 +1,6 @@
-// Inventory holds the steps of a run that the memory of all nodes and the disk contain, as every
-// rank learns them at resume, and the candidates among them. It is the same on all ranks, except
-// for the manifests.
+// Inventory lists the steps of a run that are in the memory of the nodes and on disk, and the
+// candidates for a resume among them. All ranks build it together and have the same contents,
+// except for the manifests.
 #pragma once
 
 #include <filesystem>

@@ -73,7 +73,7 @@ QuantizeReport compare_decoding(const LoadedModel& packed, const LoadedModel& pl
   for (int turn = 0; turn <= kTurns; ++turn) {
     for (int i = 0; i < 2; ++i) {
       const double rate = decodings[i].turn();
-      if (turn > 0) {  // the first makes the memory and the products ready
+      if (turn > 0) {  // the first one warms up
         rates[i].push_back(rate);
       }
     }

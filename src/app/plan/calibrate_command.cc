@@ -41,7 +41,7 @@ struct CalibrateOptions {
   int rounds = 3;
 };
 
-// What was measured, with the cluster that it belongs to.
+// CalibrationData holds what was measured, with the cluster that it belongs to.
 struct CalibrationData {
   Cluster cluster;
   std::map<std::string, std::string> remarks;
@@ -218,7 +218,7 @@ void check_plausible(const CalibrationFit& fit) {
   }
 }
 
-// Figures with a few digits, as people write them.
+// Rounds the factors to a few digits, as people write them.
 void round_factors(Cluster& cluster) {
   Cluster::Calibration& c = cluster.calibration;
   for (double* factor : {&c.products, &c.head, &c.attention, &c.kernels, &c.tensor, &c.pipeline,

@@ -65,8 +65,8 @@ JobModel::Checkpoint read_checkpoint_settings(const std::filesystem::path& run,
   return times.observed_settings();
 }
 
-// Reads the journal of a run, and what it saved when, from the run's folder. notes: for people,
-// what the model's saves rest on.
+// Reads the journal of a run, with its saves, from the run's folder. notes: receives sentences for
+// people on where the figures of the saves come from.
 RunJournal read_journal(const std::filesystem::path& run, std::vector<std::string>& notes) {
   const std::filesystem::path path = run / "journal.jsonl";
   std::error_code gone;

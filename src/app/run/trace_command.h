@@ -6,7 +6,7 @@
 
 namespace trireme {
 
-// access: asked before encrypted logs of a run are opened; empty: nobody is asked.
+// access: decides before encrypted logs of a run are opened; if empty, nothing is checked.
 void add_trace_command(CommandLine& app, const AccessSource& access = {});
 
 }  // namespace trireme

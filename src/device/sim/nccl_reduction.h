@@ -1,4 +1,4 @@
-// Reductions of the NCCL stand-in. Sums of 16-bit numbers are rounded after each term, as NCCL's.
+// Reductions of the NCCL stand-in. Sums of 16-bit numbers are rounded after each term, as in NCCL.
 #pragma once
 
 #include <cstddef>

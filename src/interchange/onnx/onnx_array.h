@@ -18,7 +18,7 @@ struct OnnxArray {
   }
   // Returns the axis, which may be counted from the end. Throws DataError if there is none.
   std::size_t axis(std::int64_t number) const;
-  // Returns by how many elements places along each axis are apart.
+  // Returns, for each axis, the distance in elements between neighbours along it.
   std::vector<std::int64_t> strides() const;
 };
 
@@ -32,8 +32,8 @@ std::vector<std::int64_t> common_shape(const std::vector<std::int64_t>& a,
 std::vector<std::int64_t> repeated_strides(const OnnxArray& array,
                                            const std::vector<std::int64_t>& shape);
 
-// Places runs through the places of a shape in row-major order, and keeps where each of some arrays
-// is there.
+// Places visits the elements of a shape in row-major order. For each of several arrays, it keeps
+// the offset of the array's element at the current position.
 class Places {
  public:
   Places(std::vector<std::int64_t> shape, std::vector<std::vector<std::int64_t>> strides);

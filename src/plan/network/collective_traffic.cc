@@ -129,8 +129,8 @@ double add_pairs(Traffic& traffic, const NodeGroup& group, double bytes) {
   const double each = bytes / static_cast<double>(group.ranks());
   const std::int64_t k = group.per_node();
   double latency = 0;
-  // Within a node, a GPU moves to another one what is for it, and, where transfers keep to their
-  // rail, what is for its counterparts.
+  // Within a node, a GPU sends each other GPU the data for that GPU itself. If transfers stay on
+  // their rail, it also sends the data for that GPU's counterparts in other nodes.
   const double to_relay =
       traffic.keeps_to_rails() ? each * static_cast<double>(group.nodes()) : each;
   for (std::int64_t from = 0; from < group.nodes(); ++from) {

@@ -46,7 +46,7 @@ std::string default_name(const std::filesystem::path& path) {
 }
 
 bool is_name(const std::string& name) {
-  // Provenance calls the provenance of a dataset KEY.provenance.
+  // In statements of provenance, KEY.provenance stands for the provenance of the dataset KEY.
   return !name.empty() && name.size() <= kMostNameBytes && !name.ends_with("provenance") &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';

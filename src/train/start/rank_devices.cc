@@ -155,8 +155,8 @@ std::string users_of(const Sight& sight, Device device) {
   return use;
 }
 
-// Makes this process a user of the device, which fails if another process has it exclusively.
-// unfit: receives why this program cannot run on such a device.
+// Begins to use the device, which fails if another process uses it exclusively. unfit: receives the
+// reason if this program cannot run on such a device.
 RankDevice use_device(Device device, std::string& fault, std::string& unfit) {
   RankDevice made;
   if (device.kind != DeviceKind::cuda) {

@@ -72,7 +72,7 @@ T exchange(unsigned mask, T value, int from) {
   return own.result;
 }
 
-// Returns the lane to read from, or the own one where it would lie outside the segment.
+// Returns the lane to read from, which is the thread's own if `from` is outside the segment.
 inline int within_segment(int from, int width) {
   return from / width == lane() / width && from >= 0 ? from : lane();
 }
