@@ -36,7 +36,7 @@ struct BenchIoOptions {
   IoCache cache = IoCache::evict;
   std::int64_t repetitions = 3;
   double duration = 0;  // seconds of repetitions, instead of `repetitions` of them
-  // Of the metadata operations, for each rank:
+  // For the metadata operations, per rank:
   std::int64_t files = 1000;
   std::int64_t file_bytes = 0;
   bool own_folders = false;  // -u: a folder for each rank instead of one for all

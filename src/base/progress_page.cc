@@ -118,8 +118,8 @@ std::optional<std::int64_t> number_in_environment(const char* name) {
   return std::strtoll(text, nullptr, 10);
 }
 
-// Throws PolicyError unless the folder, if it exists already, is this user's alone: checkpoints and
-// progress are believed, and old ones are removed.
+// Throws PolicyError if the folder exists but others could write to it: checkpoints and progress
+// pages in it are trusted, and old ones are removed.
 void check_node_folder(const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {

@@ -84,7 +84,7 @@ bool may_be_digest_list(const std::filesystem::path& path) {
 
 void sign_digest_list(const std::filesystem::path& path, const SigningKey& key) {
   const std::string text = read_file(path, kMostListBytes);
-  parse_digest_list(text, path.string());  // refuses all else, which could be meant to be believed
+  parse_digest_list(text, path.string());  // signs nothing but a list of digests
   write_named_file(signature_of(path), key.sign(text));
 }
 

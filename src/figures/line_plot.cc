@@ -30,8 +30,8 @@ constexpr double kLabelHeight = 14;
 constexpr std::string_view kIdealDash = "5 4";
 constexpr std::array<std::string_view, kSeriesStyles> kColours = {
     "#0072b2", "#c24b00", "#00805c", "#a8487f", "#946200", "#3a3a3a", "#6a51c9", "#b0122f"};
-// Of the first eight lines, each differs from the others in its dashes, too, for readers who see
-// no colours, and for prints. All differ from those of an ideal line.
+// The first eight lines differ in their dashes, too, for readers who see no colours, and in print.
+// None has the dashes of an ideal line.
 constexpr std::array<std::string_view, kSeriesStyles> kDashes = {
     "", "9 3", "2 3", "10 3 2 3", "16 4", "10 3 2 3 2 3", "4 2", "16 4 4 4"};
 

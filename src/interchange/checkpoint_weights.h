@@ -51,7 +51,7 @@ class CheckpointWeights {
   std::vector<ModelTensor> tensors_;
   SelfCommunicator self_;
   std::unique_ptr<CheckpointLoader> loader_;  // null if there are adapters
-  // Of a step of adapters: what it fine-tunes, and the adapters; otherwise null.
+  // If the step holds adapters: the weights that it fine-tunes, and the adapters; else null.
   std::unique_ptr<CheckpointWeights> base_;
   std::unique_ptr<AdapterWeights> adapters_;
 };

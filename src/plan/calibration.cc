@@ -10,8 +10,9 @@
 namespace trireme {
 namespace {
 
-// Of products, head, attention and kernels. A machine may be ten times slower than its file says,
-// but alike in all four: steps that do not tell them apart must not give all of the time to one.
+// The prior of the factors of products, head, attention and kernels. A machine may be ten times
+// slower than its file says, but then in all four: if the steps do not tell them apart, no factor
+// may take all of the time.
 const FactorPrior kAlike{.own = {0.5, 0.5, 0.5, 0.5}, .common = 10};
 constexpr double kLeastCalibration = 1e-3;
 constexpr double kMostCalibration = 1e3;

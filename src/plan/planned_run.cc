@@ -3,7 +3,7 @@
 namespace trireme {
 namespace {
 
-// Of every n-th block that is recomputed whole, the planner knows only all or none.
+// The planner knows no run that recomputes every n-th block: it plans all blocks or none.
 PlanRecompute recompute_of(const Recompute& recompute) {
   switch (recompute.kind) {
     case Recompute::Kind::none:

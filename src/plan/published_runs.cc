@@ -248,7 +248,7 @@ std::string fault_of(const Row& row, const PublishedRun& run) {
   }
   const PlanLayout& l = run.layout;
   const std::int64_t batch = row.integer("gbs", 0, kMostBatch);
-  // Of longer schedules, the first three rounds of the stages are simulated.
+  // Only the first three rounds of longer schedules are simulated, which are then even.
   const auto is_uneven = [&] {
     const std::int64_t micro_batches = batch / (l.dp * l.micro_batch);
     return l.schedule == PipelineSchedule::interleaved && micro_batches < 3 * l.pp &&

@@ -46,8 +46,8 @@ struct VersionRecord {
   std::int64_t version = 0;  // from 1
   ModelKind kind = ModelKind::checkpoint;
   std::filesystem::path path;  // absolute
-  // Of the checkpoint's manifest, or of the lines "<digest>  <path below the folder>\n" of all
-  // files of an exported model, sorted by path.
+  // SHA-256 of the checkpoint's manifest, or of the lines "<digest>  <path below the folder>\n" of
+  // all files of an exported model, sorted by path.
   std::string sha256;
   std::int64_t step = -1;  // of the checkpoint; -1 if unknown
   std::string label;       // of the data, as Label::to_string() writes it; empty if there is none

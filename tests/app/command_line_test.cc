@@ -128,7 +128,7 @@ TEST_F(CommandLineTest, SuggestsTheCommandThatWasMeant) {
             "Try 'bakery --help' for more information.");
   EXPECT_THAT(complaint("fry"), HasSubstr("bakery: unknown command 'fry'\n"));
   EXPECT_THAT(complaint("shop opne"), HasSubstr("bakery shop: unknown command 'opne'; did you"));
-  // Of few commands, any may have been meant.
+  // If there are few commands, the message names all of them.
   EXPECT_THAT(complaint("shop shelf/3"),
               HasSubstr("unknown command 'shelf/3'; did you mean 'open'"));
 }

@@ -33,7 +33,7 @@ TEST(DeviceContext, ReadsAfterTheWorkThatIsQueued) {
   EXPECT_THROW((void)context.read<std::int32_t>(view), InternalError) << "of another type";
 }
 
-// Of the four pools, two take the memory that other ranks read.
+// Two of the four pools take memory that other ranks read.
 TEST(DeviceContext, TakesExchangedMemoryFromItsSource) {
   class Counted : public MemorySource {
    public:

@@ -99,7 +99,7 @@ class CheckpointLoader {
   std::vector<int> host_ranks_;         // the world's ranks on this host, by rank of host_
   std::unique_ptr<Communicator> host_;  // the ranks of this host; null if it is not needed
   std::map<std::pair<std::string, std::int64_t>, OpenShard> files_;  // by folder and shard
-  // Of the threads of read_files(), kept because the system zeroes the pages of new ones.
+  // Buffers of the threads of read_files(), kept since the system would zero pages of new ones.
   std::vector<PageBuffer> buffers_;
   std::string refusal_;
   LoadStats stats_;

@@ -15,7 +15,7 @@ class StepTimings {
  public:
   // Steps at a start that do not count: memory is allocated and products are prepared in them.
   static constexpr std::int64_t kWarmup = 2;
-  // Of longer runs, the last steps count.
+  // The number of steps that are kept; in longer runs, the last ones.
   static constexpr std::size_t kMostSteps = 20'000;
 
   // seconds: of the step, from begin to end, without evaluations and saves.
