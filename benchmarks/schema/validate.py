@@ -155,7 +155,12 @@ def main():
         sys.exit(__doc__)
     bad = False
     for path in arguments:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
+        try:
+            text = pathlib.Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            bad = True
+            print(f"{path}: cannot be read: {error}")
+            continue
         for document in text.splitlines() if kind == "history-line" else [text]:
             for problem in problems_of(document, kind):
                 bad = True

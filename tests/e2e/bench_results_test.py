@@ -282,6 +282,17 @@ class Validator(unittest.TestCase):
         self.assertIn("stands twice", validate.problems_of(text[:-1] + ', "schema": 2}')[0])
         self.assertIn("not JSON", validate.problems_of(text[:-20])[0])
 
+    def test_files_that_cannot_be_read_are_named(self):
+        folder = harness.workspace()
+        (folder / "bytes.json").write_bytes(b"\xff\xfe")
+        (folder / "wrong.json").write_text("{}")
+        files = [str(folder / name) for name in ("absent.json", "bytes.json", "wrong.json")]
+        result = subprocess.run([sys.executable, validate.__file__, *files], text=True,
+                                capture_output=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        for file, words in zip(files, ("cannot be read", "cannot be read", "is missing")):
+            self.assertRegex(result.stdout, rf"(?m)^{re.escape(file)}: .*{words}")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
