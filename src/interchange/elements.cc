@@ -1,10 +1,13 @@
 #include "src/interchange/elements.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "io/checkpoint/workers.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
 
@@ -78,11 +81,20 @@ std::int64_t narrow(const float* from, std::int64_t count, DType dtype, std::byt
 }
 
 std::int64_t first_not_finite(const float* from, std::int64_t count) {
-  std::uint32_t bad = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    bad |= (std::bit_cast<std::uint32_t>(from[i]) & kExponent) == kExponent ? 1U : 0U;
-  }
-  for (std::int64_t i = 0; bad != 0 && i < count; ++i) {
+  constexpr std::int64_t kPart = 1 << 20;
+  const std::int64_t parts = (count + kPart - 1) / kPart;
+  std::atomic<bool> is_bad = false;
+  parallel_for(available_processors(), parts, [&](std::int64_t part) {
+    const std::int64_t end = std::min(count, (part + 1) * kPart);
+    std::uint32_t bad = 0;
+    for (std::int64_t i = part * kPart; i < end; ++i) {
+      bad |= (std::bit_cast<std::uint32_t>(from[i]) & kExponent) == kExponent ? 1U : 0U;
+    }
+    if (bad != 0) {
+      is_bad = true;
+    }
+  });
+  for (std::int64_t i = 0; is_bad && i < count; ++i) {
     if (!std::isfinite(from[i])) {
       return i;
     }

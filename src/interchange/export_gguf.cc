@@ -56,18 +56,6 @@ std::string_view type_word(GgufType type) {
   return "";
 }
 
-// Quantizes rows in parallel. elements: of the part, in the file's order.
-void quantize_rows(const GgufPart& part, const float* elements, GgufType type, std::byte* to) {
-  const std::int64_t row = part.shape().back();
-  const std::int64_t rows = part.source.shape.elements() / row;
-  const int threads = available_processors();
-  parallel_for(threads, threads, [&](std::int64_t i) {
-    const std::int64_t first = rows * i / threads * row;
-    const std::int64_t end = rows * (i + 1) / threads * row;
-    quantize(type, elements + first, end - first, to + quantized_bytes(type, first));
-  });
-}
-
 // Halves beyond 65504 are infinite.
 void check_range(const GgufPart& part, std::span<const float> elements, GgufType type) {
   if (type == GgufType::f32 || type == GgufType::bf16) {
@@ -81,6 +69,22 @@ void check_range(const GgufPart& part, std::span<const float> elements, GgufType
                                   part.source.name, x));
     }
   }
+}
+
+// Quantizes rows in parallel. elements: of the part, in the file's order.
+void quantize_rows(const GgufPart& part, std::span<const float> elements, GgufType type,
+                   std::byte* to) {
+  const std::int64_t row = part.shape().back();
+  const std::int64_t rows = std::ssize(elements) / row;
+  const int threads = available_processors();
+  parallel_for(threads, threads, [&](std::int64_t i) {
+    const std::int64_t first = rows * i / threads * row;
+    const std::int64_t count = rows * (i + 1) / threads * row - first;
+    const std::span<const float> own =
+        elements.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    check_range(part, own, type);
+    quantize(type, own.data(), count, to + quantized_bytes(type, first));
+  });
 }
 
 // llama.cpp reads the divisors of scaled frequencies for the architecture llama only, and would
@@ -119,14 +123,23 @@ class GgufExport {
     return matrices;
   }
 
-  // Returns the number of bytes.
+  // Returns the number of bytes. Each part is written while the next one is read and quantized.
   std::int64_t write(const fs::path& path) {
     const std::string text = encode_gguf_head(head_);
     File file = File::create_new(path);
     file.write(text.data(), std::ssize(text));
     Buffers buffers;
-    for (const GgufPart& part : parts_) {
-      write_part(file, part, buffers);
+    std::span<const std::byte> made;
+    for (std::size_t i = 0; i <= parts_.size(); ++i) {
+      std::span<const std::byte> next;
+      parallel_for(2, 2, [&](std::int64_t task) {
+        if (task == 0) {
+          append(file, made);
+        } else if (i < parts_.size()) {
+          next = make_part(parts_[i], buffers, buffers.made[i % 2]);
+        }
+      });
+      made = next;
     }
     if (head_.tensors.size() > parts_.size()) {
       const std::vector<float> divisors = rope_divisors(weights_.model());
@@ -159,9 +172,9 @@ class GgufExport {
  private:
   // Kept for all parts, because the system zeroes the pages of a new one.
   struct Buffers {
-    std::vector<float> read;      // in the model's order
-    std::vector<float> ordered;   // in the file's order, where that is another one
-    std::vector<std::byte> made;  // for the file
+    std::vector<float> read;                     // in the model's order
+    std::vector<float> ordered;                  // in the file's, where that is another one
+    std::array<std::vector<std::byte>, 2> made;  // for the file: one is written, one is filled
   };
 
   // Returns `count` elements of the buffer, with any values.
@@ -174,7 +187,9 @@ class GgufExport {
     return {buffer.data(), static_cast<std::size_t>(count)};
   }
 
-  void write_part(File& file, const GgufPart& part, Buffers& buffers) {
+  // Returns the bytes of the part for the file, which are in `made`.
+  std::span<const std::byte> make_part(const GgufPart& part, Buffers& buffers,
+                                       std::vector<std::byte>& made) {
     const GgufType type = type_of_part(part, type_);
     const std::int64_t count = part.source.shape.elements();
     std::span<float> elements = first_of(buffers.read, count);
@@ -184,10 +199,9 @@ class GgufExport {
       to_gguf_layout(part, elements.data(), ordered.data());
       elements = ordered;
     }
-    check_range(part, elements, type);
-    const std::span<std::byte> bytes = first_of(buffers.made, quantized_bytes(type, count));
-    quantize_rows(part, elements.data(), type, bytes.data());
-    append(file, bytes);
+    const std::span<std::byte> bytes = first_of(made, quantized_bytes(type, count));
+    quantize_rows(part, elements, type, bytes.data());
+    return bytes;
   }
 
   static void append(File& file, std::span<const std::byte> bytes) {
