@@ -60,6 +60,7 @@ class LineageWalk {
   void stray(const std::filesystem::path& path);
   std::optional<FolderCheck> check_step(const std::filesystem::path& path) const;
   void check_home(const std::filesystem::path& path, const Provenance& provenance);
+  void generation_is_gone(const std::filesystem::path& file, const Provenance& provenance);
   void check_generation(const std::filesystem::path& path, const Provenance& provenance);
   LineageItem& add_item(int depth, const std::string& role, const std::string& place);
   void add_fault(ExitCode code, const std::string& what);

@@ -130,7 +130,27 @@ void LineageWalk::check_home(const fs::path& path, const Provenance& provenance)
   }
 }
 
-// Each start of a run has a larger generation, and GENERATION holds the latest. A copy may lack it.
+// Every start of a run writes GENERATION before it saves, so that only a copy may lack the file.
+void LineageWalk::generation_is_gone(const fs::path& file, const Provenance& provenance) {
+  const std::string stated = path_of_uri(detail_of(provenance, "checkpoints"));
+  if (!is_whole_folder_ || stated.empty() || !seen_.insert("generation:" + file.string()).second) {
+    return;
+  }
+  if (place_now(stated) == stated) {
+    add_fault(
+        ExitCode::not_found,
+        fmt::format("{} is gone, in which each start of the run counts itself: whether a step "
+                    "of a later start was put here was not checked",
+                    file.string()));
+  } else {
+    lineage.notes.push_back(
+        fmt::format("{} was not copied: whether a step of a later start was put here was not "
+                    "checked",
+                    file.string()));
+  }
+}
+
+// Each start of a run has a larger generation, and GENERATION holds the latest.
 void LineageWalk::check_generation(const fs::path& path, const Provenance& provenance) {
   const fs::path file = path.parent_path() / kGenerationName;
   const nlohmann::json& details = *provenance.details;
@@ -147,8 +167,11 @@ void LineageWalk::check_generation(const fs::path& path, const Provenance& prove
                 fmt::format("{}: which starts of the run have saved its steps was not checked",
                             error.what()));
     }
+    return;
   }
-  if (latest && generation > *latest) {
+  if (!latest) {
+    generation_is_gone(file, provenance);
+  } else if (generation > *latest) {
     add_fault(ExitCode::bad_data,
               fmt::format("{} was saved by start {} of its run, but {} counts {} starts: it comes "
                           "from another run, or that file was changed",

@@ -145,6 +145,22 @@ class Mutations(Copies):
         (self.steps / "GENERATION").write_text("1\n")
         self.expect(65, f"{self.step} was saved by start 2 of its run, but", self.all / "run")
 
+    def test_the_count_of_starts_was_removed(self):
+        (self.steps / "GENERATION").unlink()
+        code, found = self.verify(self.all / "run")
+        self.assertEqual((code, found["faults"]), (0, []), found)
+        self.assertTrue(any("GENERATION was not copied" in note for note in found["notes"]), found)
+        count = RUN / "checkpoints/GENERATION"
+        count.rename(self.all / "GENERATION")
+        try:
+            code, found = verify(RUN)
+            self.assertEqual(code, 66, found)
+            self.assertIn(f"{count} is gone, in which each start of the run counts itself",
+                          found["faults"][0]["what"])
+            self.assertEqual(verify(RUN, "--allow-missing")[0], 0)
+        finally:
+            (self.all / "GENERATION").rename(count)
+
     def test_cut_statement(self):
         text = (self.step / BUNDLE).read_text()
         (self.step / BUNDLE).write_text(text[:-1])

@@ -77,6 +77,7 @@ class LineageTest : public testing::Test {
       bundle = bundle_text(envelope(number, number - 1), bundle);
       save(number, bundle);
     }
+    std::ofstream(folder_.path() / "GENERATION") << "3\n";
     return bundle;
   }
   Lineage walk(const fs::path& what) const {
@@ -138,7 +139,6 @@ TEST_F(LineageTest, FollowsALimitedNumberOfBasesOnASmallStack) {
                                             "it is more than 1024 generations away"));
 }
 
-// A copy may lack the file, but not hold anything else.
 TEST_F(LineageTest, FindsADamagedCountOfStarts) {
   save_chain(2);
   const fs::path file = folder_.path() / "GENERATION";
@@ -157,8 +157,24 @@ TEST_F(LineageTest, FindsADamagedCountOfStarts) {
   }
   std::ofstream(file) << "2\n";
   EXPECT_THAT(faults_of(walk(folder_.path())), HasSubstr("was saved by start 3 of its run, but"));
-  fs::remove(file);
-  EXPECT_EQ(walk(folder_.path()).code(), ExitCode::ok);
+}
+
+// A copy may lack the file.
+TEST_F(LineageTest, MissesTheCountOfStarts) {
+  save_chain(2);
+  fs::remove(folder_.path() / "GENERATION");
+  const Lineage gone = walk(folder_.path());
+  EXPECT_EQ(gone.code(), ExitCode::not_found);
+  EXPECT_THAT(faults_of(gone), testing::StartsWith((folder_.path() / "GENERATION").string() +
+                                                   " is gone, in which each start of the run"));
+  EXPECT_EQ(walk(step(2)).code(), ExitCode::ok) << "a step by itself needs no count";
+  const TempFolder archive;
+  fs::copy(folder_.path(), archive.path(), fs::copy_options::recursive);
+  LineageOptions options{{{key_.public_key(), "ours"}}, 1, {}};
+  options.moved = {{folder_.path().string(), archive.path().string()}};
+  const Lineage copy = walk_lineage(archive.path(), options);
+  EXPECT_EQ(copy.code(), ExitCode::ok) << faults_of(copy);
+  EXPECT_THAT(copy.notes, testing::ElementsAre(HasSubstr("GENERATION was not copied")));
 }
 
 TEST_F(LineageTest, FindsLinesThatWereCutOffAfterTheParentsAreGone) {

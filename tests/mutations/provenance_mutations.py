@@ -167,6 +167,14 @@ LINEAGES = [
         "  } else if (number && stated != std::to_string(*number)) {\n", "  } else if (false) {\n",
         "LineageTest.FindsAStepThatWasRenamed", LINEAGE),
     Mutation(
+        "lineage_count_gone", "a count of starts that is gone is missed", STEPS,
+        "    generation_is_gone(file, provenance);\n", "", "LineageTest.MissesTheCountOfStarts",
+        LINEAGE),
+    Mutation(
+        "lineage_later_start", "a step of a start that is not counted is found", STEPS,
+        "  } else if (generation > *latest) {\n", "  } else if (false) {\n",
+        "LineageTest.FindsADamagedCountOfStarts", LINEAGE),
+    Mutation(
         "lineage_stray", "what is no step of the folder is found", STEPS,
         "  std::for_each(strays.begin(), strays.end(), [&](const fs::path& path) { stray(path); });"
         "\n", "", "LineageTest.FindsWhatIsNoStep", LINEAGE),
