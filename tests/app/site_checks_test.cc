@@ -143,6 +143,18 @@ TEST(TransportChecks, FiltersAreCheckedOnDemand) {
   EXPECT_LE(found.size(), 1U);
 }
 
+TEST(TransportChecks, LocksOfMemoryAreCheckedOnDemand) {
+  EXPECT_THAT(check_memory_lock({}, "n1"), IsEmpty());
+  SecurityConfig config;
+  config.lock_memory = true;
+  const std::vector<Finding> found = check_memory_lock(config, "n1");
+  for (const Finding& each : found) {  // where the limit is low
+    EXPECT_EQ(each.code, ExitCode::refused);
+    EXPECT_THAT(each.what, testing::StartsWith("security.lock_memory: a process may lock only"));
+  }
+  EXPECT_LE(found.size(), 1U);
+}
+
 TEST(TransportChecks, RanksSpanHostsIfAnyIsElsewhere) {
   std::vector<RankPlace> places(3);
   for (RankPlace& place : places) {

@@ -1,12 +1,15 @@
-"""Looks for keys in all memory of a run that reads encrypted data, saves encrypted checkpoints and
-writes encrypted logs: all of them lie in pages that are locked against swapping and left out of
-core files, and nowhere else. sealed_reader.py derives the keys from docs/encryption.md."""
+"""Looks for keys in all memory of a run that reads encrypted data, learns from an encrypted
+teacher, begins with encrypted weights that were pruned, saves encrypted checkpoints and writes
+encrypted logs: all of them lie in pages that are locked against swapping and left out of core
+files, and nowhere else. With security.lock_memory, all memory is locked. sealed_reader.py derives
+the keys from docs/encryption.md."""
 import base64
 import json
 import os
 import pathlib
 import re
 import signal
+import subprocess
 import time
 import unittest
 
@@ -15,13 +18,15 @@ from sealed_reader import AESGCM, data_key, derived, key_of, unwrapped
 
 FOLDER = harness.workspace()
 KEY, RUN, DATA = FOLDER / "site.key", FOLDER / "run", FOLDER / "data"
+TEACHER, BASE = FOLDER / "teacher/checkpoints/step-00000002", FOLDER / "base"
 PASSPHRASE = "six random words are long enough"
 CANARY = "the secret recipe of the sovereign kitchen"
+TOKENS = "".join(c + "\0" for c in CANARY).encode()  # of 16 bits
 CONFIG = """
 model: {family: gpt2, layers: 1, hidden: 32, heads: 2, vocab: 257, context: 16}
 data: {train: %s, sequence: 16}
 train: {steps: 8, global_batch: 4, micro_batch: 1, precision: fp32, log_every: 1, threads: 1}
-optimizer: {lr: 0.001, schedule: {warmup: 1}}
+optimizer: {lr: 0.001, ema: 0.9, schedule: {warmup: 1}}
 checkpoint: {every: 2, async: false}
 encryption: {keys: ["file:%s", "passphrase-file:%s"], logs: true}
 run: {dir: %s}
@@ -99,12 +104,11 @@ def secrets_of(run):
     for shard in json.loads((DATA / "manifest.json").read_text())["shards"]:
         secrets[f"the key of {shard['path']}"] = derived(
             data, f"trireme file {shard['path']} {shard['salt']}")
-    for step in sorted(run.glob("checkpoints/step-*")):
+    for step in [TEACHER, BASE, *sorted(run.glob("checkpoints/step-*"))]:
         key = data_key(step, wrapping)
-        secrets[f"the key of {step.name}"] = key
+        secrets[f"the key of {step}"] = key
         for shard in step.glob("shard-*"):
-            secrets[f"the key of {step.name}/{shard.name}"] = derived(
-                key, f"trireme file {shard.name}")
+            secrets[f"the key of {shard}"] = derived(key, f"trireme file {shard.name}")
     [keys] = run.glob("log-keys/*/keys.json")
     logs = unwrapped(json.loads(keys.read_text()), wrapping)
     secrets["the key of the logs"] = logs
@@ -114,27 +118,40 @@ def secrets_of(run):
     return secrets
 
 
-@unittest.skipUnless(AESGCM, "the Python package cryptography is not installed")
-class KeyMemory(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        harness.must(harness.run("keys", "create", "--out", KEY))
-        (FOLDER / "passphrase").write_text(PASSPHRASE + "\n")
-        (FOLDER / "passphrase").chmod(0o600)
-        text = harness.make_text(FOLDER / "text", 60_000, 1)
-        (text / "canary.txt").write_text(CANARY)
-        harness.must(harness.run("data", "pack", text, "--out", DATA, "--key", f"file:{KEY}"))
-        (FOLDER / "run.yaml").write_text(CONFIG % (DATA, KEY, FOLDER / "passphrase", RUN))
-        cls.process = harness.start("train", FOLDER / "run.yaml", ranks=2, log=FOLDER / "told",
-                                    env={"TRIREME_FAULTS": "step.end:*:5:stop"},
-                                    prefix=("bash", "-c", 'ulimit -c unlimited; exec "$@"', "_"))
-        cls.pids = wait_for_stop(cls.process, 2)
+STOPPED = {"TRIREME_FAULTS": "step.end:*:5:stop"}
 
-    @classmethod
-    def tearDownClass(cls):
-        for pid in cls.pids:
-            os.kill(pid, signal.SIGCONT)
-        assert cls.process.wait(60) == 0, (FOLDER / "told").read_text()
+
+def start(run, *words):
+    """Starts a run and waits until its ranks have stopped in the middle."""
+    process = harness.start("train", FOLDER / "run.yaml", f"run.dir={run}", *words, ranks=2,
+                            log=FOLDER / "told", env=STOPPED,
+                            prefix=("bash", "-c", 'ulimit -c unlimited; exec "$@"', "_"))
+    return process, wait_for_stop(process, 2)
+
+
+def end(process, pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    assert process.wait(60) == 0, (FOLDER / "told").read_text()
+
+
+def setUpModule():
+    harness.must(harness.run("keys", "create", "--out", KEY))
+    (FOLDER / "passphrase").write_text(PASSPHRASE + "\n")
+    (FOLDER / "passphrase").chmod(0o600)
+    text = harness.make_text(FOLDER / "text", 60_000, 1)
+    (text / "canary.txt").write_text(CANARY)
+    harness.must(harness.run("data", "pack", text, "--out", DATA, "--key", f"file:{KEY}"))
+    (FOLDER / "run.yaml").write_text(CONFIG % (DATA, KEY, FOLDER / "passphrase", RUN))
+    harness.must(harness.run("train", FOLDER / "run.yaml", "train.steps=2",
+                             f"run.dir={FOLDER / 'teacher'}"))
+    harness.must(harness.run("sparsify", TEACHER, "--out", BASE, "--sparsity", "0.5", "--ema",
+                             "--key", f"file:{KEY}"))
+
+
+class Searched(unittest.TestCase):
+    """A test of the memory of ranks that have stopped, `pids`."""
+    pids = ()
 
     def places(self, secrets):
         """Returns the places of each secret in the memory of all ranks."""
@@ -143,6 +160,19 @@ class KeyMemory(unittest.TestCase):
             return {name: [place for each in found for place in each[name]] for name in secrets}
         except PermissionError:
             self.skipTest("this system does not let users read the memory of their processes")
+
+
+@unittest.skipUnless(AESGCM, "the Python package cryptography is not installed")
+class KeyMemory(Searched):
+    @classmethod
+    def setUpClass(cls):
+        cls.process, cls.pids = start(
+            RUN, f"distill.teacher={TEACHER}", f"checkpoint.init_from={BASE}",
+            "optimizer.keep_zeros=true")
+
+    @classmethod
+    def tearDownClass(cls):
+        end(cls.process, cls.pids)
 
     def test_keys_lie_in_locked_memory_alone(self):
         found = self.places(secrets_of(RUN))
@@ -156,10 +186,10 @@ class KeyMemory(unittest.TestCase):
                 self.assertIn("dd", flags, f"{title} lies in {name}, which a core file holds")
 
     def test_the_search_finds_what_is_there(self):
-        """The tokens of the data are in plain in the memory of the process: the page on encryption
-        says that it may be swapped out."""
-        tokens = "".join(c + "\0" for c in CANARY).encode()
-        self.assertTrue(self.places({"tokens": tokens})["tokens"])
+        """The tokens of the data are in plain in the memory of the process, and may be swapped out
+        without security.lock_memory."""
+        places = self.places({"tokens": TOKENS})["tokens"]
+        self.assertTrue(any("lo" not in flags for _, flags in places), places)
 
     def test_no_core_file_is_written(self):
         for pid in self.pids:
@@ -169,7 +199,7 @@ class KeyMemory(unittest.TestCase):
     def test_no_file_of_the_run_holds_a_key(self):
         secrets = secrets_of(RUN)
         secrets["the canary"] = CANARY.encode()
-        secrets["the tokens"] = "".join(c + "\0" for c in CANARY).encode()
+        secrets["the tokens"] = TOKENS
         for folder, _, files in os.walk(FOLDER):
             for file in files:
                 path = pathlib.Path(folder, file)
@@ -178,6 +208,39 @@ class KeyMemory(unittest.TestCase):
                 contents = path.read_bytes()
                 for title, secret in secrets.items():
                     self.assertNotIn(secret, contents, f"{title} in {path}")
+
+
+class LockedMemory(Searched):
+    def test_nothing_may_be_swapped_out(self):
+        """What cannot be locked are pages of the kernel and of devices."""
+        process, self.pids = start(FOLDER / "locked", "security.lock_memory=true")
+        try:
+            places = self.places({"the tokens": TOKENS})["the tokens"]
+            swappable = [(name, flags) for pid in self.pids
+                         for _, _, name, flags in mappings(pid)
+                         if not {"lo", "io", "pf"} & set(flags) and not name.startswith("[v")]
+        finally:
+            end(process, self.pids)
+        self.assertTrue(places)
+        for name, flags in places:
+            self.assertIn("lo", flags, f"the tokens lie in {name}, which may be swapped out")
+        self.assertEqual(swappable, [])
+
+    def limited(self, command):
+        """Runs a command that may lock little memory."""
+        words = harness.command([command, FOLDER / "run.yaml", f"run.dir={FOLDER / 'never'}",
+                                 "security.lock_memory=true"])
+        drop = "setpriv --bounding-set=-ipc_lock" if os.geteuid() == 0 else ""
+        return subprocess.run(["bash", "-c", f'ulimit -l 64; exec {drop} "$@"', "_", *words],
+                              env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def test_where_it_is_not_allowed(self):
+        refused, told = self.limited("train"), self.limited("doctor")
+        self.assertEqual((refused.returncode, told.returncode), (77, 77), told.stdout)
+        self.assertIn("security.lock_memory: the memory of this process cannot be kept out of swap",
+                      refused.stderr)
+        self.assertIn("a process may lock only 64 KiB of memory", told.stdout)
 
 
 if __name__ == "__main__":

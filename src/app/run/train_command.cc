@@ -22,6 +22,7 @@
 #include "src/app/run/stop_message.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
+#include "src/base/memory_lock.h"
 #include "src/base/printable.h"
 #include "src/base/stack_dump.h"
 #include "src/base/syscall_filter.h"
@@ -46,12 +47,6 @@ struct TrainOptions {
   std::vector<std::string> arguments;
   std::int64_t replay = 0;  // the step up to which to replay; 0 to train
 };
-
-// Returns whether an earlier start has finished the run. Rank 0 checks for all ranks.
-bool finished_before(const RunConfig& config, Communicator& world) {
-  const std::int64_t finished = world.rank() == 0 && is_finished(config) ? 1 : 0;
-  return all_reduce_value(world, finished, ReduceOp::max) > 0;
-}
 
 // An I/O error of the storage may pass, and a launch starts again after one. Other errors of the
 // path do not pass, so they become ConfigError.
@@ -126,7 +121,7 @@ class TrainStart {
   void train(const LoadedConfig& loaded, const RunDirectory& run, TrainingHost& host);
   void note_stop(const RunDirectory& run, const TrainingOutcome& outcome, Log& log);
   void note_progress(ProgressPhase phase, std::int64_t step, double limit);
-  void forbid_programs(const SecurityConfig& security, Log& log);
+  void confine(const SecurityConfig& security, Log& log);
   void check_system_calls() const;  // throws PolicyError if this rank tried to start a program
   bool replays() const { return options_.replay != 0; }
   Communicator& world() { return context_.session().world(); }
@@ -185,8 +180,10 @@ LoadedConfig TrainStart::load_config() {
   return loaded;
 }
 
+// Returns whether an earlier start has finished the run. Rank 0 checks for all ranks.
 bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
-  if (replays() || !finished_before(config, world())) {
+  const bool is_one = !replays() && world().rank() == 0 && trireme::is_finished(config);
+  if (all_reduce_value(world(), std::int64_t{is_one}, ReduceOp::max) == 0) {
     return false;
   }
   note_progress(ProgressPhase::end, config.train.steps, config.deadline.start);
@@ -311,7 +308,7 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   origin_.logs = text.start();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();
-  forbid_programs(config.security, log);
+  confine(config.security, log);
   if (replays()) {
     opening_.reset();
     replay_logged(config, host, options_.replay);
@@ -321,8 +318,11 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   text.close(*ranks.control, log);
 }
 
-// MPI, the drivers of devices and tokens have started theirs.
-void TrainStart::forbid_programs(const SecurityConfig& security, Log& log) {
+// MPI, the drivers of devices and tokens have started their programs, and no data was read yet.
+void TrainStart::confine(const SecurityConfig& security, Log& log) {
+  if (security.lock_memory) {
+    lock_all_memory();
+  }
   if (security.seccomp) {
     filter_.emplace();
     log.info("security.seccomp: this rank can start no programs from now on");

@@ -37,7 +37,8 @@ bool may_swap_in_plain(std::string_view swaps) {
   return false;
 }
 
-std::vector<Finding> check_keys(const EncryptionConfig& config, const std::string& host) {
+std::vector<Finding> check_keys(const EncryptionConfig& config, bool locks_memory,
+                                const std::string& host) {
   std::vector<Finding> found;
   for (const std::string& uri : config.keys) {
     try {
@@ -57,11 +58,11 @@ std::vector<Finding> check_keys(const EncryptionConfig& config, const std::strin
                    "system may write it to swap",
                    host, "raise the limit of locked memory (ulimit -l)"));
   }
-  if (may_swap_in_plain(proc_text("/proc/swaps"))) {
+  if (!locks_memory && may_swap_in_plain(proc_text("/proc/swaps"))) {
     found.push_back(
         warning_of("encryption.keys: this host swaps, and may write weights in plain to "
                    "a disk",
-                   host, "turn swap off, or encrypt it"));
+                   host, "set security.lock_memory, or turn swap off, or encrypt it"));
   }
   if (proc_text("/proc/sys/kernel/core_pattern").starts_with('|')) {
     found.push_back(

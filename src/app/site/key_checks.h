@@ -10,8 +10,10 @@
 
 namespace trireme {
 
-// The codes are those of a start. host: where it was checked.
-std::vector<Finding> check_keys(const EncryptionConfig& config, const std::string& host);
+// The codes are those of a start. locks_memory: whether security.lock_memory keeps the weights out
+// of swap. host: where it was checked.
+std::vector<Finding> check_keys(const EncryptionConfig& config, bool locks_memory,
+                                const std::string& host);
 
 // Returns whether the text of /proc/swaps lists a swap area that is not known to be encrypted.
 // Pure function.

@@ -149,10 +149,11 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     found.push_back(error_of(error, host));
   }
   append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
-  append(found, check_keys(config_.encryption, host));
+  append(found, check_keys(config_.encryption, config_.security.lock_memory, host));
   const bool will_span = planned.per_host > 0 && planned.world > planned.per_host;
   append(found, check_transport(config_.security, host, spans_hosts(places_) || will_span));
   append(found, check_seccomp(config_.security, host));
+  append(found, check_memory_lock(config_.security, host));
   if (world_.rank() == 0) {
     append(found, check_audit(config_.audit, host));  // rank 0 records and signs for all
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });

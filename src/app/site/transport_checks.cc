@@ -4,6 +4,7 @@
 
 #include "mpi/network/transport_rule.h"
 #include "src/base/error.h"
+#include "src/base/memory_lock.h"
 #include "src/base/syscall_filter.h"
 
 namespace trireme {
@@ -36,6 +37,17 @@ std::vector<Finding> check_seccomp(const SecurityConfig& config, const std::stri
   return {{Severity::error, ExitCode::refused,
            fmt::format("security.seccomp: system calls cannot be filtered: {}", obstacle), host,
            "use Linux 5.7 or newer with seccomp, or set security.seccomp to false"}};
+}
+
+std::vector<Finding> check_memory_lock(const SecurityConfig& config, const std::string& host) {
+  const std::string obstacle = config.lock_memory ? memory_lock_obstacle() : "";
+  if (obstacle.empty()) {
+    return {};
+  }
+  return {{Severity::error, ExitCode::refused, fmt::format("security.lock_memory: {}", obstacle),
+           host,
+           "raise 'ulimit -l' to unlimited: memlock in /etc/security/limits.conf, LimitMEMLOCK of "
+           "slurmd, and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"}};
 }
 
 bool spans_hosts(const std::vector<RankPlace>& places) {

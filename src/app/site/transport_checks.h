@@ -18,6 +18,10 @@ std::vector<Finding> check_transport(const SecurityConfig& config, const std::st
 // Checks whether the kernel of this host can filter system calls, if security.seccomp asks for it.
 std::vector<Finding> check_seccomp(const SecurityConfig& config, const std::string& host);
 
+// Checks whether a process on this host can keep its memory out of swap, if security.lock_memory
+// asks for it.
+std::vector<Finding> check_memory_lock(const SecurityConfig& config, const std::string& host);
+
 // Returns whether the ranks are on more than one host.
 bool spans_hosts(const std::vector<RankPlace>& places);
 

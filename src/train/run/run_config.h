@@ -187,6 +187,7 @@ struct SecurityConfig {
   std::string transport = "any";      // any, isolated or tunnel:INTERFACE
   std::vector<std::string> networks;  // that isolated allows
   bool seccomp = false;               // whether ranks install a SyscallFilter
+  bool lock_memory = false;           // whether ranks keep all of their memory out of swap
 };
 
 // LaunchConfig is read by `trireme launch` only.

@@ -82,6 +82,9 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
   b.boolean("security.seccomp", c.security.seccomp,
             "forbid the ranks, once they are connected, to start programs and to open sockets of "
             "other families than local, IP and netlink ones (docs/security.md)");
+  b.boolean("security.lock_memory", c.security.lock_memory,
+            "let no memory of the ranks be swapped out; needs an unlimited ulimit -l "
+            "(docs/security.md)");
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {
