@@ -119,6 +119,24 @@ TEST(DeviceGroup, EveryOperationArrivesIntact) {
               HasSubstr("--peer"));
 }
 
+// Each simulated GPU has 256 MiB, which hold no two arrays of 512 MiB.
+TEST(DeviceGroup, SizesThatAGpuCannotHoldAreLeftOut) {
+  if (app->session().world().size() < 2) {
+    GTEST_SKIP() << "operations need two ranks";
+  }
+  BenchCollOptions options;
+  options.device = own_device();
+  options.min_bytes = std::int64_t{1} << 20;
+  options.max_bytes = std::int64_t{512} << 20;
+  options.factor = 512;
+  options.turns.warmup = options.turns.iterations = options.turns.aggregated = 1;
+  options.ops = {Collective::all_reduce, Collective::broadcast};
+  const BenchCollResult result = bench_coll(options, app->session());
+  EXPECT_EQ(result.wrong, 0);
+  EXPECT_EQ(result.results.size(), 2);
+  EXPECT_THAT(result.left_out, testing::ElementsAre("all_reduce, 512 MiB", "broadcast, 512 MiB"));
+}
+
 TEST(DeviceGroup, MessagesArriveIntact) {
   if (app->session().world().size() < 2) {
     GTEST_SKIP() << "messages need two ranks";
