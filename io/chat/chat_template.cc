@@ -4,6 +4,7 @@
 
 #include "io/chat/jinja_parser.h"
 #include "io/chat/jinja_run.h"
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -25,7 +26,7 @@ auto naming_file(const fs::path& file, Read read) {
   try {
     return read();
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(file.string()), error.what()));
+    throw data_error_in(file.string(), error);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/printable.h"
+
 namespace trireme {
 namespace {
 
@@ -49,7 +51,7 @@ std::vector<std::string> differences(const nlohmann::json& checkpoint, const nlo
   std::vector<std::string> lines;
   for (const auto& [name, values] : both) {
     if (values.first != values.second && !is_allowed(name, allowed)) {
-      lines.push_back(fmt::format("{}: checkpoint {}, run {}", name,
+      lines.push_back(fmt::format("{}: checkpoint {}, run {}", printable(name),
                                   values.first.empty() ? "has none" : values.first,
                                   values.second.empty() ? "has none" : values.second));
     }

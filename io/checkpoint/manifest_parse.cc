@@ -8,6 +8,7 @@
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/tiling.h"
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
@@ -236,7 +237,7 @@ ShardTable parse_shard_table(std::string_view text, const std::string& origin) {
     parse_tables(parse_json(text), table.shards, table.tensors);
     return table;
   } catch (const DataError& e) {
-    throw DataError(fmt::format("{}: {}", origin, printable(e.what())));
+    throw data_error_in(origin, e);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "io/data/pack_folder.h"
 #include "io/data/shard_cipher.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/keys/keys_file.h"
@@ -70,7 +71,7 @@ void set_key(DatasetManifest& manifest, std::shared_ptr<const DataKey> key,
     try {
       entry.plain_xxh3 = open_plain_digest(*key, entry);
     } catch (const DataError& error) {
-      throw DataError(fmt::format("{}: {}", name, error.what()));
+      throw data_error_in(name, error);
     }
   }
   manifest.key = std::move(key);

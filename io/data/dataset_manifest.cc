@@ -7,11 +7,11 @@
 #include "io/data/block_digests.h"
 #include "io/data/shard_entry_json.h"
 #include "src/base/check.h"
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
-#include "src/base/printable.h"
 #include "src/base/sealed_json.h"
 #include "src/keys/manifest_fields.h"
 
@@ -250,7 +250,7 @@ DatasetManifest parse_dataset_manifest(std::string_view text, const std::string&
   try {
     return parse_fields(unseal_json(text, kMaskedDatasetVersion));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", name, printable(error.what())));
+    throw data_error_in(name, error);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/data/line_blocks.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 
@@ -87,7 +88,7 @@ void DocumentReading::put(std::string_view object, std::int64_t start,
     try {
       text = line_text_.text_in(object);
     } catch (const DataError& error) {
-      throw DataError(fmt::format("{}: {}", where(), error.what()));
+      throw data_error_in(where(), error);
     }
     if (!leaves_out(text, start)) {
       to_.begin_document({file_, start});
@@ -100,7 +101,7 @@ void DocumentReading::put(std::string_view object, std::int64_t start,
   try {
     chat = inputs_.chat->render_line(object, inputs_.field);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", where(), error.what()));
+    throw data_error_in(where(), error);
   }
   if (!leaves_out(chat.text, start)) {
     to_.begin_document({file_, start});

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -41,7 +42,7 @@ std::vector<std::string> read_prompts(const std::filesystem::path& file) {
     try {
       prompts.push_back(json ? prompt_field(line) : std::string(line));
     } catch (const DataError& error) {
-      throw DataError(fmt::format("{}:{}: {}", file.string(), number, error.what()));
+      throw data_error_in(fmt::format("{}:{}", file.string(), number), error);
     }
   }
   if (prompts.empty()) {

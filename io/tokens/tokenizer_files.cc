@@ -1,6 +1,7 @@
 #include "io/tokens/tokenizer_files.h"
 
 #include "io/tokens/sentencepiece.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -20,7 +21,7 @@ auto naming(const fs::path& file, Read read) {
   try {
     return read();
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(file.string()), error.what()));
+    throw data_error_in(file.string(), error);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/tokens/unicode.h"
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
@@ -239,8 +240,7 @@ void add_line(EvalTask& task, std::string_view line, std::int64_t number,
   try {
     add_item(task, parse_json(line), number, group_field);
   } catch (const DataError& error) {
-    throw DataError(
-        fmt::format("{}:{}: {}", printable(task.source.file.string()), number, error.what()));
+    throw data_error_in(fmt::format("{}:{}", task.source.file.string(), number), error);
   }
 }
 
@@ -253,9 +253,8 @@ void add_array(EvalTask& task, std::string_view text, const std::string& group_f
       add_item(task, example, number, group_field);
     }
   } catch (const DataError& error) {
-    const std::string where = number == 0 ? "" : fmt::format(" example {}:", number);
-    throw DataError(
-        fmt::format("{}:{} {}", printable(task.source.file.string()), where, error.what()));
+    const std::string where = number == 0 ? "" : fmt::format(": example {}", number);
+    throw data_error_in(task.source.file.string() + where, error);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 
@@ -62,7 +63,7 @@ std::vector<SignedStatement> parse_bundle(std::string_view text, const std::stri
     try {
       statements.push_back(parse_line(text.substr(0, end), trusted));
     } catch (const DataError& error) {
-      throw DataError(fmt::format("{}, line {}: {}", origin, number, printable(error.what())));
+      throw data_error_in(fmt::format("{}, line {}", origin, number), error);
     }
     if (number > 1 && !continues(statements[number - 2].provenance, statements.back().provenance)) {
       throw DataError(fmt::format("{}: line {} is not about the parent of line {}", origin, number,

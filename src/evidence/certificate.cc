@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
@@ -89,7 +90,7 @@ SignedErasure parse_certificate(std::string_view text, const std::string& origin
     }
     return made;
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a certificate of deletion: {}", origin, error.what()));
+    throw data_error_in(fmt::format("{}: not a certificate of deletion", origin), error);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/base64.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
@@ -103,7 +104,7 @@ Envelope parse_envelope(std::string_view text, const std::string& origin) {
   try {
     return envelope_of(parse_json(text));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a signed envelope (DSSE): {}", origin, error.what()));
+    throw data_error_in(fmt::format("{}: not a signed envelope (DSSE)", origin), error);
   }
 }
 

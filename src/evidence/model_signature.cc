@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
@@ -175,7 +176,7 @@ SignedModel parse_model_signature(std::string_view text, const std::string& orig
     }
     return {parse_model(envelope.payload), find_signature(envelope, trusted)};
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not the signature of a model: {}", origin, error.what()));
+    throw data_error_in(fmt::format("{}: not the signature of a model", origin), error);
   }
 }
 

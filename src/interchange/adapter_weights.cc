@@ -1,9 +1,8 @@
 #include "src/interchange/adapter_weights.h"
 
-#include <fmt/ranges.h>
-
 #include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/load/piece.h"
+#include "io/checkpoint/names.h"
 #include "src/base/error.h"
 #include "src/interchange/elements.h"
 #include "src/optim/optimizer.h"
@@ -32,10 +31,7 @@ std::vector<float> transpose(const std::vector<float>& x, std::int64_t rows, std
 
 // Reads all tensors of the step that the blocks name, and checks that they are finite numbers.
 void load_adapters(const StepFolder& step, const std::vector<TensorBlock>& blocks) {
-  if (const auto wrong = mismatches(*step.manifest, blocks); !wrong.empty()) {
-    throw DataError(fmt::format("{}: its tensors are not its model's adapters:\n  {}",
-                                step.path.string(), fmt::join(wrong, "\n  ")));
-  }
+  check_fits(*step.manifest, blocks, step.path / kManifestName);
   load_step(step.path, *step.manifest, blocks);
   for (const TensorBlock& block : blocks) {
     const float* const x = as<float>(block.data);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/load/piece.h"
 #include "io/checkpoint/workers.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/interchange/elements.h"
 #include "src/nn/model_size.h"
@@ -36,11 +36,7 @@ CheckpointWeights::CheckpointWeights(StepFolder step, Weights which, std::option
                     step_.path.string()));
   }
   check(has_adapters(manifest) == base.has_value(), "adapters are read together with their base");
-  try {
-    read_config(which);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", (step_.path / kManifestName).string(), error.what()));
-  }
+  read_config(which);
   if (base) {
     base_ = std::make_unique<CheckpointWeights>(std::move(*base), Weights::latest);
     if (base_->tensors() != model_tensors(model_)) {
@@ -56,8 +52,13 @@ CheckpointWeights::CheckpointWeights(StepFolder step, Weights which, std::option
 // Reads what the manifest says about the model.
 void CheckpointWeights::read_config(Weights which) {
   const Manifest& manifest = *step_.manifest;
-  model_ = model_from_fingerprint(*manifest.meta.config);
-  check_tensors();
+  const std::filesystem::path file = step_.path / kManifestName;
+  try {
+    model_ = model_from_fingerprint(*manifest.meta.config);
+    check_tensors();
+  } catch (const DataError& error) {
+    throw data_error_in(file.string(), error);
+  }
   if (has_adapters(manifest)) {
     adapters_ = std::make_unique<AdapterWeights>(step_, model_, which);
     model_.lora = {};
@@ -69,10 +70,7 @@ void CheckpointWeights::read_config(Weights which) {
     blocks.push_back(
         flat_block(prefix_ + tensor.name, tensor.shape, 0, tensor.shape.elements(), nullptr));
   }
-  if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
-    throw DataError(
-        fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
-  }
+  check_fits(manifest, blocks, file);
 }
 
 // Called before the model is declared, which takes memory for every layer.

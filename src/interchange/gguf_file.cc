@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
-#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -18,7 +18,7 @@ GgufHead read_head(const File& file) {
   try {
     return parse_gguf_head(text, bytes);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", file.path().string(), printable(error.what())));
+    throw data_error_in(file.path().string(), error);
   }
 }
 

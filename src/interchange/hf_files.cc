@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/safetensors.h"
+#include "src/base/data_error_in.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/interchange/elements.h"
@@ -77,7 +78,7 @@ void HfFiles::open_listed(const fs::path& list) {
       files.try_emplace(place[tensor], 0);
     }
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", list.string(), printable(error.what())));
+    throw data_error_in(list.string(), error);
   }
   for (auto& [name, number] : files) {
     const fs::path path = list.parent_path() / name;
@@ -155,8 +156,7 @@ void HfFiles::read(const std::string& name, std::int64_t first, std::int64_t cou
     try {
       widen(raw.get(), tensor.dtype, count, to);
     } catch (const DataError& error) {
-      throw DataError(
-          fmt::format("{}: tensor {}: {}", file.path().string(), printable(name), error.what()));
+      throw data_error_in(fmt::format("{}: tensor {}", file.path().string(), name), error);
     }
   }
   if (const std::int64_t at = first_not_finite(to, count); at < count) {

@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/nn/model_size.h"
@@ -27,7 +28,7 @@ HfConfig read_config(const fs::path& path) {
   try {
     return parse_hf_config(read_file(path, kMostConfigBytes));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), printable(error.what())));
+    throw data_error_in(path.string(), error);
   }
 }
 

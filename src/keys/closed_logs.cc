@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/append_file.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -138,7 +139,7 @@ ClosedLogs parse_closed_logs(std::string_view text, const std::string& origin) {
   try {
     return parse_closed_fields(unseal_json(text, kClosedVersion));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(origin), error.what()));
+    throw data_error_in(origin, error);
   }
 }
 

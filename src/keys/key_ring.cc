@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/keys/key_uri.h"
@@ -69,7 +70,7 @@ DataKey unwrap_unless(const std::vector<RevokedKey>& revoked, const KeyRing& rin
           return std::move(*key);
         }
       } catch (const DataError& error) {
-        throw DataError(fmt::format("{}: {}", printable(origin), error.what()));
+        throw data_error_in(origin, error);
       }
     }
   }

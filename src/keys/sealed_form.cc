@@ -1,6 +1,7 @@
 #include "src/keys/sealed_form.h"
 
 #include "src/base/append_file.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/run_text.h"
@@ -72,7 +73,7 @@ SealedForm read_sealed_form(std::string_view file, const std::string& origin) {
     try {
       reader.add(file.substr(0, end));
     } catch (const DataError& error) {
-      throw DataError(fmt::format("{}, line {}: {}", printable(origin), number, error.what()));
+      throw data_error_in(fmt::format("{}, line {}", origin, number), error);
     }
     file.remove_prefix(end + 1);
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/base64.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
@@ -111,7 +112,7 @@ WrappedKeys parse_wrapped_keys(std::string_view text, const std::string& origin)
   try {
     return parse_fields(unseal_json(text, kVersion));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(origin), error.what()));
+    throw data_error_in(origin, error);
   }
 }
 

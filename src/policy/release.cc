@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
-#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -49,7 +49,7 @@ Release parse_release(std::string_view text, const std::string& origin) {
     }
     return release;
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(origin), error.what()));
+    throw data_error_in(origin, error);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -120,7 +121,7 @@ ModelRegistry ModelRegistry::open(const fs::path& folder) {
       throw DataError(fmt::format("it has schema {}; this program reads {}", schema, kSchema));
     }
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(mark.string()), error.what()));
+    throw data_error_in(mark.string(), error);
   }
   return ModelRegistry(folder);
 }

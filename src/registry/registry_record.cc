@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -116,7 +117,7 @@ auto naming(const std::string& origin, Work work) {
   try {
     return work();
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", printable(origin), error.what()));
+    throw data_error_in(origin, error);
   }
 }
 

@@ -11,12 +11,12 @@
 #include <sys/file.h>
 
 #include "benchmarks/statistics.h"
+#include "src/base/data_error_in.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/median.h"
-#include "src/base/printable.h"
 #include "src/study/change_points.h"
 
 namespace trireme {
@@ -76,7 +76,7 @@ json parse_line(std::string_view text, std::int64_t number, const std::string& o
   try {
     return parse_json(text);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}:{}: {}", origin, number, printable(error.what())));
+    throw data_error_in(fmt::format("{}:{}", origin, number), error);
   }
 }
 
@@ -180,8 +180,7 @@ History parse_history(std::string_view text, const std::string& origin) {
       try {
         add_line(series_of(line), history, index_of_key);
       } catch (const DataError& error) {
-        throw DataError(fmt::format("{}:{}: no line of a history: {}", origin, number,
-                                    printable(error.what())));
+        throw data_error_in(fmt::format("{}:{}: no line of a history", origin, number), error);
       }
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/tables.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
-#include "src/base/printable.h"
 #include "src/study/run_result.h"
 
 namespace trireme {
@@ -218,7 +218,7 @@ MeasuredResult parse_bench_result(std::string_view text, const std::string& orig
   try {
     return result_of(parse_json(text), origin);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", origin, printable(error.what())));
+    throw data_error_in(origin, error);
   }
 }
 

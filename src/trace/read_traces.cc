@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/trace/trace_summary.h"
@@ -32,7 +33,7 @@ RankTrace read_trace(const fs::path& file, const TextReader& reader) {
   try {
     return parse_trace(reader.read(file, kMostBytes));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+    throw data_error_in(file.string(), error);
   }
 }
 

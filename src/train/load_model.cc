@@ -10,6 +10,7 @@
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
+#include "src/base/data_error_in.h"
 #include "src/base/json_fields.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
@@ -68,7 +69,7 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
 
 // Called before memory is allocated for the weights. frozen: whether the manifest holds the frozen
 // parameters, or the others.
-void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights weights,
+void check_shapes(const StepFolder& step, const ParameterStore& store, Weights weights,
                   bool frozen = false) {
   const std::string prefix = weights == Weights::average ? fmt::format("{}.", kAverageName) : "";
   std::vector<TensorBlock> blocks;
@@ -80,10 +81,7 @@ void check_shapes(const Manifest& manifest, const ParameterStore& store, Weights
     blocks.push_back(
         {prefix + p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
   }
-  if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
-    throw DataError(
-        fmt::format("its tensors do not match its model:\n  {}", fmt::join(wrong, "\n  ")));
-  }
+  check_fits(*step.manifest, blocks, step.path / kManifestName);
 }
 
 // Loads the parameters that are frozen, or the others, from one step.
@@ -153,12 +151,12 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
-    check_shapes(manifest, *loaded.parameters, weights);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
+    throw data_error_in((step.path / kManifestName).string(), error);
   }
+  check_shapes(step, *loaded.parameters, weights);
   if (base != nullptr) {
-    check_shapes(*base->manifest, *loaded.parameters, Weights::latest, true);
+    check_shapes(*base, *loaded.parameters, Weights::latest, true);
   }
   if (packed_bits != 0) {
     load_packed(step, base, context, weights, packed_bits, loaded);

@@ -297,5 +297,11 @@ TEST(Fingerprint, DescribesItsModel) {
   EXPECT_EQ(model_from_fingerprint(saved), run.model);
 }
 
+TEST(Fingerprint, NamesOfFieldsForgeNoLines) {
+  const nlohmann::json saved = {{"a\nmodel.hidden", 1}};
+  EXPECT_EQ(differences(saved, nlohmann::json::object()),
+            std::vector<std::string>{"a\\nmodel.hidden: checkpoint 1, run has none"});
+}
+
 }  // namespace
 }  // namespace trireme

@@ -197,6 +197,16 @@ TEST(LoadModel, NamesTheFileThatLacksAField) {
               testing::AllOf(StartsWith(file.string()), HasSubstr("no field 'model.ffn'")));
 }
 
+TEST(LoadModel, QuotesTheFileInOneLine) {
+  const TempFolder folder;
+  const std::filesystem::path file = save(folder);
+  edit(file,
+       [](Manifest& manifest) { (*manifest.meta.config)["train.precision"] = "x\nBAD \x1b[31m"; });
+  DeviceContext context(Device::cpu(), 1);
+  EXPECT_THAT(message_of<DataError>([&] { load_model(folder.path(), context, DType::f32); }),
+              testing::AllOf(StartsWith(file.string() + ": "), HasSubstr("'x\\nBAD \\x1b[31m'")));
+}
+
 // A context in f32 and one in 8 bits give nearly the same logits.
 TEST(LoadModel, PacksTheWeights) {
   const TempFolder folder;

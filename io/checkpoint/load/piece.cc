@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 
+#include <fmt/ranges.h>
+
 #include "io/checkpoint/sealed_shard.h"
 #include "io/checkpoint/tiling.h"
 #include "src/base/error.h"
@@ -85,6 +87,14 @@ std::vector<std::string> mismatches(const Manifest& manifest, std::span<const Te
     }
   }
   return lines;
+}
+
+void check_fits(const Manifest& manifest, std::span<const TensorBlock> blocks,
+                const std::filesystem::path& file) {
+  if (const auto wrong = mismatches(manifest, blocks); !wrong.empty()) {
+    throw DataError(fmt::format("{}: its tensors do not match its model:\n  {}", file.string(),
+                                fmt::join(wrong, "\n  ")));
+  }
 }
 
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks) {

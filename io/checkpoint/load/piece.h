@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bitset>
+#include <filesystem>
 #include <span>
 
 #include "io/checkpoint/byte_runs.h"
@@ -29,6 +30,9 @@ struct Piece {
 // Returns what prevents loading the blocks from this checkpoint, one line each: a missing tensor,
 // or a different shape or type.
 std::vector<std::string> mismatches(const Manifest& manifest, std::span<const TensorBlock> blocks);
+// Throws DataError that names the file of the manifest and lists the mismatches, if there are any.
+void check_fits(const Manifest& manifest, std::span<const TensorBlock> blocks,
+                const std::filesystem::path& file);
 // Returns the pieces sorted by shard and number. Precondition: the blocks match the manifest.
 std::vector<Piece> plan_read(const Manifest& manifest, std::span<const TensorBlock> blocks);
 

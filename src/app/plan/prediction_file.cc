@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -31,7 +32,7 @@ PredictionFile read_prediction(const std::filesystem::path& run) {
     }
     return {measured_step(json), step_split(object_field(json, "predicted"))};
   } catch (const DataError& damage) {
-    throw DataError(fmt::format("{}: {}", file.string(), damage.what()));
+    throw data_error_in(file.string(), damage);
   }
 }
 

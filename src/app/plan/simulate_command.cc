@@ -9,6 +9,7 @@
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/plan/plan_subcommands.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
@@ -89,7 +90,7 @@ RunJournal read_journal(const std::filesystem::path& run, std::vector<std::strin
     notes = use_save_times(times, journal.model.checkpoint);
     return journal;
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+    throw data_error_in(path.string(), error);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "src/app/command/version.h"
 #include "src/app/evidence/verify_page.h"
 #include "src/app/launch/run_state.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
@@ -85,7 +86,7 @@ void add_bench(const fs::path& path, Inputs& inputs) {
                              : looks_like_plan(text)     ? plan_section(text, name)
                                                          : bench_section(text, name));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+    throw data_error_in(path.string(), error);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -130,7 +131,7 @@ void ScaleStudy::open_folder() const {
   try {
     old = parse_json(read_file(file, kMostStudyBytes));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()));
+    throw data_error_in(file.string(), error);
   }
   for (const auto& [key, value] : study.items()) {
     const nlohmann::json before = old.is_object() ? old.value(key, nlohmann::json()) : nullptr;

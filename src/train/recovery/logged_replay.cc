@@ -10,6 +10,7 @@
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
+#include "src/base/data_error_in.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 #include "src/base/units.h"
@@ -58,8 +59,7 @@ TrainingCounters newest_counters(const std::filesystem::path& folder, Communicat
         try {
           return to_json(counters_of(step.manifest->meta)).dump();
         } catch (const DataError& error) {
-          throw DataError(
-              fmt::format("{}: {}", (step.path / kManifestName).string(), error.what()));
+          throw data_error_in((step.path / kManifestName).string(), error);
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mpi/agreement.h"
+#include "src/base/data_error_in.h"
 #include "src/base/file.h"
 #include "src/train/run/run_config_checks.h"
 #include "src/train/start/rank_devices.h"
@@ -24,7 +25,7 @@ std::string read_tuning(const std::filesystem::path& path) {
   try {
     (void)parse_tuning(text);
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+    throw data_error_in(path.string(), error);
   }
   return text;
 }
