@@ -7,12 +7,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/intact_step.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/stopwatch.h"
 #include "src/interchange/carried_files.h"
 #include "src/interchange/export.h"
-#include "src/interchange/intact_step.h"
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/pruning.h"
 #include "src/nn/model_size.h"
@@ -283,7 +283,7 @@ SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, Ste
   check_outside(options.out, options.checkpoint);
   SparsifyResult result;
   std::vector<std::string> skipped = use_intact_step(
-      options.checkpoint, world,
+      options.checkpoint, world, keys.options(),
       [&](const fs::path& step) { result = sparsify_step(step, options, world, keys); });
   result.skipped = std::move(skipped);
   return result;

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "io/checkpoint/store.h"
+#include "io/checkpoint/intact_step.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -62,15 +62,14 @@ bool holds_checkpoints(const fs::path& folder) {
 
 }  // namespace
 
-VersionRecord describe_model(const fs::path& folder) {
+VersionRecord describe_model(const fs::path& folder, std::vector<std::string>& skipped) {
   std::error_code none;
   if (!fs::is_directory(folder, none)) {
     throw NotFound(fmt::format("{} is no folder", printable(folder.string())));
   }
   VersionRecord record;
   if (holds_checkpoints(folder)) {
-    std::vector<std::string> skipped;
-    const StepFolder step = find_step(folder, skipped);
+    const StepFolder step = find_intact_step(folder, skipped);
     record.kind = ModelKind::checkpoint;
     record.path = fs::canonical(step.path);
     record.sha256 = step.manifest_sha256;

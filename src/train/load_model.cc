@@ -7,6 +7,7 @@
 
 #include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/steps_to_try.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "mpi/self_communicator.h"
@@ -17,7 +18,6 @@
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
-#include "src/train/saving/steps_to_try.h"
 #include "src/train/saving/stored_count.h"
 
 namespace trireme {

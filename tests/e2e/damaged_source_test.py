@@ -1,5 +1,6 @@
 """Uses checkpoints of which the newest step is damaged: it is skipped, and where it cannot be, the
 message names what to do instead."""
+import hashlib
 import json
 import pathlib
 import shutil
@@ -58,6 +59,60 @@ class DamagedSource(unittest.TestCase):
         self.assertIn(str(self.newest), self.refused(
             65, "sparsify", self.newest, "--out", self.folder / "never", *HALF))
         self.assertFalse(list(self.folder.glob(".*draft*")) + list(self.folder.glob("never")))
+
+    def test_commands_that_name_a_step_take_an_intact_one(self):
+        out, release = self.folder / "plain.safetensors", self.folder / "release.json"
+        registry = ("--registry", self.folder / "registry")
+        own = harness.must(harness.run("ckpt", "digest", self.older)).stdout
+        for words, said in (
+                (("registry", "add", "chat", self.checkpoints, *registry), str(self.older)),
+                (("release", "request", self.checkpoints, "--out", release, "--recipient", "a",
+                  "--reason", "b"), str(self.older)),
+                (("ckpt", "digest", self.checkpoints), own),
+                (("ckpt", "export", self.checkpoints, "--out", out), str(out))):
+            result = harness.must(harness.run(*words))
+            self.assertIn(said, result.stdout)
+            self.assertRegex(result.stderr, f"skipped:? {self.newest}")
+        self.assertIn(str(self.older), harness.must(harness.run(
+            "registry", "path", "chat", *registry)).stdout)
+        with open(out, "rb") as file:
+            head = file.read(int.from_bytes(file.read(8), "little"))
+        manifest = hashlib.sha256((self.older / "manifest.json").read_bytes()).hexdigest()
+        self.assertEqual(json.loads(head)["__metadata__"]["trireme_manifest_sha256"], manifest)
+        for words in (("registry", "add", "chat", self.newest, *registry),
+                      ("release", "request", self.newest, "--out", release.with_suffix(".no"),
+                       "--recipient", "a", "--reason", "b"),
+                      ("ckpt", "digest", self.newest),
+                      ("ckpt", "export", self.newest, "--out", out.with_suffix(".no"))):
+            self.assertIn(f"{self.older} is older", self.refused(65, *words))
+        self.assertEqual(list(self.folder.glob("*.no")), [])
+
+    def test_a_step_whose_wrapped_key_is_damaged_is_skipped(self):
+        key = self.folder / "wrapping.key"
+        harness.must(harness.run("keys", "create", "--out", key, "--name", "site"))
+        sealed = self.config("sealed-run", train__steps=4, checkpoint__every=2)
+        harness.must(harness.run("train", sealed, f"encryption.keys=[file:{key}]",
+                                 "encryption.accept_plain_data=true"))
+        checkpoints = harness.run_dir(sealed) / "checkpoints"
+        older, newest = sorted(checkpoints.glob("step-*"))
+        text = (newest / "keys.json").read_text()
+        body = text[:text.rindex(',\n "seal"')]
+        wrapped = body.index('"wrapped"') + 20
+        body = body[:wrapped] + ("A" if body[wrapped] != "A" else "B") + body[wrapped + 1:]
+        seal = hashlib.sha256(body.encode()).hexdigest()
+        (newest / "keys.json").write_text(f'{body},\n "seal": "sha256:{seal}"\n}}\n')
+        opens = ("--key", f"file:{key}")
+        self.refused(65, "ckpt", "digest", newest, *opens)
+        for name, words in (
+                ("hf-sealed", ("export", checkpoints, "--format", "hf", "--plain")),
+                ("half-sealed", ("sparsify", checkpoints, *HALF)),
+                ("file-sealed", ("ckpt", "export", checkpoints)),
+                (None, ("ckpt", "digest", checkpoints)),
+                (None, ("generate", "--checkpoint", checkpoints, "--ids", "--prompt", "1 2"))):
+            out = () if name is None else ("--out", self.folder / name)
+            result = harness.must(harness.run(*words, *out, *opens))
+            self.assertRegex(result.stderr, f"skipped:? {newest / 'keys.json'}")
+        self.assertTrue(older.exists())
 
     def test_an_error_of_an_intact_step_is_no_reason_to_take_an_older_one(self):
         whole = self.folder / "whole"

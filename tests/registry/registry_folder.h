@@ -24,7 +24,8 @@ class RegistryFolder : public testing::Test {
     const auto path = folder_.path() / ("model-" + std::to_string(++models_));
     std::filesystem::create_directory(path);
     std::ofstream(path / "weights.bin") << "weights " << models_;
-    VersionRecord record = describe_model(path);
+    std::vector<std::string> skipped;
+    VersionRecord record = describe_model(path, skipped);
     record.model = model;
     record.note = "note";
     record.origin = {"2026-01-02T03:04:05Z", "sara", "n1"};

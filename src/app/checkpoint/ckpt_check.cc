@@ -128,9 +128,8 @@ void verify(const CkptOptions& options, const Access& access, int& exit_code) {
 }
 
 void digest(const CkptOptions& options, const Access& access) {
-  StepFolder step = chosen_step(options);
-  try {
-    unlock(*step.manifest, step.path, with_access(options.keys.options(), access));
+  const KeyOptions keys = with_access(options.keys.options(), access);
+  with_intact_step(options.folder, keys, [&](const StepFolder& step) {
     const std::string text = logical_digest(step.path, *step.manifest,
                                             options.model ? DigestScope::model : DigestScope::all);
     if (options.json) {
@@ -142,9 +141,7 @@ void digest(const CkptOptions& options, const Access& access) {
     } else {
       fmt::print("{}\n", text);
     }
-  } catch (const DataError& e) {
-    throw DataError(fmt::format("{}\n{}", e.what(), advice_on_damage(step.path)));
-  }
+  });
 }
 
 }  // namespace

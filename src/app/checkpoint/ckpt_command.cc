@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/intact_step.h"
 #include "io/checkpoint/memory/node_memory.h"
 #include "src/app/checkpoint/ckpt_subcommands.h"
 #include "src/app/command/standard_output.h"
@@ -186,6 +187,22 @@ StepFolder chosen_step(const CkptOptions& options) {
   StepFolder step = find_step(options.folder, skipped);
   warn_skipped(skipped);
   return step;
+}
+
+void with_intact_step(const std::string& folder, const KeyOptions& keys,
+                      const std::function<void(StepFolder&)>& work) {
+  warn_skipped(use_intact_step(folder, keys, [&](const fs::path& path) {
+    StepFolder step = inspect_step(path);
+    if (!step.manifest) {
+      throw DataError(step.problem);
+    }
+    try {
+      unlock(*step.manifest, step.path, keys);
+      work(step);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}\n{}", error.what(), advice_on_damage(step.path)));
+    }
+  }));
 }
 
 fs::path clean_path(const CkptOptions& options) {

@@ -105,24 +105,25 @@ void export_step(const ExportOptions& options, const Access& access, AuditTrail&
     throw PolicyError(
         fmt::format("--out: {} exists, and an export replaces no file", printable(options.out)));
   }
-  CkptOptions chosen;
-  chosen.folder = options.checkpoint;
-  StepFolder step = chosen_step(chosen);
-  check_access(access, Deed::export_plain, step);
-  const std::string signer = check_release(access, *step.manifest, step.path, options.release);
   KeyOptions keys = options.keys.options();
-  unlock(*step.manifest, step.path, keys);
-  ModelFile file(step, options.out);
-  file.write(metadata_of(step));
-  audit.note("checkpoint.exported",
-             {{"folder", fs::absolute(step.path).lexically_normal().string()},
-              {"manifest_sha256", step.manifest_sha256},
-              {"label", label_json(step.manifest->meta.label)},
-              {"file", fs::absolute(options.out).lexically_normal().string()},
-              {"released_by", signer}});
-  fmt::print("{}: {}, {} in plain{}\n", printable(options.out), counted(file.tensors(), "tensor"),
-             format_bytes(file.bytes()),
-             signer.empty() ? "" : fmt::format("; released by {}", printable(signer)));
+  std::string signer;
+  keys.admit = [&](const Manifest& manifest, const fs::path& path) {
+    access.check({Deed::export_plain, Thing::checkpoint, path, manifest.meta.label});
+    signer = check_release(access, manifest, path, options.release);
+  };
+  with_intact_step(options.checkpoint, keys, [&](const StepFolder& step) {
+    ModelFile file(step, options.out);
+    file.write(metadata_of(step));
+    audit.note("checkpoint.exported",
+               {{"folder", fs::absolute(step.path).lexically_normal().string()},
+                {"manifest_sha256", step.manifest_sha256},
+                {"label", label_json(step.manifest->meta.label)},
+                {"file", fs::absolute(options.out).lexically_normal().string()},
+                {"released_by", signer}});
+    fmt::print("{}: {}, {} in plain{}\n", printable(options.out), counted(file.tensors(), "tensor"),
+               format_bytes(file.bytes()),
+               signer.empty() ? "" : fmt::format("; released by {}", printable(signer)));
+  });
 }
 
 }  // namespace

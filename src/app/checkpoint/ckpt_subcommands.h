@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,12 @@ void add_ckpt_prune(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& optio
 // Finds the checkpoint that DIR names: DIR itself, or the newest valid checkpoint in it. Prints to
 // stderr why newer ones were skipped.
 StepFolder chosen_step(const CkptOptions& options);
+// Calls work() with the newest intact checkpoint of those that DIR names, opened with `keys`: one
+// whose damage shows only when it is read is skipped for an older one (intact_step.h). Prints to
+// stderr why newer ones were skipped. Throws what work() throws for an intact one, and DataError
+// with advice if the only one is damaged.
+void with_intact_step(const std::string& folder, const KeyOptions& keys,
+                      const std::function<void(StepFolder&)>& work);
 // Returns the path without a slash at its end.
 std::filesystem::path clean_path(const CkptOptions& options);
 // Returns the steps of a checkpoint folder, or the single step that DIR names. Throws NotFound if

@@ -9,7 +9,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "io/checkpoint/store.h"
+#include "io/checkpoint/intact_step.h"
 #include "src/app/evidence/release_check.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"
@@ -58,7 +58,10 @@ void request(const ReleaseOptions& options) {
         fmt::format("--out: {} exists, and a release replaces no file", printable(options.file)));
   }
   std::vector<std::string> skipped;
-  const StepFolder step = find_step(options.checkpoint, skipped);
+  const StepFolder step = find_intact_step(options.checkpoint, skipped);
+  for (const std::string& why : skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
   const std::string path = fs::absolute(step.path).lexically_normal().string();
   const Release release{step.manifest_sha256, file_uri(path), step.manifest->meta.label,
                         options.recipient,    options.reason, user_of_release(),

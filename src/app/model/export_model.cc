@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/intact_step.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/evidence/release_check.h"
 #include "src/app/model/model_exchange.h"
@@ -14,7 +15,6 @@
 #include "src/interchange/export_onnx.h"
 #include "src/interchange/export_peft.h"
 #include "src/interchange/hf_config.h"
-#include "src/interchange/intact_step.h"
 
 namespace trireme {
 namespace {
@@ -162,8 +162,8 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   options.plain = arguments.plain;
   options.finish = model_signer(arguments.sign, arguments.out, world);
   ExportResult result;
-  std::vector<std::string> skipped =
-      use_intact_step(arguments.checkpoint, world, [&](const std::filesystem::path& step) {
+  std::vector<std::string> skipped = use_intact_step(
+      arguments.checkpoint, world, keys.options(), [&](const std::filesystem::path& step) {
         options.checkpoint = step;
         result = exported(arguments, options, world, keys);
       });

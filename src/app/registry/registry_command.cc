@@ -97,7 +97,11 @@ nlohmann::ordered_json json_of(const ListedVersion& listed) {
 void add_version(const RegistryOptions& options, const AccessSource& access) {
   check_registry_name("the model", options.model);
   check_folder_access(access(), Deed::read, options.path);
-  VersionRecord record = describe_model(options.path);
+  std::vector<std::string> skipped;
+  VersionRecord record = describe_model(options.path, skipped);
+  for (const std::string& why : skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
   record.model = options.model;
   record.note = options.note;
   record.result = result_of(options, record);

@@ -5,6 +5,7 @@
 
 #include "io/checkpoint/fingerprint.h"
 #include "io/checkpoint/load/load_step.h"
+#include "io/checkpoint/steps_to_try.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
@@ -12,7 +13,6 @@
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
-#include "src/train/saving/steps_to_try.h"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/saving/steps_to_try.h"
+#include "io/checkpoint/steps_to_try.h"
 
 #include <sstream>
 
