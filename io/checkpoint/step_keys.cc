@@ -64,6 +64,14 @@ std::shared_ptr<const FolderKey> StepKeys::next() {
   return derived(saves_);
 }
 
+std::shared_ptr<const FolderKey> StepKeys::only_key() {
+  if (!encrypts()) {
+    return nullptr;
+  }
+  prepare_to_save();
+  return next();
+}
+
 std::shared_ptr<const FolderKey> StepKeys::derived(std::int64_t number) {
   check(run_key_.has_value(), "prepare_to_save() was called");
   DataKey key = run_key_->next(number);

@@ -56,6 +56,9 @@ class StepKeys {
   // Collective. Returns the key of the next save. All ranks throw PolicyError alike if a wrapping
   // key refuses.
   std::shared_ptr<const FolderKey> next();
+  // Collective. Returns the key of the only checkpoint that a command makes, null if that is not
+  // encrypted. Throws what prepare_to_save() and next() throw.
+  std::shared_ptr<const FolderKey> only_key();
   // Collective. Returns the key with which this start encrypts its logs, metrics and traces. All
   // ranks throw PolicyError alike if a wrapping key refuses.
   std::shared_ptr<const FolderKey> log_key() { return derived(0); }

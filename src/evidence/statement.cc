@@ -83,6 +83,11 @@ const Subject* Provenance::find_subject(std::string_view name) const {
   return at == subjects.end() ? nullptr : &*at;
 }
 
+bool makes_checkpoint(std::string_view build_type) {
+  return build_type == kTrainBuildType || build_type == kImportBuildType ||
+         build_type == kSparsifyBuildType;
+}
+
 std::string statement_text(const Provenance& provenance) {
   const ordered_json definition = {{"buildType", provenance.build_type},
                                    {"externalParameters", *provenance.parameters},

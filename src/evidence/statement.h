@@ -26,7 +26,13 @@ namespace trireme {
 
 inline constexpr std::string_view kStatementType = "application/vnd.in-toto+json";
 inline constexpr std::string_view kTrainBuildType = "urn:trireme:train:1";
+inline constexpr std::string_view kImportBuildType = "urn:trireme:import:1";
+inline constexpr std::string_view kSparsifyBuildType = "urn:trireme:sparsify:1";
 inline constexpr std::string_view kPackBuildType = "urn:trireme:data-pack:1";
+
+// The names of the material that is a model whose weights were taken, and of a file that was read.
+inline constexpr const char* kBaseMaterial = "base";
+inline constexpr const char* kInputMaterial = "input";
 
 // What follows the name of the material of a dataset or model in the name of that of its
 // provenance.
@@ -65,6 +71,9 @@ struct Provenance {
   const Material* find(std::string_view name) const;
   const Subject* find_subject(std::string_view name) const;
 };
+
+// Returns whether what a build of this type makes is a checkpoint.
+bool makes_checkpoint(std::string_view build_type);
 
 std::string statement_text(const Provenance& provenance);
 // Ignores unknown fields, as the specifications demand. Throws DataError if the text is not such a

@@ -43,9 +43,9 @@ void check_place(const File& file, const fs::path& folder) {
   }
 }
 
-std::string read_carried(const fs::path& folder, std::string_view name) {
-  const File file = File::open_to_read(folder / name);
-  check_place(file, folder);
+std::string read_carried(const fs::path& path) {
+  const File file = File::open_to_read(path);
+  check_place(file, path.parent_path());
   const std::int64_t bytes = file.size();
   if (bytes > kMostBytes) {
     throw DataError(fmt::format("{} has {} bytes; at most {} are supported",
@@ -58,19 +58,26 @@ std::string read_carried(const fs::path& folder, std::string_view name) {
 
 }  // namespace
 
-bool copy_carried_files(const fs::path& from, const fs::path& to) {
-  bool has_some = false;
+std::vector<fs::path> carried_files_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
   for (const std::string_view name : kCarried) {
-    if (fs::exists(from / name)) {
-      const std::string contents = read_carried(from, name);
-      File file = File::create_new(to / name);
-      file.write(contents.data(), std::ssize(contents));
-      file.sync();
-      file.close();
-      has_some = true;
+    if (fs::exists(folder / name)) {
+      paths.push_back(folder / name);
     }
   }
-  return has_some;
+  return paths;
+}
+
+bool copy_carried_files(const fs::path& from, const fs::path& to) {
+  const std::vector<fs::path> files = carried_files_in(from);
+  for (const fs::path& path : files) {
+    const std::string contents = read_carried(path);
+    File file = File::create_new(to / path.filename());
+    file.write(contents.data(), std::ssize(contents));
+    file.sync();
+    file.close();
+  }
+  return !files.empty();
 }
 
 std::string copy_carried_files(const StepFolder& step, const fs::path& to) {

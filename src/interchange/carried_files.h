@@ -5,11 +5,14 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "io/checkpoint/store.h"
 
 namespace trireme {
 
+// Returns those that exist in a folder.
+std::vector<std::filesystem::path> carried_files_in(const std::filesystem::path& folder);
 // Copies those that exist from one folder to another, and syncs them. Throws DataError for a file
 // that is too large or no regular file, and for a symbolic link that leads out of the folder,
 // unless both are in one cache of Hugging Face, where snapshots/REVISION/FILE leads to

@@ -67,6 +67,7 @@ HfFiles::HfFiles(const fs::path& source) {
 void HfFiles::open_single(const fs::path& path) { add_file(path); }
 
 void HfFiles::open_listed(const fs::path& list) {
+  list_ = list;
   std::map<std::string, std::string> place;  // file of each tensor
   std::map<std::string, std::size_t> files;  // number of each file
   try {
@@ -131,6 +132,17 @@ void HfFiles::add_file(const fs::path& path) {
 const HfTensor* HfFiles::find(const std::string& name) const {
   const auto at = tensors_.find(name);
   return at == tensors_.end() ? nullptr : &at->second;
+}
+
+std::vector<fs::path> HfFiles::paths() const {
+  std::vector<fs::path> paths;
+  if (!list_.empty()) {
+    paths.push_back(list_);
+  }
+  for (const File& file : files_) {
+    paths.push_back(file.path());
+  }
+  return paths;
 }
 
 std::int64_t HfFiles::bytes() const {

@@ -36,6 +36,8 @@ class HfFiles {
   // Returns null if there is no tensor of that name.
   const HfTensor* find(const std::string& name) const;
   std::int64_t bytes() const;  // sum over all files
+  // Returns the files that were read: those with tensors, and the list of them if there is one.
+  std::vector<std::filesystem::path> paths() const;
   const std::filesystem::path& path_of(const HfTensor& tensor) const {
     return files_[tensor.file].path();
   }
@@ -49,6 +51,7 @@ class HfFiles {
   void open_listed(const std::filesystem::path& list);
   void add_file(const std::filesystem::path& path);
 
+  std::filesystem::path list_;  // empty if there is none
   std::vector<File> files_;
   std::map<std::string, HfTensor> tensors_;
 };

@@ -134,6 +134,12 @@ void HfModel::check_tied(std::string_view embedding) {
   }
 }
 
+std::vector<fs::path> HfModel::paths() const {
+  std::vector<fs::path> paths = files_.paths();
+  paths.push_back(folder_ / kConfigName);
+  return paths;
+}
+
 void HfModel::check_rest() const {
   std::set<std::string> used;
   for (const auto& [name, stored] : stored_) {

@@ -34,6 +34,8 @@ class HfModel {
   // Returns the type of all tensors, or f32 if they differ.
   DType dtype() const { return dtype_; }
   std::int64_t file_bytes() const { return files_.bytes(); }
+  // Returns the files that were read.
+  std::vector<std::filesystem::path> paths() const;
   // Returns the number of rows that were stored beyond the vocabulary and are left out.
   std::int64_t padding_rows() const { return padding_rows_; }
 

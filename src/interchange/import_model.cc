@@ -50,18 +50,26 @@ LogitDifference compare_with_source(const HfModel& model, const fs::path& folder
   return difference;
 }
 
+// Returns the files that an import of the model reads.
+std::vector<InputFile> sources_of(const HfModel& model) {
+  std::vector<fs::path> paths = model.paths();
+  const std::vector<fs::path> carried = carried_files_in(model.folder());
+  paths.insert(paths.end(), carried.begin(), carried.end());
+  return find_input_files({paths.begin(), paths.end()}, {}, {}).files;
+}
+
 }  // namespace
 
 ImportResult import_model(const ImportOptions& options, Communicator& world, StepKeys& keys) {
-  run_on_root(world, [&] { return std::to_string(HfModel(options.source).tensors().size()); });
+  std::vector<InputFile> sources;  // on rank 0
+  run_on_root(world, [&]() -> std::string {
+    sources = sources_of(HfModel(options.source));
+    return "";
+  });
   const HfModel model(options.source);
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
-  std::shared_ptr<const FolderKey> key;
-  if (keys.encrypts()) {
-    keys.prepare_to_save();
-    key = keys.next();
-  }
+  const std::shared_ptr<const FolderKey> key = keys.only_key();
   const MakeElements make = [&](const std::string& name, std::int64_t first, std::int64_t count,
                                 float* to) { model.read(name, first, count, to); };
   std::vector<ShardTable> tables = write_new_shards(
@@ -80,6 +88,9 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_with_source(model, draft.path(), keys.options());
+    }
+    if (options.finish) {
+      options.finish(draft.path(), sources);
     }
     draft.keep();
     return "";

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "io/checkpoint/shard_file.h"
 #include "io/checkpoint/step_keys.h"
+#include "io/data/input_files.h"
 #include "src/interchange/logit_check.h"
 
 namespace trireme {
@@ -19,6 +22,10 @@ struct ImportOptions {
   std::optional<Label> label = {};                   // of the checkpoint
   bool compare = true;                               // whether logits are compared at the end
   ShardIo io = {};
+  // Called on rank 0 with the folder of the whole checkpoint, before it gets its final name, and
+  // the files of the source as they were before they were read; may add files and throw.
+  std::function<void(const std::filesystem::path& folder, const std::vector<InputFile>& sources)>
+      finish = {};
 };
 
 struct ImportResult {

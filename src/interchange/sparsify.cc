@@ -251,11 +251,7 @@ SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& option
   Sparsifier sparsifier(weights, options);
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
-  std::shared_ptr<const FolderKey> key;
-  if (keys.encrypts()) {
-    keys.prepare_to_save();
-    key = keys.next();
-  }
+  const std::shared_ptr<const FolderKey> key = keys.only_key();
   const MakeElements make = [&](const std::string& name, std::int64_t first, std::int64_t count,
                                 float* to) { sparsifier.make(name, first, count, to); };
   const ShardIo one_thread{.threads = 1};
@@ -270,6 +266,9 @@ SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& option
     result.bytes =
         write_new_manifest(draft.path(), std::move(tables), meta_of(weights, options, result),
                            key.get(), one_thread.read_back);
+    if (options.finish) {
+      options.finish(draft.path(), weights.step());
+    }
     draft.keep();
     return "";
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/checkpoint/step_keys.h"
+#include "io/checkpoint/store.h"
 #include "src/policy/label.h"
 #include "src/train/engine/training_state.h"
 
@@ -28,6 +29,9 @@ struct SparsifyOptions {
   // Called on all ranks with the source's label before anything is written; throws what keeps a
   // checkpoint with this label from being written. May be empty.
   std::function<void(const std::optional<Label>&)> admit = {};
+  // Called on rank 0 with the folder of the whole checkpoint, before it gets its final name, and
+  // the source; may add files and throw.
+  std::function<void(const std::filesystem::path& folder, const StepFolder& base)> finish = {};
 };
 
 // SparsifiedProduct sums over the matrices of one product.

@@ -155,7 +155,7 @@ bool LineageWalk::follow_next(Branch& branch) {
   const Provenance& provenance = (*branch.statements)[branch.number].provenance;
   while (branch.next < provenance.materials.size()) {
     const Material& material = provenance.materials[branch.next++];
-    if (material.name != "parent" && material.name != "input" &&
+    if (material.name != "parent" && material.name != kInputMaterial &&
         seen_.insert(material.name + material.uri + material.sha256).second) {
       follow(material, provenance, branch.depth);
       return true;
@@ -163,7 +163,7 @@ bool LineageWalk::follow_next(Branch& branch) {
   }
   std::vector<const Material*> files;
   for (const Material& material : provenance.materials) {
-    if (material.name == "input") {
+    if (material.name == kInputMaterial) {
       files.push_back(&material);
     }
   }
@@ -181,7 +181,7 @@ void LineageWalk::follow(const Material& material, const Provenance& provenance,
     dataset_provenance(material, depth);
   } else if (material.name.starts_with("data.")) {
     dataset_of(material, depth);
-  } else if (material.name == "base" || material.name == "teacher") {
+  } else if (material.name == kBaseMaterial || material.name == "teacher") {
     other_model(material, depth);
   } else if (material.name == "program") {
     program(material, depth);

@@ -261,7 +261,7 @@ void LineageWalk::inputs(const std::vector<const Material*>& materials, int dept
                 fmt::format("and {} more input files: the same", names.size() - kMostNamedInputs));
     }
   };
-  report(ExitCode::bad_data, changed, "was changed since it was packed");
+  report(ExitCode::bad_data, changed, "was changed since it was read");
   report(ExitCode::not_found, gone, "is gone");
   end_item(item, first,
            fmt::format("{} as signed, {} changed, {} gone", same, changed.size(), gone.size()));

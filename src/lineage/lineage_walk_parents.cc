@@ -171,8 +171,8 @@ void LineageWalk::check_shards(const fs::path& path) {
 }
 
 // The model whose weights a run has taken (its base) or from whose probabilities it has learned
-// (its teacher): a checkpoint of another run, or one that a command has made, which nobody has
-// signed.
+// (its teacher), or that a command has pruned: a checkpoint of another run or of a command, which
+// need not be signed.
 void LineageWalk::other_model(const Material& material, int depth) {
   if (is_too_far(material, depth)) {
     return;

@@ -94,6 +94,20 @@ class Statements(unittest.TestCase):
                                  "0.3", "--shard-size", "64K", FOLDER / "text", env=SITE))
         self.assertEqual((FOLDER / "data/train" / BUNDLE).read_bytes(), before)
 
+    def test_the_tokenizer_in_a_dataset_is_signed(self):
+        tokenizer, data = FOLDER / "tokenizer", FOLDER / "with-tokenizer"
+        harness.must(harness.run("tokenizer", "train", FOLDER / "text", "--vocab", 300, "--out",
+                                 tokenizer))
+        harness.must(harness.run("data", "pack", FOLDER / "text", "--tokenizer", tokenizer, "--out",
+                                 data, env=SITE))
+        code, found = verify(data)
+        self.assertEqual(code, 0, found)
+        file = data / "tokenizer/tokenizer.json"
+        file.write_bytes(file.read_bytes() + b" ")
+        code, found = verify(data)
+        self.assertEqual(code, 65, found)
+        self.assertIn(f"{file} was changed", found["faults"][0]["what"])
+
     def test_what_was_packed_before_is_not_signed(self):
         words = ("data", "pack", "--out", FOLDER / "before", FOLDER / "text")
         harness.must(harness.run(*words))
@@ -114,7 +128,7 @@ class Statements(unittest.TestCase):
             shard[-1] ^= 1
             (out / "shards/00000.h5").write_bytes(shard)
 
-        for change, words in [(touch, "text0.txt was changed while it was packed"),
+        for change, words in [(touch, "text0.txt was changed while it was read"),
                               (damage, "00000.h5 was changed since it was packed")]:
             with self.subTest(words):
                 shutil.rmtree(out, ignore_errors=True)

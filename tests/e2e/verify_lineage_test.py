@@ -103,7 +103,7 @@ class Lineage(Copies):
     def test_raw_files(self):
         file = next(path for path in (self.all / "text").rglob("*") if path.is_file())
         file.write_bytes(file.read_bytes() + b"x")
-        self.expect(65, f"the input file {file} was changed since it was packed")
+        self.expect(65, f"the input file {file} was changed since it was read")
         file.unlink()
         self.expect(66, f"the input file {file} is gone")
 

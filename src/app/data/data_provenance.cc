@@ -1,22 +1,19 @@
 #include "src/app/data/data_provenance.h"
 
-#include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "io/checkpoint/workers.h"
 #include "io/data/block_digests.h"
 #include "io/data/dataset_manifest.h"
-#include "src/app/command/version.h"
-#include "src/base/clock.h"
 #include "src/base/digest.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/log.h"
 #include "src/base/say.h"
 #include "src/evidence/bundle.h"
-#include "src/evidence/file_digests.h"
-#include "src/train/run/run_config.h"
+#include "src/evidence/folder_materials.h"
+#include "src/evidence/folder_subjects.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -27,17 +24,6 @@ DataError was_changed(const fs::path& folder, const std::string& name) {
       fmt::format("{} was changed since it was packed, so that the dataset {} is not "
                   "signed: delete the dataset and pack it again",
                   (folder / name).string(), folder.string()));
-}
-
-std::vector<std::string> digests_of(const std::vector<fs::path>& paths) {
-  std::vector<std::string> digests;
-  for (const FileDigest& each : digest_files(paths, available_processors())) {
-    if (each.sha256.empty()) {
-      throw IoError(fmt::format("the dataset is complete, but not signed: {}", each.trouble));
-    }
-    digests.push_back(each.sha256);
-  }
-  return digests;
 }
 
 // Returns the SHA-256 of the shards, in order. Compares what it reads with the manifest.
@@ -70,6 +56,7 @@ std::vector<Subject> subjects_of(const PackReport& report) {
   for (std::size_t i = 0; i < shards.size(); ++i) {
     subjects.push_back({manifest.shards[i].path, shards[i]});
   }
+  add_other_files(report.folder, available_processors(), subjects);  // the tokenizer
   return subjects;
 }
 
@@ -87,16 +74,8 @@ const char* dedup_name(Deduplication deduplication) {
 
 }  // namespace
 
-DataProvenance::DataProvenance(const PackOptions& options)
-    : options_(options), started_(utc_now()) {
-  const AuditConfig site = site_audit_config(environ);
-  if (!site.key.empty()) {
-    key_ = SigningKey::load(site.key);
-  }
-}
-
 void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>& inputs) const {
-  if (!key_) {
+  if (!statement_.has_key()) {
     return;
   }
   if (report.was_complete) {
@@ -111,21 +90,10 @@ void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>
   Provenance provenance;
   provenance.build_type = kPackBuildType;
   provenance.subjects = subjects_of(report);
-  std::vector<fs::path> paths;
-  for (const InputFile& file : inputs) {
-    paths.emplace_back(file.path);
-  }
-  const std::vector<std::string> digests = digests_of(paths);
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    if (!is_untouched(inputs[i])) {
-      throw DataError(fmt::format(
-          "{} was changed while it was packed, so that the dataset {} is not signed: delete the "
-          "dataset and pack it again",
-          paths[i].string(), report.folder.string()));
-    }
-    const std::string path = fs::absolute(paths[i]).lexically_normal().string();
-    provenance.materials.push_back({"input", file_uri(path), digests[i]});
-  }
+  provenance.materials = input_materials(
+      inputs, fmt::format(", so that the dataset {} is not signed: delete the dataset and pack it "
+                          "again",
+                          report.folder.string()));
   *provenance.parameters = {{"inputs", options_.inputs},
                             {"exclude", options_.exclude},
                             {"tokenizer", options_.tokenizer},
@@ -133,17 +101,9 @@ void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>
                             {"validation_fraction", options_.validation_fraction},
                             {"dedup", dedup_name(options_.deduplication)},
                             {"source", options_.source}};
-  const std::string host = host_name();
-  *provenance.details = {{"folder", fs::absolute(report.folder).lexically_normal().string()},
-                         {"hosts", {host}},
-                         {"kept_shards", report.kept_shards},
-                         {"versions", nlohmann::json(version_json())}};
-  provenance.builder = "urn:trireme:host:" + host;
-  provenance.started = started_;
-  provenance.finished = utc_now();
-  provenance.invocation = fmt::format("{}/{}/{}", host, ::getpid(), started_);
-  const std::string text = bundle_text(
-      make_envelope(std::string(kStatementType), statement_text(provenance), &*key_), "");
+  *provenance.details = {{"folder", stated_path(report.folder)},
+                         {"kept_shards", report.kept_shards}};
+  const std::string text = statement_.bundle(std::move(provenance));
   if (std::ssize(text) > kMostDatasetBundleBytes) {
     throw DataError(fmt::format(
         "the dataset {} is complete, but not signed, because the statement that names its {} input "

@@ -2,20 +2,18 @@
 // rank 0 only.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "io/data/input_files.h"
 #include "io/data/packer.h"
-#include "src/evidence/keys.h"
+#include "src/app/access/command_statement.h"
 
 namespace trireme {
 
 class DataProvenance {
  public:
   // Throws what SigningKey::load() throws. Does nothing if the site has no key.
-  explicit DataProvenance(const PackOptions& options);
+  explicit DataProvenance(const PackOptions& options) : options_(options) {}
 
   // Writes the provenance of a dataset that pack() has just made from `inputs`: reads both again
   // for their digests. Throws DataError if an input was touched since it was listed, or if the
@@ -25,8 +23,7 @@ class DataProvenance {
 
  private:
   const PackOptions& options_;
-  std::optional<SigningKey> key_;
-  std::string started_;
+  CommandStatement statement_;
 };
 
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/model/model_exchange.h"
+#include "src/app/model/model_provenance.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/interchange/hf_config.h"
@@ -64,8 +65,15 @@ void import_with(ImportArguments& arguments, AppContext& context) {
     keys = {};
   }
   StepKeys opened(world, keys);
+  const std::unique_ptr<const ModelProvenance> provenance =
+      model_provenance(context, arguments.import.out);
+  arguments.import.finish = [&](const std::filesystem::path& folder,
+                                const std::vector<InputFile>& sources) {
+    provenance->sign_import(folder, sources);
+  };
   const ImportResult result = import_model(arguments.import, world, opened);
   if (world.rank() == 0) {
+    provenance->note(context.audit);
     print_result(arguments, result);
   }
 }

@@ -8,6 +8,7 @@
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/model/model_provenance.h"
 #include "src/base/printable.h"
 #include "src/base/say.h"
 #include "src/base/units.h"
@@ -103,8 +104,13 @@ void sparsify_with(SparsifyArguments& arguments, AppContext& context) {
                        world);
   };
   StepKeys keys(world, with_access(arguments.keys.options(), context.access()));
+  const std::unique_ptr<const ModelProvenance> provenance = model_provenance(context, options.out);
+  options.finish = [&](const std::filesystem::path& folder, const StepFolder& base) {
+    provenance->sign_pruned(folder, base);
+  };
   const SparsifyResult result = sparsify(options, world, keys);
   if (world.rank() == 0) {
+    provenance->note(context.audit);
     if (!result.warning.empty()) {
       say("warning: " + result.warning);
     }

@@ -13,6 +13,7 @@
 #include "src/base/file.h"
 #include "src/evidence/bundle.h"
 #include "src/evidence/file_digests.h"
+#include "src/evidence/folder_materials.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -23,33 +24,7 @@ using nlohmann::json;
 constexpr std::size_t kMostSavesAtOnce = 2;  // the one that begins, and the one before it
 constexpr const char* kOwnProgram = "/proc/self/exe";
 
-// Returns the absolute path without a slash at its end.
-std::string plain_path(const fs::path& path) {
-  const fs::path plain = fs::absolute(path).lexically_normal();
-  return (plain.has_filename() ? plain : plain.parent_path()).string();
-}
-
-std::string uri_of(const fs::path& path) { return file_uri(plain_path(path)); }
-
 constexpr const char* kValidation = "data.validation";
-constexpr const char* kBase = "base";
-
-Material manifest_in(const std::string& name, const fs::path& folder, const std::string& sha256) {
-  return {name, uri_of(folder / kManifestName), sha256};
-}
-
-// The provenance of a dataset or model is named, too, so that its absence is seen later.
-std::vector<Material> signed_in(const std::string& name, const fs::path& folder,
-                                const std::string& manifest_sha256) {
-  std::vector<Material> materials = {manifest_in(name, folder, manifest_sha256)};
-  const fs::path path = folder / kProvenanceName;
-  std::error_code code;
-  if (fs::exists(fs::symlink_status(path, code))) {
-    materials.push_back(
-        {name + std::string(kProvenanceSuffix), uri_of(path), digest_file(path).sha256});
-  }
-  return materials;
-}
 
 void add(std::vector<Material>& materials, std::vector<Material> more) {
   std::move(more.begin(), more.end(), std::back_inserter(materials));
@@ -63,7 +38,7 @@ Material own_program() {
     throw IoError(fmt::format("the digest of the program for the provenance of checkpoints: {}",
                               digest.trouble));
   }
-  return {"program", uri_of(path), digest.sha256};
+  return {"program", stated_uri(path), digest.sha256};
 }
 
 // Returns the text as a reader of JSON gets it: JSON cannot hold bytes that are not UTF-8.
@@ -95,7 +70,7 @@ void add_step_details(const fs::path& step_folder, const StepDigests& digests,
   const auto digest = [&](const std::string& known, std::string_view name) {
     return known.empty() ? digest_file(step_folder / name).sha256 : known;
   };
-  details["folder"] = plain_path(step_folder);
+  details["folder"] = stated_path(step_folder);
   details["manifest_sha256"] = nullptr;  // if retention has deleted the step by now
   if (const std::string found = digest(digests.manifest, kManifestName); !found.empty()) {
     details["manifest_sha256"] = found;
@@ -111,30 +86,31 @@ CheckpointProvenance::CheckpointProvenance(const RunConfig& config, const RunOri
     : origin_(origin) {
   check(origin.key.has_value(), "provenance needs a key");
   for (const UsedDataset& each : train) {
-    add(common_.materials, signed_in(each.key, each.folder, each.manifest_sha256));
+    add(common_.materials, folder_materials(each.key, each.folder, each.manifest_sha256));
   }
   const std::vector<EvaluationSet>& sets = config.data.validation;
   for (const EvaluationSet& set : sets) {
     try {
       const std::string digest = sha256_hex(read_file(set.path / kManifestName));
-      add(common_.materials, signed_in(set.key(sets.size()), set.path, digest));
+      add(common_.materials, folder_materials(set.key(sets.size()), set.path, digest));
     } catch (const Error&) {
       // The run ends when it opens the set, or it has been resumed and goes on without evaluations.
     }
   }
   if (config.distill.is_on()) {
     add(common_.materials,
-        signed_in("teacher", config.distill.teacher, config.distill.manifest_sha256));
+        folder_materials("teacher", config.distill.teacher, config.distill.manifest_sha256));
   }
   common_.materials.push_back(own_program());
   if (!origin.bill.empty()) {
-    common_.materials.push_back({"sbom", uri_of(origin.bill), origin.bill_sha256});
+    common_.materials.push_back({"sbom", stated_uri(origin.bill), origin.bill_sha256});
   }
   const std::string text = as_in_json(origin.config_yaml);
-  common_.materials.push_back({"config", uri_of(config.run_dir / "config.yaml"), sha256_hex(text)});
+  common_.materials.push_back(
+      {"config", stated_uri(config.run_dir / "config.yaml"), sha256_hex(text)});
   *common_.parameters = {{"config", text}, {"arguments", origin.arguments}};
-  *common_.details = {{"run", plain_path(config.run_dir)},
-                      {"checkpoints", uri_of(config.checkpoint_dir())},
+  *common_.details = {{"run", stated_path(config.run_dir)},
+                      {"checkpoints", stated_uri(config.checkpoint_dir())},
                       {"hosts", origin.hosts},
                       {"ranks", origin.ranks},
                       {"job", origin.job},
@@ -153,16 +129,17 @@ void CheckpointProvenance::opened_validation(const std::vector<UsedDataset>& set
   std::erase_if(common_.materials,
                 [](const Material& each) { return each.name.starts_with(kValidation); });
   for (const UsedDataset& each : sets) {
-    add(common_.materials, signed_in(each.key, each.folder, each.manifest_sha256));
+    add(common_.materials, folder_materials(each.key, each.folder, each.manifest_sha256));
   }
 }
 
 void CheckpointProvenance::took_weights(const StepFolder& base) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::erase_if(common_.materials, [](const Material& each) {
-    return each.name == kBase || each.name == std::string(kBase) + std::string(kProvenanceSuffix);
+    return each.name == kBaseMaterial ||
+           each.name == std::string(kBaseMaterial) + std::string(kProvenanceSuffix);
   });
-  add(common_.materials, signed_in(kBase, base.path, base.manifest_sha256));
+  add(common_.materials, folder_materials(kBaseMaterial, base.path, base.manifest_sha256));
 }
 
 std::string CheckpointProvenance::resumed(const Resumed& resumed) {
@@ -173,7 +150,7 @@ std::string CheckpointProvenance::resumed(const Resumed& resumed) {
     parent_ = Material{"parent", "memory:" + step_folder_name(resumed.manifest.meta.step), ""};
     return "";
   }
-  parent_ = manifest_in("parent", resumed.folder, resumed.manifest_sha256);
+  parent_ = manifest_material("parent", resumed.folder, resumed.manifest_sha256);
   const fs::path path = resumed.folder / kProvenanceName;
   std::error_code unknown;
   if (fs::symlink_status(path, unknown).type() == fs::file_type::not_found) {
