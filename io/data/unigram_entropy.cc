@@ -1,52 +1,18 @@
 #include "io/data/unigram_entropy.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace trireme {
-namespace {
 
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 24;
-constexpr std::int64_t kPieceTokens = std::int64_t{1} << 18;
-
-double entropy_of(const std::vector<std::int64_t>& counts, std::int64_t total) {
+double unigram_entropy(const TokenCounts& counts) {
   double nats = 0;
-  for (const std::int64_t count : counts) {
+  for (const std::int64_t count : counts.by_token) {
     if (count > 0) {
-      const double p = static_cast<double>(count) / static_cast<double>(total);
+      const double p = static_cast<double>(count) / static_cast<double>(counts.tokens);
       nats -= p * std::log(p);
     }
   }
   return nats;
-}
-
-}  // namespace
-
-std::optional<UnigramEntropy> unigram_entropy(const Dataset& dataset, std::int64_t max_tokens) {
-  const DatasetManifest& manifest = dataset.manifest();
-  if (manifest.vocab > kMostCounted) {
-    return std::nullopt;
-  }
-  const std::int64_t stride =
-      std::max<std::int64_t>(manifest.n_tokens() / std::max<std::int64_t>(max_tokens, 1), 1);
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(manifest.vocab));
-  std::vector<std::int32_t> tokens;
-  std::vector<std::byte> scratch;
-  UnigramEntropy entropy;
-  for (std::size_t shard = 0; shard < manifest.shards.size(); ++shard) {
-    const std::int64_t n_tokens = manifest.shards[shard].n_tokens;
-    for (std::int64_t first = 0; first < n_tokens; first += kPieceTokens * stride) {
-      const TokenRun run{shard, first, std::min(kPieceTokens, n_tokens - first)};
-      tokens.resize(static_cast<std::size_t>(run.count));
-      dataset.read(run, tokens, scratch);
-      for (const std::int32_t token : tokens) {
-        ++counts[static_cast<std::size_t>(token)];
-      }
-      entropy.tokens += run.count;
-    }
-  }
-  entropy.nats = entropy_of(counts, entropy.tokens);
-  return entropy;
 }
 
 }  // namespace trireme

@@ -3,20 +3,10 @@
 // nats.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
-#include "io/data/dataset.h"
+#include "io/data/token_counts.h"
 
 namespace trireme {
 
-struct UnigramEntropy {
-  double nats = 0;
-  std::int64_t tokens = 0;  // number of tokens counted
-};
-
-// Counts roughly `max_tokens` tokens at most, in token runs spread evenly over the dataset. Returns
-// nothing if the vocabulary is too large to count.
-std::optional<UnigramEntropy> unigram_entropy(const Dataset& dataset, std::int64_t max_tokens);
+double unigram_entropy(const TokenCounts& counts);
 
 }  // namespace trireme

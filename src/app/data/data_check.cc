@@ -53,7 +53,7 @@ void check_named_keys(const DatasetManifest& manifest, const KeyChoice& keys,
   }
 }
 
-void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& entropy,
+void print_info(const DatasetManifest& m, const std::optional<TokenCounts>& counts,
                 const std::string& folder) {
   fmt::print("dataset          {}\n", printable(folder));
   fmt::print("tokens           {} ({}, {} bytes each)\n", m.n_tokens(),
@@ -74,14 +74,14 @@ void print_info(const DatasetManifest& m, const std::optional<UnigramEntropy>& e
   }
   fmt::print("digest           {}\n",
              m.is_open() ? m.digest() : "(of the plain data; it needs the key: see --key)");
-  if (entropy) {
-    fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits per token (over {} tokens)\n",
-               entropy->nats, entropy->nats / std::log(2.0), entropy->tokens);
+  if (counts) {
+    const double nats = unigram_entropy(*counts);
+    fmt::print("unigram entropy  {:.4f} nats, {:.4f} bits per token (over {} tokens)\n", nats,
+               nats / std::log(2.0), counts->tokens);
   }
 }
 
-nlohmann::ordered_json info_json(const DatasetManifest& m,
-                                 const std::optional<UnigramEntropy>& entropy,
+nlohmann::ordered_json info_json(const DatasetManifest& m, const std::optional<TokenCounts>& counts,
                                  const std::string& folder) {
   nlohmann::ordered_json json = {{"schema", 1},
                                  {"folder", folder},
@@ -105,9 +105,9 @@ nlohmann::ordered_json info_json(const DatasetManifest& m,
   if (m.is_open()) {
     json["digest"] = m.digest();
   }
-  if (entropy) {
-    json["unigram_entropy_nats"] = entropy->nats;
-    json["unigram_entropy_tokens"] = entropy->tokens;
+  if (counts) {
+    json["unigram_entropy_nats"] = unigram_entropy(*counts);
+    json["unigram_entropy_tokens"] = counts->tokens;
   }
   return json;
 }
@@ -120,14 +120,14 @@ void run_info(const InfoArguments& arguments, const Access& access) {
   if (dataset.manifest().is_encrypted() && !uris.empty()) {
     dataset = Dataset::open(arguments.folder, KeyRing(uris));
   }
-  std::optional<UnigramEntropy> entropy;
+  std::optional<TokenCounts> counts;
   if (!arguments.no_scan && dataset.manifest().is_open()) {
-    entropy = unigram_entropy(dataset, kEntropyTokens);
+    counts = count_tokens(dataset, kEntropyTokens);
   }
   if (arguments.json) {
-    print_json(info_json(dataset.manifest(), entropy, arguments.folder));
+    print_json(info_json(dataset.manifest(), counts, arguments.folder));
   } else {
-    print_info(dataset.manifest(), entropy, arguments.folder);
+    print_info(dataset.manifest(), counts, arguments.folder);
   }
 }
 

@@ -103,6 +103,7 @@ void add_data_command(CommandLine& app, const CommunicatorAccess& communicator,
   add_data_convert(data, communicator, access);
   add_data_export(data, communicator, access);
   add_data_report(data, communicator, access);
+  add_data_drift(data, access, exit_code);
   add_data_encrypt(data, communicator, access);
   add_data_decrypt(data, communicator, access);
 }

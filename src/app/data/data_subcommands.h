@@ -22,6 +22,7 @@ void add_data_export(CommandLine& data, const CommunicatorAccess& communicator,
                      const AccessSource& access);
 void add_data_report(CommandLine& data, const CommunicatorAccess& communicator,
                      const AccessSource& access);
+void add_data_drift(CommandLine& data, const AccessSource& access, int& exit_code);
 void add_data_encrypt(CommandLine& data, const CommunicatorAccess& communicator,
                       const AccessSource& access);
 void add_data_decrypt(CommandLine& data, const CommunicatorAccess& communicator,
