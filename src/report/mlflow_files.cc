@@ -143,6 +143,9 @@ fs::path export_to_mlflow(const RunFolder& run, const MlflowExport& what) {
   write_file_durably(folder / "tags/mlflow.source.type", "LOCAL");
   write_file_durably(folder / "tags/trireme.state", what.state);
   write_file_durably(folder / "tags/trireme.folder", fs::absolute(run.path).string());
+  for (const auto& [name, value] : what.tags) {
+    write_file_durably(folder / "tags" / name, value);
+  }
   // Last, because MLflow takes a folder with this file for a run.
   write_file_durably(
       folder / "meta.yaml",

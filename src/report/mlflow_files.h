@@ -11,6 +11,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "src/report/run_folder.h"
@@ -22,6 +23,7 @@ struct MlflowExport {
   std::string experiment = "trireme";
   std::string state;  // of the run, as `trireme status` calls it
   std::string user;
+  std::map<std::string, std::string> tags = {};  // what else is known of the run, by name of a file
 };
 
 // Returns the folder of the exported run. Throws DataError if the run has logged no step with a

@@ -122,6 +122,28 @@ class ModelLineage(unittest.TestCase):
                       log.read_text())
         self.assertEqual(list(FOLDER.glob("*touched*/")), [])
 
+    def test_a_card_names_parents_data_and_results(self):
+        out, step = FOLDER / "card.md", TUNED / "checkpoints/step-00000002"
+        words = ("export", "card", TUNED / "checkpoints", "--out", out)
+        harness.must(harness.run(*words))
+        text = out.read_text()
+        data = FOLDER / "data/train"
+        for role, folder in (("base", PRUNED), ("data.train", data)):
+            self.assertIn(f"| {role} | {folder} | {sha256(folder / 'manifest.json')} |", text)
+        digest = json.loads(harness.must(harness.run("data", "info", data, "--json")).stdout)
+        self.assertIn(f"| digest of the data | {digest['digest']} |", text)
+        self.assertIn(f"| manifest, SHA-256 | {sha256(step / 'manifest.json')} |", text)
+        last = json.loads((TUNED / "metrics.jsonl").read_text().splitlines()[-1])
+        self.assertIn(f"| loss | {last['loss']:.10g} |", text)
+        self.assertEqual(harness.run(*words).returncode, 77)
+        harness.must(harness.run("export", "card", PRUNED, "--out", FOLDER / "card-2.md"))
+        self.assertIn(f"| base | {IMPORTED} |", (FOLDER / "card-2.md").read_text())
+        store = FOLDER / "mlruns"
+        harness.must(harness.run("export", "mlflow", TUNED, store))
+        tag, = store.glob("*/*/tags/trireme.from.base")
+        self.assertEqual(tag.read_text(), f"{PRUNED} sha256:{sha256(PRUNED / 'manifest.json')}")
+        self.assertEqual((tag.parent / "trireme.digest_of_the_data").read_text(), digest["digest"])
+
     def test_without_a_key_nothing_is_signed(self):
         plain, half = FOLDER / "plain", FOLDER / "plain-half"
         harness.must(harness.run("import", MODEL, "--out", plain))
@@ -133,6 +155,10 @@ class ModelLineage(unittest.TestCase):
         code, found = verify(run)
         self.assertEqual(code, 66, found)
         self.assertIn("UNSIGNED", [item["state"] for item in found["items"]])
+        harness.must(harness.run("export", "card", half, "--out", FOLDER / "plain.md"))
+        card = (FOLDER / "plain.md").read_text()
+        self.assertIn("which nobody has signed", card)
+        self.assertIn(f"| base | {plain} | {sha256(plain / 'manifest.json')} |", card)
 
 
 if __name__ == "__main__":

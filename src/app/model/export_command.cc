@@ -1,6 +1,7 @@
 #include "src/app/model/export_command.h"
 
 #include <cstdlib>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,10 +9,14 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "io/checkpoint/store.h"
+#include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/launch/run_state.h"
 #include "src/app/model/export_model.h"
+#include "src/app/model/model_card.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/report/mlflow_files.h"
 
@@ -29,6 +34,18 @@ std::string user_name() {
   return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
+// Returns what the card of the newest checkpoint says; nothing if there is none.
+std::map<std::string, std::string> tags_of_newest(const std::filesystem::path& run,
+                                                  const TextReader& reader, const Access& access) {
+  for (const StepFolder& step : list_steps(run / "checkpoints")) {
+    if (step.manifest) {  // the newest whole one
+      check_access(access, Deed::read, step);
+      return tags_of(model_card_of(step, reader));
+    }
+  }
+  return {};
+}
+
 void export_run(const MlflowOptions& options) {
   check_run_folder(options.run);
   MlflowExport store = options.store;
@@ -40,8 +57,46 @@ void export_run(const MlflowOptions& options) {
     (void)reader.read(metrics);  // says why, if they cannot be opened
   }
   const bool is_running = store.state == "running" || store.state == "starting";
+  store.tags = tags_of_newest(options.run, reader, options.keys.access());
   const auto folder = export_to_mlflow(read_run_folder(options.run, is_running, reader), store);
   fmt::print("{}\n", printable(folder.string()));
+}
+
+struct CardOptions {
+  std::string checkpoint;
+  std::string out;
+  KeyChoice keys;
+};
+
+void export_card(const CardOptions& options, AppContext& context) {
+  if (std::filesystem::exists(std::filesystem::symlink_status(options.out))) {
+    throw PolicyError(
+        fmt::format("--out: {} exists, and a card replaces no file", printable(options.out)));
+  }
+  std::vector<std::string> skipped;
+  const StepFolder step = find_step(options.checkpoint, skipped);
+  for (const std::string& why : skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
+  check_access(context.access(), Deed::read, step);
+  write_named_file(options.out, markdown_of(model_card_of(step, options.keys.reader())));
+  fmt::print("{}: the card of {}\n", printable(options.out), printable(step.path.string()));
+}
+
+void add_card(CommandLine& command, AppContext& context) {
+  CommandLine& card = command.add_command(
+      "card", "Write what a checkpoint is, what it was made from, and its results, as Markdown");
+  const auto options = std::make_shared<CardOptions>();
+  options->keys.access = [&context]() -> const Access& { return context.access(); };
+  card.add_option("CHECKPOINT", options->checkpoint,
+                  "A checkpoint, or a folder of checkpoints: then its newest valid one")
+      .required();
+  card.add_option("--out", options->out, "The new file").required().type_name("FILE");
+  options->keys.add_to(card);
+  card.footer(
+      "Example:\n"
+      "  trireme export card runs/first/checkpoints --out models/first/README.md");
+  card.callback([options, &context] { export_card(*options, context); });
 }
 
 }  // namespace
@@ -51,7 +106,10 @@ void add_export_command(CommandLine& app, AppContext& context) {
       app.add_command("export", "Write checkpoints and runs as files of other programs");
   const auto arguments = std::make_shared<ExportArguments>();
   add_model_export(command, *arguments);
-  command.usage("CHECKPOINT --format FORMAT --out DIR [OPTION]... | mlflow RUNDIR STORE");
+  command.usage(
+      "CHECKPOINT --format FORMAT --out DIR [OPTION]... | card CHECKPOINT --out FILE | mlflow "
+      "RUNDIR STORE");
+  add_card(command, context);
   command.footer(
       "Examples:\n"
       "  trireme export runs/first/checkpoints --format hf --out models/first\n"
@@ -80,8 +138,8 @@ void add_export_command(CommandLine& app, AppContext& context) {
   mlflow.footer(
       "Example:\n"
       "  trireme export mlflow runs/first mlruns\n"
-      "Metrics, the configuration as parameters, and the state as a tag. Exporting a run again "
-      "replaces what was exported before.");
+      "Metrics, the configuration as parameters, and the state, parents, and digests of the newest "
+      "checkpoint and its data as tags. Exporting a run again replaces what was exported before.");
   mlflow.callback([options] { export_run(*options); });
 }
 
