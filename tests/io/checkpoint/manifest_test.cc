@@ -48,7 +48,7 @@ std::string changed_manifest(const std::string& from, const std::string& to) {
   return seal_body(body.replace(at, from.size(), to));
 }
 
-std::string fault_of(const std::string& text) {
+std::string fault_of_manifest(const std::string& text) {
   try {
     parse_manifest(text, "X");
     return "";
@@ -59,9 +59,9 @@ std::string fault_of(const std::string& text) {
 
 TEST(Manifest, ADatasetIsCalledOne) {
   const std::string text = R"({"format": "trireme-dataset", "version": 1})";
-  EXPECT_EQ(fault_of(text),
+  EXPECT_EQ(fault_of_manifest(text),
             "X: this is a dataset, not a checkpoint (`trireme data info` describes it)");
-  EXPECT_EQ(fault_of(seal_body(text.substr(0, text.size() - 1))), fault_of(text));
+  EXPECT_EQ(fault_of_manifest(seal_body(text.substr(0, text.size() - 1))), fault_of_manifest(text));
 }
 
 TEST(Manifest, SaysAgainWhatItWasTold) {
@@ -81,7 +81,7 @@ TEST(Manifest, KeepsTheSha256OfShards) {
             std::string(64, 'a'));
   for (const char* const wrong : {"x", "aaaaaaaaaaaaaaaa", "sha256:"}) {
     manifest.shards[1].sha256 = wrong;
-    EXPECT_THAT(fault_of(to_text(manifest)), HasSubstr("is not a SHA-256"));
+    EXPECT_THAT(fault_of_manifest(to_text(manifest)), HasSubstr("is not a SHA-256"));
   }
 }
 
@@ -95,17 +95,17 @@ TEST(Manifest, KeepsItsLabel) {
 }
 
 TEST(Manifest, RefusesALabelInAnOlderVersion) {
-  EXPECT_THAT(fault_of(changed_manifest("\"step\"", "\"label\": {}, \"step\"")),
+  EXPECT_THAT(fault_of_manifest(changed_manifest("\"step\"", "\"label\": {}, \"step\"")),
               HasSubstr("classification"));
-  EXPECT_THAT(
-      fault_of(changed_manifest("\"step\"", "\"label\": {\"classification\": \"a\"}, \"step\"")),
-      HasSubstr("it has a label, but 'version' is 1: the manifest was edited"));
-  EXPECT_THAT(fault_of(changed_manifest("\"version\": 1", "\"version\": 3")),
+  EXPECT_THAT(fault_of_manifest(
+                  changed_manifest("\"step\"", "\"label\": {\"classification\": \"a\"}, \"step\"")),
+              HasSubstr("it has a label, but 'version' is 1: the manifest was edited"));
+  EXPECT_THAT(fault_of_manifest(changed_manifest("\"version\": 1", "\"version\": 3")),
               HasSubstr("it has no label, but 'version' is 3"));
 }
 
 TEST(Manifest, SkipsUnknownFields) {
-  EXPECT_EQ(fault_of(changed_manifest("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
+  EXPECT_EQ(fault_of_manifest(changed_manifest("\"step\"", "\"colour\": [1, {}], \"step\"")), "");
 }
 
 TEST(Manifest, NamesWhatIsWrong) {
@@ -150,15 +150,16 @@ TEST(Manifest, NamesWhatIsWrong) {
       {"\"shards\": [", "\"shards\": {}, \"x\": [", "'shards'"},
       {"\"step\": 100", "\"step\": 100,", "not JSON"}};
   for (const auto& [from, to, said] : cases) {
-    EXPECT_THAT(fault_of(changed_manifest(from, to)), HasSubstr(said)) << from << " -> " << to;
-    EXPECT_THAT(fault_of(changed_manifest(from, to)), testing::StartsWith("X: "));
+    EXPECT_THAT(fault_of_manifest(changed_manifest(from, to)), HasSubstr(said))
+        << from << " -> " << to;
+    EXPECT_THAT(fault_of_manifest(changed_manifest(from, to)), testing::StartsWith("X: "));
   }
 }
 
 // Such a name could make a message look as if the program had found no damage.
 TEST(Manifest, NamesCannotForgeLines) {
   const std::string shard = shard_file_name(0);
-  EXPECT_EQ(fault_of(changed_manifest(shard, "x\\ntrireme: all digests match: OK\\n")),
+  EXPECT_EQ(fault_of_manifest(changed_manifest(shard, "x\\ntrireme: all digests match: OK\\n")),
             "X: 'x\\ntrireme: all digests match: OK\\n' is not a valid shard name");
 }
 
@@ -168,7 +169,7 @@ TEST(Manifest, WithoutShardsNoBlockHasOne) {
       "generation": 1, "read_back": true, "step": 1, "samples": 0, "config": {}, "numerics": {},
       "extra": {}, "shards": [], "tensors": [{"name": "a", "dtype": "F32", "shape": [],
       "blocks": [{"shard": 0, "offset": 0, "kind": "box", "start": [], "length": []}]}])";
-  EXPECT_THAT(fault_of(seal_body(body)), HasSubstr("'shard'"));
+  EXPECT_THAT(fault_of_manifest(seal_body(body)), HasSubstr("'shard'"));
 }
 
 // Does a part of what tests/fuzz/checkpoint_manifest_fuzz.cc does: any text, also under a valid
