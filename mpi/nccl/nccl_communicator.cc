@@ -147,7 +147,7 @@ void NcclCommunicator::note_links(const std::vector<int>& ranks) {
 
 void NcclCommunicator::set_deadline(std::chrono::duration<double> deadline) {
   check(deadline.count() > 0, "a deadline is positive");
-  parts_.deadline = std::min(deadline, kLongestDeadline);
+  parts_.deadline = std::min(deadline, kLongestNcclDeadline);
   parts_.control->set_deadline(deadline);
 }
 

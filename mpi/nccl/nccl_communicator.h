@@ -31,7 +31,7 @@
 
 namespace trireme {
 
-inline constexpr std::chrono::duration<double> kLongestDeadline =
+inline constexpr std::chrono::duration<double> kLongestNcclDeadline =
     std::chrono::hours(24 * 365 * 100);
 
 class NcclCommunicator : public Communicator {

@@ -54,7 +54,7 @@ std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> cont
   return std::make_unique<NcclCommunicator>(NcclCommunicator::Parts{
       std::move(control), options.device, std::make_shared<NcclMonitor>(device),
       std::make_shared<NcclMemory>(device), "world", options.watch,
-      std::min(options.deadline, kLongestDeadline), options.links});
+      std::min(options.deadline, kLongestNcclDeadline), options.links});
 }
 
 int nccl_version_code() {
