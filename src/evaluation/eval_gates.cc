@@ -275,12 +275,64 @@ std::map<std::string, double> result_figures(const nlohmann::json& result) {
   return figures;
 }
 
-std::map<std::string, double> read_baseline(const std::filesystem::path& file) {
+std::map<std::string, std::string> result_conditions(const nlohmann::json& result) {
+  std::map<std::string, std::string> conditions;
+  const auto take = [&](const nlohmann::json& object, const std::string& prefix,
+                        std::initializer_list<const char*> fields) {
+    for (const char* const field : fields) {
+      if (object.is_object() && object.contains(field)) {
+        const nlohmann::json& value = object.at(field);
+        conditions[prefix + field] =
+            value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true);
+      }
+    }
+  };
+  const auto part = [&](const char* name) {
+    return result.is_object() && result.contains(name) ? result.at(name) : nlohmann::json();
+  };
+  take(result, "", {"task_sequence", "samples"});
+  take(part("data"), "data.", {"sha256", "sequence", "documents"});
+  const nlohmann::json tokenizer = part("tokenizer");
+  take(tokenizer, "tokenizer.", {"name", "sha256"});
+  if (!conditions["tokenizer.sha256"].empty()) {
+    conditions.erase("tokenizer.name");  // a tokenizer may have several names
+  }
+  // Imported checkpoints do not know theirs.
+  std::erase_if(conditions, [](const auto& each) { return each.second.empty(); });
+  const nlohmann::json tasks = part("tasks");
+  for (const auto& [name, task] : tasks.items()) {
+    take(task, "tasks." + name + ".", {"kind", "sha256"});
+  }
+  return conditions;
+}
+
+void check_comparable(const std::filesystem::path& file,
+                      const std::map<std::string, std::string>& baseline,
+                      const std::map<std::string, std::string>& result) {
+  const std::string where = "baseline " + printable(file.string());
+  if (!baseline.contains("data.sequence") && !baseline.contains("task_sequence")) {
+    throw DataError(fmt::format(
+        "{}: it does not say on which data it was made, since an older version wrote it: evaluate "
+        "that checkpoint again",
+        where));
+  }
+  for (const auto& [name, value] : result) {
+    const auto before = baseline.find(name);
+    if (before != baseline.end() && before->second != value) {
+      throw DataError(fmt::format(
+          "{}: its {} is {}, but that of this evaluation is {}: figures of different tests cannot "
+          "be compared; make the baseline with the same data, sequence and tokenizer",
+          where, printable(name), printable(before->second), printable(value)));
+    }
+  }
+}
+
+EvalBaseline read_baseline(const std::filesystem::path& file) {
   const std::string text = read_file(file, kMostBaselineBytes);
   try {
     const nlohmann::json result = parse_json(text);
     (void)object_field({{"baseline", result}}, "baseline");
-    return result_figures(result);
+    return {result_figures(result), result_conditions(result)};
   } catch (const DataError& error) {
     throw DataError(fmt::format("baseline {}: {}: write it with `trireme eval ... -J FILE`",
                                 printable(file.string()), error.what()));

@@ -54,9 +54,22 @@ GateFile load_gates(const std::filesystem::path& file, const std::filesystem::pa
 
 // Returns all numbers of a result by their names. A null, as NaN and infinity are written, is NaN.
 std::map<std::string, double> result_figures(const nlohmann::json& result);
+// Returns on what a result was found, by the names of the fields, such as data.sha256, so that two
+// results with a condition of the same name can be compared only if it has the same value.
+std::map<std::string, std::string> result_conditions(const nlohmann::json& result);
+
+struct EvalBaseline {
+  std::map<std::string, double> figures;
+  std::map<std::string, std::string> conditions;
+};
 // Reads a result that `eval` wrote before. Throws NotFound, IoError, and a DataError that names the
 // file.
-std::map<std::string, double> read_baseline(const std::filesystem::path& file);
+EvalBaseline read_baseline(const std::filesystem::path& file);
+// Throws DataError if a baseline was made on other data than the result, with another length of
+// sequences or another tokenizer, or does not say.
+void check_comparable(const std::filesystem::path& file,
+                      const std::map<std::string, std::string>& baseline,
+                      const std::map<std::string, std::string>& result);
 
 // Judges every gate. A figure that is NaN meets none. Throws ConfigError if the result lacks a
 // figure, DataError if the baseline does.

@@ -147,6 +147,7 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
                       step.path.string()));
     }
     read_meta(manifest.meta, loaded);
+    loaded.manifest_sha256 = step.manifest_sha256;
     check_stored_count(manifest, loaded.config);
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);

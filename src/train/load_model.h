@@ -24,6 +24,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
   std::unique_ptr<PackedWeights> packed;  // for Run::packed; null if no weights are packed
   std::int64_t step = 0;
+  std::string manifest_sha256;       // of the step's manifest
   std::int64_t sequence = 0;         // tokens per sample in its training
   bool separates_documents = false;  // as in LoaderPlan, in its training
   TokenizerIdentity tokenizer;       // of its training data

@@ -151,7 +151,7 @@ TEST_F(EvalGates, OneGateMayHaveSeveralBounds) {
 }
 
 TEST_F(EvalGates, BaselinesAreResults) {
-  EXPECT_EQ(read_baseline(written(R"({"a": {"b": 1.5}, "c": "x", "d": [1]})", "b.json")),
+  EXPECT_EQ(read_baseline(written(R"({"a": {"b": 1.5}, "c": "x", "d": [1]})", "b.json")).figures,
             (std::map<std::string, double>{{"a.b", 1.5}}));
   for (const char* wrong :
        {"", "[]", "7", "{", R"({"a": 1, "a": 2})", R"({"a.b": 1, "a": {"b": 1}})"}) {
@@ -159,6 +159,39 @@ TEST_F(EvalGates, BaselinesAreResults) {
                 HasSubstr("b.json: "))
         << wrong;
   }
+}
+
+// Figures of different tests must not be compared.
+TEST_F(EvalGates, ABaselineIsOfTheSameData) {
+  const auto conditions = [](const std::string& text) {
+    return result_conditions(json::parse(text));
+  };
+  const std::string whole = R"({"tokenizer": {"name": "t", "sha256": "aa"}, "samples": 9,
+      "data": {"sha256": "bb", "sequence": 8, "documents": "joined"}, "task_sequence": 16,
+      "tasks": {"t": {"kind": "arc", "sha256": "cc"}}})";
+  const auto result = conditions(whole);
+  const auto message = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    return message_of<DataError>([&] { check_comparable("b.json", conditions(text), result); });
+  };
+  EXPECT_NO_THROW(check_comparable("b.json", result, result));
+  EXPECT_THAT(message("bb", "dd"), HasSubstr("b.json: its data.sha256 is dd"));
+  EXPECT_THAT(message("8", "4"), HasSubstr("data.sequence is 4, but that of this evaluation is 8"));
+  EXPECT_THAT(message("joined", "separate"), HasSubstr("data.documents"));
+  EXPECT_THAT(message("aa", "dd"), HasSubstr("tokenizer.sha256"));
+  EXPECT_THAT(message("9", "3"), HasSubstr("samples"));
+  EXPECT_THAT(message("16", "12"), HasSubstr("task_sequence"));
+  EXPECT_THAT(message("cc", "dd"), HasSubstr("tasks.t.sha256"));
+  EXPECT_NO_THROW(check_comparable("b.json", conditions(R"({"task_sequence": 16})"), result))
+      << "figures of data are not in both";
+  EXPECT_NO_THROW(check_comparable(
+      "b.json", conditions(R"({"task_sequence": 16, "tokenizer": {"name": "", "sha256": ""}})"),
+      result))
+      << "of an imported checkpoint";
+  EXPECT_THAT(message_of<DataError>([&] { check_comparable("b.json", {}, result); }),
+              HasSubstr("an older version wrote it"));
+  EXPECT_NO_THROW(conditions(R"({"tasks": "x", "data": [], "tokenizer": null})"));
 }
 
 TEST_F(EvalGates, TheTableEscapesWhatFilesSay) {

@@ -48,7 +48,9 @@ gates:
   loss: {figure: loss, at_most: 3, rise_at_most: 0.1}
   bias: {figure: tasks.t.acc, groups_differ_at_most: 0.3, groups: [a, b], least_items: 2}
 """
-RESULT = {"schema": 2, "loss": 2.5, "tasks": {"t": {"acc": None, "groups": {"a": {"acc": 1}}}}}
+RESULT = {"schema": 2, "manifest_sha256": "0" * 64, "tokenizer": {"name": "t", "sha256": ""},
+          "data": {"sha256": "0" * 64, "sequence": 8, "documents": "joined"}, "loss": 2.5,
+          "tasks": {"t": {"acc": None, "groups": {"a": {"acc": 1}}}}}
 
 
 def put(target, name, contents):
@@ -98,7 +100,8 @@ RECORDS = {
     "version.json": {"record": "version", "version": 1, "kind": "checkpoint", "path": "/runs/a",
                      "sha256": "0" * 64, "step": 3, "label": "", "note": "n", **WRITTEN},
     "change.json": {"record": "change", "change": 1, "stage": "production", "version": 1,
-                    "action": "rollback", "reason": "slow", **WRITTEN},
+                    "sha256": "0" * 64, "action": "rollback", "reason": "slow",
+                    "despite_gates": True, **WRITTEN},
 }
 
 

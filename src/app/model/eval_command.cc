@@ -91,7 +91,12 @@ bool separates_documents(const EvalOptions& options, const LoadedModel& loaded) 
 // What the command has found out, on rank 0.
 struct EvalResult {
   std::int64_t step = 0;
-  std::int64_t sequence = 0;
+  std::string manifest_sha256;  // of the checkpoint
+  TokenizerIdentity tokenizer;
+  std::int64_t sequence = 0;       // tokens per sample of the dataset
+  std::int64_t task_sequence = 0;  // the most tokens that a prediction of a task can look at
+  std::string data_sha256;         // of the dataset's manifest; empty if only tasks were asked for
+  bool separates_documents = false;
   Device device = Device::cpu();
   std::optional<Evaluation> losses;  // empty if only tasks were asked for
   std::optional<QuantizeReport> quantized;
@@ -103,7 +108,19 @@ struct EvalResult {
 };
 
 nlohmann::ordered_json result_json(const EvalResult& result) {
-  nlohmann::ordered_json json = {{"schema", 2}, {"step", result.step}};
+  nlohmann::ordered_json json = {
+      {"schema", 2},
+      {"step", result.step},
+      {"manifest_sha256", result.manifest_sha256},
+      {"tokenizer", {{"name", result.tokenizer.name}, {"sha256", result.tokenizer.digest}}}};
+  if (!result.data_sha256.empty()) {
+    json["data"] = {{"sha256", result.data_sha256},
+                    {"sequence", result.sequence},
+                    {"documents", result.separates_documents ? "separate" : "joined"}};
+  }
+  if (!result.tasks.empty()) {
+    json["task_sequence"] = result.task_sequence;
+  }
   if (result.losses) {
     json["loss"] = result.loss();
     json["bits_per_token"] = result.loss() / std::numbers::ln2;
@@ -146,8 +163,11 @@ nlohmann::ordered_json judged(const EvalOptions& options, EvalResult& result,
                               const ReadGates& gates) {
   // As text and back, so that a result is judged as one that is read from a file.
   nlohmann::ordered_json json = result_json(result);
-  result.gates =
-      judge_gates(gates.file, result_figures(nlohmann::json::parse(json.dump())), gates.baseline);
+  const auto read_back = nlohmann::json::parse(json.dump());
+  if (!gates.file.baseline.empty()) {
+    check_comparable(gates.file.baseline, gates.baseline.conditions, result_conditions(read_back));
+  }
+  result.gates = judge_gates(gates.file, result_figures(read_back), gates.baseline.figures);
   if (!result.gates.empty()) {
     json["gates"] = gates_json(result.gates);
     json["gates_met"] = all_met(result.gates);
@@ -205,12 +225,14 @@ void evaluate_dataset(const Evaluator& evaluator, const LoadedModel& loaded, App
       {&evaluator.keys.shared(), evaluator.keys.options().accept_plain_data, &context.access()});
   check_tokenizer(options, loaded, dataset);
   context.status.phase = "evaluate";
+  result.data_sha256 = dataset.manifest_sha256();
+  result.separates_documents = separates_documents(options, loaded);
   const EvaluationPlan plan{result.sequence,
                             options.micro_batch,
                             options.samples,
                             1,
                             &evaluator.device.staging(),
-                            separates_documents(options, loaded)};
+                            result.separates_documents};
   result.losses = evaluator.losses(loaded, dataset, plan);
   result.quantized = evaluator.comparison(loaded, result.losses->loss, dataset, plan);
 }
@@ -230,6 +252,8 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   }
   EvalResult result;
   result.step = loaded.step;
+  result.manifest_sha256 = loaded.manifest_sha256;
+  result.tokenizer = loaded.tokenizer;
   result.device = device.device();
   result.sequence = options.sequence > 0 ? options.sequence : loaded.sequence;
   if (result.sequence > loaded.config.context) {
@@ -240,8 +264,8 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
     evaluate_dataset(evaluator, loaded, context, result);
   }
   context.status.phase = "evaluate";
-  const std::int64_t window = options.sequence > 0 ? options.sequence : loaded.config.context;
-  result.tasks = run_tasks(tasks, options.tasks, loaded, device, window, world);
+  result.task_sequence = options.sequence > 0 ? options.sequence : loaded.config.context;
+  result.tasks = run_tasks(tasks, options.tasks, loaded, device, result.task_sequence, world);
   nlohmann::ordered_json json;
   run_on_root(world, [&]() -> std::string {
     json = judged(options, result, gates);

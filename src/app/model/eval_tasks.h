@@ -35,7 +35,7 @@ std::vector<TaskFigures> run_tasks(const std::vector<EvalTask>& tasks, const Tas
 // What the gates compare with. Read before anything is computed, on rank 0 for all; collective.
 struct ReadGates {
   GateFile file;  // on rank 0; elsewhere empty
-  std::map<std::string, double> baseline;
+  EvalBaseline baseline;
 };
 ReadGates read_gates(const TaskOptions& options, Communicator& world);
 
