@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
-#include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/registry/record_folder.h"
 
 namespace trireme {
 namespace {
@@ -21,6 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMark = "registry.json";
+constexpr const char* kModels = "models";
+constexpr const char* kVersions = "versions";
+constexpr const char* kChanges = "changes";
+constexpr std::string_view kGiven = ".number-";
 constexpr std::int64_t kSchema = 1;
 
 // Returns the number in a file name "12.json", or 0.
@@ -37,72 +40,55 @@ std::int64_t number_in(const std::string& name) {
   return is_plain ? number : 0;
 }
 
+fs::path records_of(const std::string& model, const char* kind) {
+  check_registry_name("the model", model);
+  return fs::path(kModels) / model / kind;
+}
+
+std::vector<std::string> names_in(const fs::path& root, const fs::path& folder) {
+  const std::optional<RecordFolder> opened = RecordFolder::open(root, folder);
+  return opened ? opened->names() : std::vector<std::string>();
+}
+
 // Returns the numbers of the records in a folder, which may be missing.
-std::vector<std::int64_t> numbers_in(const fs::path& folder) {
+std::vector<std::int64_t> numbers_in(const fs::path& root, const fs::path& folder) {
   std::vector<std::int64_t> numbers;
-  try {
-    if (!fs::exists(folder)) {
-      return numbers;
+  for (const std::string& name : names_in(root, folder)) {
+    if (const std::int64_t number = number_in(name); number > 0) {
+      numbers.push_back(number);
     }
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      if (const std::int64_t number = number_in(entry.path().filename().string()); number > 0) {
-        numbers.push_back(number);
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw_as_error(error);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
 
-// DraftRecord is a file beside the records until one of their names is free for it.
-class DraftRecord {
- public:
-  explicit DraftRecord(const fs::path& folder)
-      : path_(folder / fmt::format(".draft-{}-{}", host_name(), ::getpid())) {}
-  ~DraftRecord() {
-    std::error_code none;
-    fs::remove(path_, none);
+std::string record_name(std::int64_t number) { return fmt::format("{}.json", number); }
+std::string mark_name(std::int64_t number) { return fmt::format("{}{}", kGiven, number); }
+
+// Returns the number in the name of a mark ".number-12", or 0.
+std::int64_t marked_number(const std::string& name) {
+  return name.starts_with(kGiven) ? number_in(name.substr(kGiven.size()) + ".json") : 0;
+}
+
+// Marks a number as given, unless it is already. The marks of smaller numbers say nothing more.
+bool take_number(const RecordFolder& folder, std::int64_t number) {
+  if (!folder.add(mark_name(number), "")) {
+    return false;
   }
-  DraftRecord(const DraftRecord&) = delete;
-  DraftRecord& operator=(const DraftRecord&) = delete;
-
-  void write(const std::string& text) const { write_file_durably(path_, text); }
-  // Returns false if the name is taken.
-  bool take_name(const fs::path& file) const {
-    if (is_there(file)) {
-      return false;
-    }
-    try {
-      rename_durably(path_, file);
-    } catch (const Error&) {
-      if (!is_there(file)) {
-        throw;  // nobody was faster: the file system failed
-      }
-      return false;
-    }
-    return true;
-  }
-
- private:
-  static bool is_there(const fs::path& file) { return fs::exists(fs::symlink_status(file)); }
-
-  fs::path path_;
-};
-
-// Writes a record under the next free number of its folder. text_of: makes the text for a number,
-// for which all smaller ones are taken.
-void write_next(const fs::path& folder, const std::function<std::string(std::int64_t)>& text_of) {
-  make_directories(folder);
-  const std::vector<std::int64_t> numbers = numbers_in(folder);
-  const DraftRecord draft(folder);
-  for (std::int64_t number = numbers.empty() ? 1 : numbers.back() + 1;; ++number) {
-    draft.write(text_of(number));
-    if (draft.take_name(folder / fmt::format("{}.json", number))) {
-      return;
+  for (const std::string& name : folder.names()) {
+    if (const std::int64_t old = marked_number(name); old > 0 && old < number) {
+      folder.remove(name);
     }
   }
+  return true;
+}
+
+std::string read_record(const fs::path& root, const fs::path& folder, std::int64_t number) {
+  const std::optional<RecordFolder> opened = RecordFolder::open(root, folder);
+  if (!opened) {
+    throw NotFound(fmt::format("{} does not exist", printable((root / folder).string())));
+  }
+  return opened->read(record_name(number));
 }
 
 }  // namespace
@@ -139,34 +125,51 @@ ModelRegistry ModelRegistry::open_or_make(const fs::path& folder) {
   return open(folder);
 }
 
-fs::path ModelRegistry::model_folder(const std::string& model) const {
-  check_registry_name("the model", model);
-  return folder_ / "models" / model;
-}
-
 fs::path ModelRegistry::version_file(const std::string& model, std::int64_t number) const {
-  return model_folder(model) / "versions" / fmt::format("{}.json", number);
+  return folder_ / records_of(model, kVersions) / record_name(number);
 }
 
 fs::path ModelRegistry::change_file(const std::string& model, std::int64_t number) const {
-  return model_folder(model) / "changes" / fmt::format("{}.json", number);
+  return folder_ / records_of(model, kChanges) / record_name(number);
+}
+
+// Returns the highest number that a version of the model has had, or 0.
+std::int64_t ModelRegistry::highest_number(const std::string& model) const {
+  std::int64_t highest = 0;
+  for (const std::string& name : names_in(folder_, records_of(model, kVersions))) {
+    highest = std::max({highest, number_in(name), marked_number(name)});
+  }
+  return highest;
 }
 
 VersionRecord ModelRegistry::add(VersionRecord record) const {
-  write_next(model_folder(record.model) / "versions", [&](std::int64_t number) {
-    record.version = number;
-    return record_text(record);
-  });
-  return record;
+  const RecordFolder versions =
+      RecordFolder::open_or_make(folder_, records_of(record.model, kVersions));
+  std::int64_t highest = highest_number(record.model);
+  for (const std::int64_t number : numbers_in(folder_, records_of(record.model, kChanges))) {
+    try {
+      highest = std::max(highest, change(record.model, number).version);
+    } catch (const DataError&) {  // check names it
+    }
+  }
+  for (record.version = highest + 1;; ++record.version) {
+    const std::string text = record_text(record);  // throws for one that is too long
+    if (take_number(versions, record.version) && versions.add(record_name(record.version), text)) {
+      return record;
+    }
+  }
 }
 
 ChangeRecord ModelRegistry::promote(ChangeRecord change) const {
   check_registry_name("the stage", change.stage);
-  (void)version(change.model, change.version);
-  write_next(model_folder(change.model) / "changes", [&](std::int64_t number) {
-    change.number = number;
-    return record_text(change);
-  });
+  change.sha256 = version(change.model, change.version).sha256;
+  const fs::path place = records_of(change.model, kChanges);
+  const RecordFolder folder = RecordFolder::open_or_make(folder_, place);
+  const std::vector<std::int64_t> numbers = numbers_in(folder_, place);
+  change.number = numbers.empty() ? 1 : numbers.back() + 1;
+  while (!folder.add(record_name(change.number), record_text(change))) {
+    ++change.number;
+  }
   return change;
 }
 
@@ -174,40 +177,37 @@ ChangeRecord ModelRegistry::roll_back(ChangeRecord change) const {
   check_registry_name("the stage", change.stage);
   check_model_exists(change.model);
   change.is_rollback = true;
+  const fs::path place = records_of(change.model, kChanges);
+  const RecordFolder folder = RecordFolder::open_or_make(folder_, place);
+  const std::vector<std::int64_t> numbers = numbers_in(folder_, place);
   // What others have changed meanwhile counts, since the number says what was before.
-  write_next(model_folder(change.model) / "changes", [&](std::int64_t number) {
-    const std::vector<std::int64_t> used = versions_in_use(changes(change.model), change.stage);
-    if (used.size() < 2) {
+  for (change.number = numbers.empty() ? 1 : numbers.back() + 1;; ++change.number) {
+    const std::vector<UsedVersion> used = versions_in_use(changes(change.model), change.stage);
+    const std::optional<UsedVersion> before = version_before(used);
+    if (!before) {
       throw NotFound(fmt::format("the stage {} of {} has had no version before {}", change.stage,
-                                 change.model, used.empty() ? 1 : used.back()));
+                                 change.model, used.empty() ? 1 : used.back().version));
     }
-    change.number = number;
-    change.version = used[used.size() - 2];
-    return record_text(change);
-  });
-  return change;
+    change.version = before->version;
+    change.sha256 = version(change.model, *before).sha256;
+    if (folder.add(record_name(change.number), record_text(change))) {
+      return change;
+    }
+  }
 }
 
 std::vector<std::string> ModelRegistry::models() const {
-  std::vector<std::string> names;
-  try {
-    if (!fs::exists(folder_ / "models")) {
-      return names;
+  std::vector<std::string> models;
+  for (const std::string& name : names_in(folder_, kModels)) {
+    if (is_registry_name(name) && !numbers_in(folder_, records_of(name, kVersions)).empty()) {
+      models.push_back(name);
     }
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "models")) {
-      if (!numbers_in(entry.path() / "versions").empty()) {
-        names.push_back(entry.path().filename().string());
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw_as_error(error);
   }
-  std::sort(names.begin(), names.end());
-  return names;
+  return models;
 }
 
 void ModelRegistry::check_model_exists(const std::string& model) const {
-  if (numbers_in(model_folder(model) / "versions").empty()) {
+  if (numbers_in(folder_, records_of(model, kVersions)).empty()) {
     throw NotFound(fmt::format("the registry {} has no model {}", printable(folder_.string()),
                                printable(model)));
   }
@@ -215,28 +215,41 @@ void ModelRegistry::check_model_exists(const std::string& model) const {
 
 std::vector<std::int64_t> ModelRegistry::version_numbers(const std::string& model) const {
   check_model_exists(model);
-  return numbers_in(model_folder(model) / "versions");
+  return numbers_in(folder_, records_of(model, kVersions));
 }
 
 std::vector<std::int64_t> ModelRegistry::change_numbers(const std::string& model) const {
   check_model_exists(model);
-  return numbers_in(model_folder(model) / "changes");
+  return numbers_in(folder_, records_of(model, kChanges));
 }
 
 VersionRecord ModelRegistry::version(const std::string& model, std::int64_t number) const {
-  check_model_exists(model);
-  const fs::path file = version_file(model, number);
-  std::error_code none;
-  if (!fs::exists(file, none)) {
-    throw NotFound(fmt::format("{} has no version {}; it has 1 to {}", model, number,
-                               version_numbers(model).back()));
+  const std::vector<std::int64_t> numbers = version_numbers(model);
+  if (!std::binary_search(numbers.begin(), numbers.end(), number)) {
+    throw NotFound(
+        fmt::format("{} has no version {}; the newest is {}, and `trireme registry list "
+                    "{}` shows all",
+                    model, number, numbers.back(), model));
   }
-  return parse_version(read_file(file, kMostRecordBytes), model, number, file.string());
+  return parse_version(read_record(folder_, records_of(model, kVersions), number), model, number,
+                       version_file(model, number).string());
+}
+
+VersionRecord ModelRegistry::version(const std::string& model, const UsedVersion& used) const {
+  VersionRecord record = version(model, used.version);
+  if (!used.sha256.empty() && used.sha256 != record.sha256) {
+    throw DataError(fmt::format(
+        "{}: it is of a model with the digest {}, but change {} of {} is about one with {}: the "
+        "record was replaced; promote a version that you trust",
+        printable(version_file(model, used.version).string()), record.sha256, used.change, model,
+        used.sha256));
+  }
+  return record;
 }
 
 ChangeRecord ModelRegistry::change(const std::string& model, std::int64_t number) const {
-  const fs::path file = change_file(model, number);
-  return parse_change(read_file(file, kMostRecordBytes), model, number, file.string());
+  return parse_change(read_record(folder_, records_of(model, kChanges), number), model, number,
+                      change_file(model, number).string());
 }
 
 std::vector<ChangeRecord> ModelRegistry::changes(const std::string& model) const {
@@ -245,6 +258,49 @@ std::vector<ChangeRecord> ModelRegistry::changes(const std::string& model) const
     result.push_back(change(model, number));
   }
   return result;
+}
+
+std::vector<std::string> ModelRegistry::faults(const std::string& model) const {
+  std::vector<std::string> faults;
+  const std::vector<std::int64_t> present = version_numbers(model);
+  for (const char* const kind : {kVersions, kChanges}) {
+    const fs::path folder = records_of(model, kind);
+    for (const std::string& name : names_in(folder_, folder)) {
+      if (number_in(name) == 0 && !name.starts_with('.')) {
+        faults.push_back(fmt::format("{} has no name of a record, which is its number",
+                                     printable((folder_ / folder / name).string())));
+      }
+    }
+  }
+  const std::int64_t highest = highest_number(model);
+  std::vector<ChangeRecord> readable;
+  for (const std::int64_t number : change_numbers(model)) {
+    try {
+      readable.push_back(change(model, number));
+      if (readable.back().version > highest) {
+        faults.push_back(fmt::format("{} names version {}, which there never was",
+                                     printable(change_file(model, number).string()),
+                                     readable.back().version));
+      }
+    } catch (const DataError& error) {
+      faults.emplace_back(error.what());
+    }
+  }
+  std::set<std::string> stages;
+  for (const ChangeRecord& change : readable) {
+    stages.insert(change.stage);
+  }
+  for (const std::string& stage : stages) {
+    try {
+      const UsedVersion used = versions_in_use(readable, stage).back();
+      if (used.version <= highest) {
+        (void)version(model, used);
+      }
+    } catch (const Error& error) {
+      faults.push_back(fmt::format("the stage {}: {}", stage, error.what()));
+    }
+  }
+  return faults;
 }
 
 VersionRecord ModelRegistry::find(std::string_view reference) const {
@@ -263,28 +319,38 @@ VersionRecord ModelRegistry::find(std::string_view reference) const {
     return version(model, number);
   }
   check_registry_name("the stage", rest);
-  const std::vector<std::int64_t> used = versions_in_use(changes(model), rest);
+  const std::vector<UsedVersion> used = versions_in_use(changes(model), rest);
   if (used.empty()) {
-    throw NotFound(fmt::format("{} has no version at the stage {}", model, rest));
+    throw NotFound(
+        fmt::format("{} has no version at the stage {}; put one there with `trireme "
+                    "registry promote {} --stage {}`",
+                    model, rest, model, rest));
   }
   return version(model, used.back());
 }
 
-std::vector<std::int64_t> versions_in_use(const std::vector<ChangeRecord>& changes,
-                                          std::string_view stage) {
-  std::vector<std::int64_t> used;
+std::vector<UsedVersion> versions_in_use(const std::vector<ChangeRecord>& changes,
+                                         std::string_view stage) {
+  std::vector<UsedVersion> used;
   for (const ChangeRecord& change : changes) {
     if (change.stage != stage) {
       continue;
     }
     if (!change.is_rollback) {
-      used.push_back(change.version);
+      used.push_back({change.version, change.sha256, change.number});
       continue;
     }
+    const std::int64_t replaced = used.empty() ? 0 : used.back().version;
     if (!used.empty()) {
       used.pop_back();
     }
-    if (used.empty() || used.back() != change.version) {
+    // Earlier programs went back to the same version if it was promoted twice.
+    while (!used.empty() && used.back().version == replaced && change.version != replaced) {
+      used.pop_back();
+    }
+    if (used.empty() || used.back().version != change.version ||
+        (!change.sha256.empty() && !used.back().sha256.empty() &&
+         used.back().sha256 != change.sha256)) {
       throw DataError(
           fmt::format("change {} of {} rolls back to version {}, which the stage {} "
                       "did not have before",
@@ -292,6 +358,15 @@ std::vector<std::int64_t> versions_in_use(const std::vector<ChangeRecord>& chang
     }
   }
   return used;
+}
+
+std::optional<UsedVersion> version_before(const std::vector<UsedVersion>& used) {
+  for (auto each = used.rbegin(); each != used.rend(); ++each) {
+    if (each->version != used.back().version) {
+      return *each;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace trireme

@@ -280,7 +280,7 @@ void RegistryIndex::update_stages(Database& database, const std::string& model) 
       database.sql.statement("INSERT INTO stages VALUES(?,?,?)")
           .bind(1, model)
           .bind(2, stage)
-          .bind(3, versions_in_use(changes, stage).back())
+          .bind(3, versions_in_use(changes, stage).back().version)
           .next();
     }
     for (const auto& [number, state] : present) {

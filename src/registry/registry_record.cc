@@ -20,21 +20,6 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kRecordSchema = 1;
 constexpr std::int64_t kMostResultBytes = std::int64_t{16} << 20;
 
-bool is_registry_name(std::string_view name) {
-  const auto is_alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  };
-  if (name.empty() || name.size() > 64 || !is_alphanumeric(name[0])) {
-    return false;
-  }
-  for (const char c : name) {
-    if (!is_alphanumeric(c) && c != '.' && c != '_' && c != '-') {
-      return false;
-    }
-  }
-  return true;
-}
-
 // Adds every number of the object and of the objects in it, by the names of the fields.
 void add_figures(const json& object, const std::string& prefix,
                  std::map<std::string, double>& figures) {
@@ -121,10 +106,10 @@ auto naming(const std::string& origin, Work work) {
   }
 }
 
-std::string digest_field(const json& record) {
-  const std::string& text = text_field(record, "sha256");
+std::string digest_field(const json& record, const char* name = "sha256") {
+  const std::string& text = text_field(record, name);
   if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    throw DataError("sha256 is not 64 hexadecimal digits");
+    throw DataError(fmt::format("{} is not 64 hexadecimal digits", name));
   }
   return text;
 }
@@ -173,6 +158,10 @@ ChangeRecord change_in(const json& record) {
   result.number = count_field(record, "change", 1, kMostRecordNumber);
   result.stage = name_field(record, "stage");
   result.version = count_field(record, "version", 1, kMostRecordNumber);
+  if (record.contains("sha256")) {
+    result.sha256 = digest_field(record);
+  }
+  result.despite_gates = record.contains("despite_gates") && flag_field(record, "despite_gates");
   const std::string& action = text_field(record, "action");
   if (action != "promote" && action != "rollback") {
     throw DataError(fmt::format("unknown action '{}'", printable(action)));
@@ -188,6 +177,21 @@ ChangeRecord change_in(const json& record) {
 
 std::string_view kind_word(ModelKind kind) {
   return kind == ModelKind::checkpoint ? "checkpoint" : "exported";
+}
+
+bool is_registry_name(std::string_view name) {
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  };
+  if (name.empty() || name.size() > 64 || !is_alphanumeric(name[0])) {
+    return false;
+  }
+  for (const char c : name) {
+    if (!is_alphanumeric(c) && c != '.' && c != '_' && c != '-') {
+      return false;
+    }
+  }
+  return true;
 }
 
 void check_registry_name(std::string_view what, std::string_view name) {
@@ -215,14 +219,17 @@ std::string record_text(const VersionRecord& record) {
 }
 
 std::string record_text(const ChangeRecord& record) {
-  ordered_json to = {{"schema", kRecordSchema},
-                     {"record", "change"},
-                     {"model", record.model},
-                     {"change", record.number},
-                     {"stage", record.stage},
-                     {"version", record.version},
-                     {"action", record.is_rollback ? "rollback" : "promote"},
-                     {"reason", record.reason}};
+  ordered_json to = {{"schema", kRecordSchema}, {"record", "change"},
+                     {"model", record.model},   {"change", record.number},
+                     {"stage", record.stage},   {"version", record.version}};
+  if (!record.sha256.empty()) {
+    to["sha256"] = record.sha256;
+  }
+  to["action"] = record.is_rollback ? "rollback" : "promote";
+  to["reason"] = record.reason;
+  if (record.despite_gates) {
+    to["despite_gates"] = true;
+  }
   put_result(record.result, to);
   put_origin(record.origin, to);
   return text_of(to);
@@ -251,7 +258,10 @@ EvaluationResult read_evaluation(const std::filesystem::path& file, std::int64_t
     if (record.contains("gates_met")) {
       result.gates_met = flag_field(record, "gates_met");
     }
-    for (const char* const name : {"schema", "step", "gates"}) {
+    if (record.contains("manifest_sha256")) {
+      result.manifest_sha256 = digest_field(record, "manifest_sha256");
+    }
+    for (const char* const name : {"schema", "step", "gates", "data", "task_sequence"}) {
       record.erase(name);
     }
     add_figures(record, "", result.figures);

@@ -8,7 +8,8 @@
 //      "time": "2026-11-28T12:00:00Z", "user": "sara", "host": "n1"}
 //   models/NAME/changes/7.json:
 //     {"schema": 1, "record": "change", "model": "chat", "change": 7, "stage": "production",
-//      "version": 3, "action": "promote", "reason": "...", "figures": {}, "time": ..., ...}
+//      "version": 3, "sha256": "<64 digits>", "action": "promote", "reason": "...", "figures": {},
+//      "despite_gates": true, "time": ..., ...}
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,9 @@ struct RecordOrigin {
 struct EvaluationResult {
   std::map<std::string, double> figures;  // numbers by name, such as tasks.questions.acc
   std::optional<bool> gates_met;          // empty if it was not judged by gates
+  // SHA-256 of the manifest of the checkpoint that was judged; empty in results of versions that
+  // did not write it. It is not kept in records, which name the version.
+  std::string manifest_sha256 = {};
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
 
@@ -61,10 +65,12 @@ struct ChangeRecord {
   std::string model;
   std::int64_t number = 0;  // from 1, in order
   std::string stage;
-  std::int64_t version = 0;  // that the stage has from then on
-  bool is_rollback = false;  // the version is the one before that which it replaces
-  std::string reason;        // may be empty
-  EvaluationResult result;   // that a promotion was decided by
+  std::int64_t version = 0;    // that the stage has from then on
+  std::string sha256;          // that of the version; empty in records of earlier programs
+  bool is_rollback = false;    // the version is the one before that which it replaces
+  bool despite_gates = false;  // the version had missed its gates
+  std::string reason;          // may be empty
+  EvaluationResult result;     // that a promotion was decided by
   RecordOrigin origin;
   friend bool operator==(const ChangeRecord&, const ChangeRecord&) = default;
 };
@@ -73,6 +79,8 @@ struct ChangeRecord {
 inline constexpr std::int64_t kMostRecordBytes = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMostRecordNumber = std::int64_t{1} << 40;
 
+// Returns whether the text can be the name of a model or of a stage.
+bool is_registry_name(std::string_view name);
 // Throws ConfigError unless the text can be the name of a model or of a stage: 1 to 64 lower-case
 // letters, digits, '.', '_' and '-', of which the first is a letter or digit. what: "the model".
 void check_registry_name(std::string_view what, std::string_view name);

@@ -1,6 +1,7 @@
 """Tests `trireme registry`: versions of real checkpoints and exported models, promoted by the gates
 of an evaluation, rolled back, and read by programs that know only the files or only SQLite."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -92,14 +93,57 @@ class Registry(unittest.TestCase):
         self.registry("path", "ship@production", code=66)
         other = self.evaluated(20, 100)
         self.assertIn("of step 20", self.registry("promote", "ship", "--stage", "production",
-                                                  "--result", other, code=2).stderr)
-        ungated = json.loads(other.read_text())
+                                                  "--result", other, code=65).stderr)
+        ungated = json.loads(self.evaluated(40, 100).read_text())
         del ungated["gates_met"]
-        ungated["step"] = 40
         (self.folder / "ungated.json").write_text(json.dumps(ungated))
         self.assertIn("no gates", self.registry("promote", "ship", "--stage", "production",
                                                 "--result", self.folder / "ungated.json",
                                                 code=2).stderr)
+
+    def test_a_result_names_the_weights_and_the_data(self):
+        result = json.loads(self.evaluated(40, 100).read_text())
+
+        def digest(path):
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        self.assertEqual(result["manifest_sha256"], digest(self.step(40) / "manifest.json"))
+        self.assertEqual(result["data"], {"sha256": digest(self.folder / "data/manifest.json"),
+                                          "sequence": 32, "documents": "joined"})
+        manifest = json.loads((self.folder / "data/manifest.json").read_text())
+        self.assertEqual(result["tokenizer"]["name"], manifest["tokenizer"]["name"])
+        # The same weights under the same step number, imported again: other files.
+        again = self.folder / "again"
+        harness.must(harness.run("import", self.folder / "hf", "--out", again))
+        gates = self.folder / "any.yaml"
+        gates.write_text("gates:\n  any: {figure: loss, at_most: 100}\n")
+        out = self.folder / "again.json"
+        harness.must(harness.run("eval", "--checkpoint", again, "--data", self.folder / "data",
+                                 "--any-tokenizer", "--gate", gates, "-J", out))
+        self.registry("add", "again", again, "--result", out)
+        other = self.folder / "other"
+        harness.must(harness.run("import", self.folder / "hf", "--out", other))
+        self.registry("add", "other", other)
+        self.assertIn("other weights", self.registry("promote", "other", "--stage", "production",
+                                                     "--result", out, code=65).stderr)
+        self.assertIn("judges checkpoints", self.registry("add", "hf", self.folder / "hf",
+                                                          "--result", out, code=2).stderr)
+        gates.write_text(f"baseline: {out}\n"
+                         "gates:\n  any: {figure: loss, rise_at_most: 100}\n")
+        judged = ("eval", "--checkpoint", other, "--data", self.folder / "data",
+                  "--any-tokenizer", "--gate", gates)
+        harness.must(harness.run(*judged))
+        refused = harness.run(*judged, "--sequence", 16)
+        self.assertEqual(refused.returncode, 65, refused.stderr)
+        self.assertIn("data.sequence", refused.stderr)
+
+    def test_what_was_done_is_said_even_if_it_cannot_be_printed(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([harness.PROGRAM, "registry", "add", "--registry", self.root,
+                                     "ship", self.folder / "hf"], stdout=full,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("was added as version 1", result.stderr)
+        self.assertEqual(self.listed(), [("ship", 1, [])])
 
     def test_changed_and_missing_files(self):
         copy = self.folder / "copy"

@@ -23,7 +23,8 @@ class RegistryFolder : public testing::Test {
   VersionRecord a_version(const std::string& model) {
     const auto path = folder_.path() / ("model-" + std::to_string(++models_));
     std::filesystem::create_directory(path);
-    std::ofstream(path / "weights.bin") << "weights " << models_;
+    std::ofstream(path / "config.json") << "{}";
+    std::ofstream(path / "model.safetensors") << "weights " << models_;
     std::vector<std::string> skipped;
     VersionRecord record = describe_model(path, skipped);
     record.model = model;

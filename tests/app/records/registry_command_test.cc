@@ -31,6 +31,7 @@ class RegistryCommand : public testing::Test {
       save_labelled(path("checkpoints"), step, {"classification=internal"});
     }
     fs::create_directory(path("exported"));
+    write("exported/config.json", "{}");
     write("exported/model.safetensors", "weights");
   }
   // words: those after `trireme registry`, without --registry.
@@ -73,13 +74,19 @@ class RegistryCommand : public testing::Test {
   }
   // Writes what `trireme eval -J` writes about a step, and returns the name of the file.
   std::string evaluation(std::int64_t step, double loss, const json& gates_met = nullptr) {
-    json document = {
-        {"schema", 1}, {"step", step}, {"loss", loss}, {"tasks", {{"law", {{"acc", 0.5}}}}}};
+    json document = {{"schema", 2},
+                     {"step", step},
+                     {"manifest_sha256", manifest_digest(step)},
+                     {"loss", loss},
+                     {"tasks", {{"law", {{"acc", 0.5}}}}}};
     if (!gates_met.is_null()) {
       document["gates_met"] = gates_met;
     }
     write("eval.json", document.dump());
     return path("eval.json");
+  }
+  std::string manifest_digest(std::int64_t number) const {
+    return sha256_hex(read_file(step(number) + "/manifest.json"));
   }
   std::string step(std::int64_t number) const {
     return path("checkpoints/step-000000" + std::to_string(number));
@@ -164,9 +171,10 @@ TEST_F(RegistryCommand, AReferenceNamesAVersionOrAStage) {
   EXPECT_EQ(done({"path", "chat"}), step(40) + "\n") << "the newest";
   EXPECT_EQ(done({"path", "chat:1"}), step(20) + "\n");
   EXPECT_EQ(done({"path", "chat@production"}), step(20) + "\n");
-  refused({"path", "chat:3"}, ExitCode::not_found, "no version 3; it has 1 to 2");
+  refused({"path", "chat:3"}, ExitCode::not_found, "no version 3; the newest is 2");
   refused({"path", "chat:0"}, ExitCode::usage, "a version is a number from 1");
-  refused({"path", "chat@staging"}, ExitCode::not_found, "no version at the stage staging");
+  refused({"path", "chat@staging"}, ExitCode::not_found,
+          "no version at the stage staging; put one there with `trireme registry promote chat");
   refused({"path", "law"}, ExitCode::not_found, "has no model law");
 }
 
@@ -202,13 +210,65 @@ TEST_F(RegistryCommand, GatesDecideWhatIsPromoted) {
   };
   refused(with(evaluation(40, 9, false)), ExitCode::below_threshold, "version 1 stays where it is");
   refused(with(evaluation(40, 1)), ExitCode::usage, "no gates have judged it");
-  refused(with(evaluation(20, 1, true)), ExitCode::usage, "it is of step 20, but");
+  refused(with(evaluation(20, 1, true)), ExitCode::bad_data, "it is of other weights, those of");
   refused(with(path("absent.json")), ExitCode::not_found, "absent.json");
   write("eval.json", "{\"step\": \"forty\"}");
   refused(with(path("eval.json")), ExitCode::bad_data, "eval.json");
   EXPECT_THAT(listed({}), ElementsAre("chat 1")) << "nothing has come into use";
   done(with(evaluation(40, 1, true)));
   EXPECT_THAT(listed({}), ElementsAre("chat 1 production"));
+}
+
+// All imported models are of step 0, and a run may save the same step with other weights.
+TEST_F(RegistryCommand, AResultIsOfTheWeightsThatItJudged) {
+  const std::string other = path("other/step-00000040");
+  save_labelled(path("other"), 40, {"classification=public"});
+  const std::string result = evaluation(40, 1, true);
+  refused({"add", "chat", other, "--result", result}, ExitCode::bad_data, manifest_digest(40));
+  done({"add", "chat", other});
+  refused({"promote", "chat", "--stage", "production", "--result", result}, ExitCode::bad_data,
+          "it is of other weights");
+  json old = json::parse(read_file(result));
+  old.erase("manifest_sha256");
+  write("old.json", old.dump());
+  done({"add", "chat", step(40)});
+  refused({"promote", "chat", "--stage", "production", "--result", path("old.json")},
+          ExitCode::bad_data, "evaluate the checkpoint again");
+  EXPECT_THAT(listed({"--stage", "production"}), ElementsAre());
+  done({"promote", "chat", "--stage", "production", "--result", result});
+}
+
+TEST_F(RegistryCommand, AVersionThatMissedItsGatesIsPromotedOnRequestOnly) {
+  done({"add", "chat", step(40), "--result", evaluation(40, 9, false)});
+  const Words promote = {"promote", "chat", "--stage", "production"};
+  refused(promote, ExitCode::below_threshold, "the result with which it was added");
+  EXPECT_THAT(listed({"--stage", "production"}), ElementsAre());
+  EXPECT_THAT(done({"promote", "chat", "--stage", "production", "--despite-gates"}),
+              HasSubstr("promoted version 1 despite its gates"));
+  done({"promote", "chat", "--stage", "staging", "--result", evaluation(40, 1, true)});
+  const json changes = json::parse(done({"show", "chat", "--json"})).at("changes");
+  EXPECT_EQ(changes.at(0).at("despite_gates"), true);
+  EXPECT_EQ(changes.at(0).at("sha256"), manifest_digest(40));
+  EXPECT_FALSE(changes.at(1).contains("despite_gates"));
+}
+
+TEST_F(RegistryCommand, AChangedShardDoesNotComeIntoUse) {
+  done({"add", "chat", step(20)});
+  const std::string shard = step(20) + "/shard-00000.safetensors";
+  std::string bytes = read_file(shard);
+  bytes.back() ^= 1;
+  std::ofstream(shard) << bytes;
+  refused({"check"}, ExitCode::bad_data, "has changed since it was added");
+  refused({"promote", "chat", "--stage", "production"}, ExitCode::bad_data, "shard-00000");
+  done({"check", "--quick"});
+  done({"promote", "chat", "--stage", "production", "--quick"});
+}
+
+TEST_F(RegistryCommand, CheckNamesChangesThatMeanNothing) {
+  done({"add", "chat", step(20)});
+  done({"promote", "chat", "--stage", "production"});
+  write("registry/models/chat/changes/002.json", "{}");
+  refused({"check"}, ExitCode::bad_data, "002.json has no name of a record");
 }
 
 TEST_F(RegistryCommand, FilesThatHaveChangedDoNotComeIntoUse) {
@@ -234,8 +294,10 @@ TEST_F(RegistryCommand, NothingIsMadeForWhatIsRefused) {
   refused({"add", "Chat", step(20)}, ExitCode::usage, "the model");
   refused({"add", "../chat", step(20)}, ExitCode::usage, "the model");
   refused({"add", "chat", path("absent")}, ExitCode::not_found, "absent");
-  refused({"add", "chat", step(20), "--result", evaluation(40, 1)}, ExitCode::usage,
-          "it is of step 40, but");
+  refused({"add", "chat", step(20), "--result", evaluation(40, 1)}, ExitCode::bad_data,
+          "it is of other weights, those of step 40");
+  refused({"add", "chat", path("exported"), "--result", evaluation(40, 1)}, ExitCode::usage,
+          "judges checkpoints");
   EXPECT_FALSE(fs::exists(path("registry")));
   write("mine.txt", "mine");
   const CommandRun run = run_command_line(

@@ -1,0 +1,284 @@
+#include "src/app/registry/registry_actions.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "src/app/access/folder_access.h"
+#include "src/app/command/standard_output.h"
+#include "src/base/clock.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/printable.h"
+#include "src/base/units.h"
+#include "src/registry/model_files.h"
+#include "src/registry/model_registry.h"
+#include "src/registry/registry_index.h"
+
+namespace trireme {
+namespace {
+
+RecordOrigin origin() {
+  const passwd* const entry = ::getpwuid(::geteuid());
+  return {utc_now(), entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name, host_name()};
+}
+
+// Reads the result of an evaluation of this version, if one is given.
+EvaluationResult result_of(const RegistryOptions& options, const VersionRecord& version) {
+  if (options.result.empty()) {
+    return {};
+  }
+  if (version.kind == ModelKind::exported) {
+    throw ConfigError(fmt::format(
+        "--result {}: `trireme eval` judges checkpoints, and {} is an exported model, whose "
+        "numbers may differ; add the checkpoint, promote it by its result, and export that one",
+        printable(options.result), printable(version.path.string())));
+  }
+  std::int64_t step = 0;
+  EvaluationResult result = read_evaluation(options.result, step);
+  if (result.manifest_sha256.empty()) {
+    throw DataError(
+        fmt::format("--result {}: it does not say of which weights it is, since an earlier version "
+                    "wrote it: evaluate the checkpoint again",
+                    printable(options.result)));
+  }
+  if (result.manifest_sha256 != version.sha256) {
+    throw DataError(fmt::format(
+        "--result {}: it is of other weights, those of step {} with the manifest sha256:{}, but {} "
+        "is step {} with sha256:{}: evaluate this one",
+        printable(options.result), step, result.manifest_sha256, printable(version.path.string()),
+        version.step, version.sha256));
+  }
+  result.manifest_sha256.clear();  // which the version says
+  return result;
+}
+
+ModelCheck depth_of(const RegistryOptions& options) {
+  return options.quick ? ModelCheck::sizes : ModelCheck::contents;
+}
+
+void print_version(const VersionRecord& record) {
+  const auto line = [](const char* name, const std::string& value) {
+    if (!value.empty()) {
+      fmt::print("{:<10} {}\n", name, printable(value));
+    }
+  };
+  fmt::print("{} {}\n", record.model, record.version);
+  line("path", record.path.string());
+  line(record.kind == ModelKind::checkpoint ? "manifest" : "files", "sha256:" + record.sha256);
+  line("step", record.step >= 0 ? std::to_string(record.step) : "");
+  line("label", record.label);
+  line("note", record.note);
+  line("added",
+       fmt::format("{} by {} on {}", record.origin.time, record.origin.user, record.origin.host));
+  for (const auto& [name, value] : record.result.figures) {
+    line("figure", fmt::format("{} {:g}", name, value));
+  }
+  if (record.result.gates_met) {
+    line("gates", *record.result.gates_met ? "met" : "missed");
+  }
+}
+
+void print_change(const ChangeRecord& change) {
+  fmt::print("{} {:<10} {} {} version {}{}{}{}\n", printable(change.origin.time), change.stage,
+             printable(change.origin.user), change.is_rollback ? "rolled back to" : "promoted",
+             change.version, change.despite_gates ? " despite its gates" : "",
+             change.reason.empty() ? "" : ": ", printable(change.reason));
+}
+
+nlohmann::ordered_json json_of(const ListedVersion& listed) {
+  auto json = nlohmann::ordered_json::parse(record_text(listed.record));
+  json["stages"] = listed.stages;
+  return json;
+}
+
+// Flushes what was printed. done: what the command has changed by then, which a script has to know
+// even if nothing can be printed.
+void flush_after(const std::string& done) {
+  try {
+    flush_standard_output();
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("{}, but it could not be printed: {}", done, error.what()));
+  }
+}
+
+}  // namespace
+
+void add_version(const RegistryOptions& options, const AccessSource& access) {
+  check_registry_name("the model", options.model);
+  check_folder_access(access(), Deed::read, options.path);
+  std::vector<std::string> skipped;
+  VersionRecord record = describe_model(options.path, skipped);
+  for (const std::string& why : skipped) {
+    fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
+  record.model = options.model;
+  record.note = options.note;
+  record.result = result_of(options, record);
+  record.origin = origin();
+  const VersionRecord added = ModelRegistry::open_or_make(options.registry).add(record);
+  print_version(added);
+  flush_after(fmt::format("{} was added as version {}", printable(options.path), added.version));
+}
+
+void list_versions(const RegistryOptions& options, int& exit_code) {
+  RegistryQuery query{options.model, options.stage, {}};
+  for (const std::string& text : options.where) {
+    query.bounds.push_back(FigureBound::parse(text));
+  }
+  const ModelRegistry registry = ModelRegistry::open(options.registry);
+  if (!options.model.empty()) {
+    (void)registry.version_numbers(options.model);  // throws for an unknown model
+  }
+  const RegistryIndex index(registry);
+  if (!index.why_in_memory().empty()) {
+    fmt::print(stderr, "trireme: all records are read, since the index cannot be kept: {}\n",
+               printable(index.why_in_memory()));
+  }
+  for (const std::string& problem : index.problems()) {
+    fmt::print(stderr, "trireme: {}\n", printable(problem));
+    exit_code = static_cast<int>(ExitCode::bad_data);
+  }
+  const std::vector<ListedVersion> versions = index.versions(query);
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const ListedVersion& listed : versions) {
+      json.push_back(json_of(listed));
+    }
+    print_json({{"schema", 1}, {"versions", json}});
+    return;
+  }
+  std::size_t width = 5;
+  std::size_t stages = 6;
+  for (const ListedVersion& listed : versions) {
+    width = std::max(width, listed.record.model.size());
+    stages = std::max(stages, fmt::format("{}", fmt::join(listed.stages, ",")).size());
+  }
+  fmt::print("{:<{}} version {:<{}} {:<20} {:>8} path\n", "model", width, "stages", stages, "added",
+             "step");
+  for (const auto& [record, at] : versions) {
+    fmt::print("{:<{}} {:>7} {:<{}} {:<20} {:>8} {}\n", record.model, width, record.version,
+               fmt::format("{}", fmt::join(at, ",")), stages, printable(record.origin.time),
+               record.step >= 0 ? std::to_string(record.step) : "-",
+               printable(record.path.string()));
+  }
+}
+
+void show_version(const RegistryOptions& options) {
+  const ModelRegistry registry = ModelRegistry::open(options.registry);
+  const VersionRecord version = registry.find(options.model);
+  const std::vector<ChangeRecord> changes = registry.changes(version.model);
+  if (options.json) {
+    auto json = nlohmann::ordered_json::parse(record_text(version));
+    json["changes"] = nlohmann::ordered_json::array();
+    for (const ChangeRecord& change : changes) {
+      json["changes"].push_back(nlohmann::ordered_json::parse(record_text(change)));
+    }
+    print_json(json);
+    return;
+  }
+  print_version(version);
+  for (const ChangeRecord& change : changes) {
+    print_change(change);
+  }
+}
+
+void print_model_path(const RegistryOptions& options, const AccessSource& access) {
+  const VersionRecord version = ModelRegistry::open(options.registry).find(options.model);
+  check_folder_access(access(), Deed::read, version.path);
+  if (!options.unchecked) {
+    check_model(version, ModelCheck::sizes);
+  }
+  fmt::print("{}\n", version.path.string());
+}
+
+void promote_version(const RegistryOptions& options, const AccessSource& access, int& exit_code) {
+  const ModelRegistry registry = ModelRegistry::open(options.registry);
+  const VersionRecord version = registry.find(options.model);
+  check_folder_access(access(), Deed::read, version.path);
+  check_model(version, depth_of(options));
+  ChangeRecord change;
+  change.model = version.model;
+  change.stage = options.stage;
+  change.version = version.version;
+  change.reason = options.note;
+  change.result = result_of(options, version);
+  change.origin = origin();
+  if (!options.result.empty() && !change.result.gates_met) {
+    throw ConfigError(
+        fmt::format("--result {}: no gates have judged it; add --gate FILE to `trireme eval`",
+                    printable(options.result)));
+  }
+  // A result that is given now replaces the one with which the version was added.
+  const std::optional<bool> met =
+      options.result.empty() ? version.result.gates_met : change.result.gates_met;
+  if (met == false && !options.despite_gates) {
+    fmt::print(
+        stderr,
+        "trireme: {}: version {} stays where it is, since it has missed the gates in {}; "
+        "override with --despite-gates\n",
+        version.model, version.version,
+        options.result.empty() ? "the result with which it was added" : printable(options.result));
+    exit_code = static_cast<int>(ExitCode::below_threshold);
+    return;
+  }
+  change.despite_gates = met == false;
+  const ChangeRecord made = registry.promote(std::move(change));
+  print_change(made);
+  flush_after(fmt::format("version {} was promoted to {}", made.version, made.stage));
+}
+
+void roll_back_stage(const RegistryOptions& options, const AccessSource& access) {
+  const ModelRegistry registry = ModelRegistry::open(options.registry);
+  const std::optional<UsedVersion> last =
+      version_before(versions_in_use(registry.changes(options.model), options.stage));
+  if (last) {  // else roll_back() says what is missing
+    const VersionRecord before = registry.version(options.model, *last);
+    check_folder_access(access(), Deed::read, before.path);
+    check_model(before, depth_of(options));
+  }
+  ChangeRecord change;
+  change.model = options.model;
+  change.stage = options.stage;
+  change.reason = options.note;
+  change.origin = origin();
+  const ChangeRecord made = registry.roll_back(std::move(change));
+  print_change(made);
+  flush_after(fmt::format("{} was rolled back to version {}", made.stage, made.version));
+}
+
+void check_versions(const RegistryOptions& options, const AccessSource& access, int& exit_code) {
+  const ModelRegistry registry = ModelRegistry::open(options.registry);
+  const std::vector<std::string> models =
+      options.model.empty() ? registry.models() : std::vector<std::string>{options.model};
+  std::int64_t good = 0;
+  const auto fail = [&](int code) {
+    exit_code = exit_code == 0 ? code : std::min(exit_code, code);
+  };
+  for (const std::string& model : models) {
+    for (const std::int64_t number : registry.version_numbers(model)) {
+      try {
+        const VersionRecord version = registry.version(model, number);
+        check_folder_access(access(), Deed::read, version.path);
+        check_model(version, depth_of(options));
+        ++good;
+      } catch (const Error& error) {
+        fmt::print("{} {}: {}\n", model, number, error.what());
+        fail(static_cast<int>(error.exit_code()));
+      }
+    }
+    for (const std::string& fault : registry.faults(model)) {
+      fmt::print("{}: {}\n", model, printable(fault));
+      fail(static_cast<int>(ExitCode::bad_data));
+    }
+  }
+  fmt::print("{} unchanged\n", counted(good, "version"));
+}
+
+}  // namespace trireme
