@@ -24,6 +24,9 @@ class Tokenizer {
   virtual std::int32_t end_of_document() const = 0;
   // Returns whether the id is that of a token which is no text, such as the end of a message.
   virtual bool is_special(std::int32_t id) const { return id == end_of_document(); }
+  // Returns the tokens that are put before a text by those who want them, such as one that begins
+  // it; most tokenizers have none.
+  virtual std::vector<std::int32_t> before_text() const { return {}; }
   // Returns roughly how many bytes of text make one token. Used for planning only.
   virtual double bytes_per_token() const = 0;
   // Appends the ids of `text` to `ids`.

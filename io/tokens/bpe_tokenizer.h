@@ -35,6 +35,7 @@ class BpeTokenizer final : public Tokenizer {
     const AddedToken* token = added_.find(id);
     return token != nullptr && token->special;
   }
+  std::vector<std::int32_t> before_text() const override { return template_.before(); }
   double bytes_per_token() const override { return 4; }
   // Bytes that are not UTF-8 are read as U+FFFD. The text of an added token becomes that token.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) const override;

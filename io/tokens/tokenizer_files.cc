@@ -1,5 +1,8 @@
 #include "io/tokens/tokenizer_files.h"
 
+#include <algorithm>
+#include <array>
+
 #include "io/tokens/sentencepiece.h"
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
@@ -43,6 +46,8 @@ std::string end_token_of(const json& config, const fs::path& file) {
   });
 }
 
+constexpr std::array kDefinitions = {"tokenizer.json", "vocab.json", "tokenizer.model"};
+
 fs::path file_of(const fs::path& path) {
   if (!fs::exists(path)) {
     throw NotFound(
@@ -52,7 +57,7 @@ fs::path file_of(const fs::path& path) {
   if (!fs::is_directory(path)) {
     return path;
   }
-  for (const char* name : {"tokenizer.json", "vocab.json", "tokenizer.model"}) {
+  for (const char* name : kDefinitions) {
     if (fs::exists(path / name)) {
       return path / name;
     }
@@ -63,6 +68,11 @@ fs::path file_of(const fs::path& path) {
 }
 
 }  // namespace
+
+bool holds_tokenizer(const fs::path& folder) {
+  return std::ranges::any_of(kDefinitions,
+                             [&](const char* name) { return fs::exists(folder / name); });
+}
 
 json gpt2_definition(std::string_view vocab, std::string_view merges) {
   const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};

@@ -18,6 +18,9 @@ struct TokenizerFiles {
   std::string chat_template;  // chat_template.jinja beside it; empty if there is none
 };
 
+// Returns whether a folder has files that define a tokenizer.
+bool holds_tokenizer(const std::filesystem::path& folder);
+
 // path: a tokenizer.json; a vocab.json beside a merges.txt, as GPT-2 has them; a SentencePiece
 // model, which ends in .model; or a folder with these. A tokenizer_config.json beside them may name
 // the token that ends a document. Throws NotFound, and a DataError that names the file.

@@ -139,7 +139,8 @@ class TaskScoring {
       const std::int32_t token =
           sample_token(std::span(logits).first(known), {.temperature = 0}, std::ssize(ids));
       ++result.tokens;
-      if (token == tokenizer_.end_of_document()) {
+      if (token == tokenizer_.end_of_document() ||
+          std::ranges::find(plan_.ends, token) != plan_.ends.end()) {
         break;
       }
       ids.push_back(token);

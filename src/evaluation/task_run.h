@@ -24,8 +24,9 @@ struct ItemResult {
 };
 
 struct TaskPlan {
-  std::int64_t most_tokens = 64;  // of a generated answer
-  std::vector<std::string> stop;  // texts that end an answer; empty for the end of the line
+  std::int64_t most_tokens = 64;        // of a generated answer
+  std::vector<std::string> stop;        // texts that end an answer; empty for the end of the line
+  std::vector<std::int32_t> ends = {};  // tokens that end it, beside the one that ends a document
 };
 
 // Called after each example of this rank.

@@ -148,6 +148,7 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
     }
     read_meta(manifest.meta, loaded);
     loaded.manifest_sha256 = step.manifest_sha256;
+    loaded.text = text_origin_of(step, base, loaded.config.vocab);
     check_stored_count(manifest, loaded.config);
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);

@@ -15,6 +15,7 @@
 #include "src/nn/parameter.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/start/tokenizer_identity.h"
+#include "src/train/text_origin.h"
 
 namespace trireme {
 
@@ -28,6 +29,7 @@ struct LoadedModel {
   std::int64_t sequence = 0;         // tokens per sample in its training
   bool separates_documents = false;  // as in LoaderPlan, in its training
   TokenizerIdentity tokenizer;       // of its training data
+  TextOrigin text;
   DType compute = DType::f32;        // precision of activations and products
   std::vector<std::string> skipped;  // on rank 0: newer steps that are damaged, and why
 };

@@ -172,6 +172,50 @@ class FinetuneStory(unittest.TestCase):
         self.assertIn(str(base), lost.stderr)
         self.assertEqual(json.loads((out / "config.json").read_text())["eos_token_id"], 3)
 
+    def generated(self, checkpoint, *words):
+        done = harness.must(harness.run("generate", "--checkpoint", checkpoint, "--temperature", 0,
+                                        "--tokens", 6, "--json", *words))
+        return json.loads(done.stdout)
+
+    def imported_copy(self, name, config=None, tokenizer=None):
+        """Imports the model with other files, and returns the checkpoint."""
+        model, checkpoint = self.folder / "models" / name, self.folder / "checkpoints" / name
+        shutil.copytree(self.model, model)
+        for file, value in (("config.json", config), ("tokenizer.json", tokenizer)):
+            if value is not None:
+                (model / file).write_text(json.dumps(value))
+        harness.must(harness.run("import", model, "--out", checkpoint))
+        return checkpoint
+
+    def test_text_begins_and_ends_as_the_files_beside_the_model_say(self):
+        question = ("--prompt", next(iter(ANSWERS)))
+        for checkpoint in (self.base, self.tuned):
+            self.assertEqual(self.generated(checkpoint, *question),
+                             self.generated(checkpoint, *question, "--tokenizer", self.model))
+        self.assertEqual(self.generated(self.base, *question)["finish"], "length")
+        ends = self.imported_copy("ends", config={**MODEL, "eos_token_id": list(range(VOCAB))})
+        for words in (question, ("--ids", "--prompt", "5 6 7")):
+            sample = self.generated(ends, *words)
+            self.assertEqual((sample["finish"], sample["tokens"]), ("end", 1))
+
+        definition = json.loads((self.model / "tokenizer.json").read_text())
+        begin = next(token["id"] for token in definition["added_tokens"]
+                     if token["content"] == "<|im_start|>")
+        definition["post_processor"] = {
+            "type": "TemplateProcessing", "pair": [],
+            "single": [{"SpecialToken": {"id": "<|im_start|>", "type_id": 0}},
+                       {"Sequence": {"id": "A", "type_id": 0}}],
+            "special_tokens": {"<|im_start|>": {"id": "<|im_start|>", "ids": [begin],
+                                                "tokens": ["<|im_start|>"]}}}
+        begins = self.imported_copy("begins", tokenizer=definition)
+        begun = self.generated(begins, *question, "--special")["text"]
+        self.assertEqual(begun, self.generated(
+            begins, "--prompt", f"<|im_start|>{question[1]}")["text"])
+        self.assertNotEqual(begun, self.generated(begins, *question)["text"])
+        refused = harness.run("generate", "--checkpoint", self.tuned, *question, "--special")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("puts no tokens before a text", refused.stderr)
+
     def test_a_short_validation_set_asks_for_a_shorter_sequence(self):
         chat, data = self.folder / "one.jsonl", self.folder / "data/one"
         question, answer = next(iter(ANSWERS.items()))

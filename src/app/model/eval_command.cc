@@ -328,10 +328,7 @@ void add_eval_command(CommandLine& app, AppContext& context) {
       "    --data runs/demo/data/validation\n"
       "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"
       "    --task hellaswag:hellaswag.jsonl --gate gates.yaml");
-  command.callback([options, &context] {
-    options->tasks.tokenizer.checkpoint = options->checkpoint;
-    evaluate_checkpoint(*options, context);
-  });
+  command.callback([options, &context] { evaluate_checkpoint(*options, context); });
 }
 
 }  // namespace trireme

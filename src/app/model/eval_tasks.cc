@@ -122,8 +122,9 @@ std::vector<TaskFigures> run_tasks(const std::vector<EvalTask>& tasks, const Tas
         bar->update(std::min<std::int64_t>(done * world.size(), items), "examples");
       }
     };
+    const TaskPlan plan{options.task_tokens, options.stop, loaded.text.ends};
     const std::vector<ItemResult> results =
-        run_task(task, {options.task_tokens, options.stop}, scorer, *tokenizer, world, progress);
+        run_task(task, plan, scorer, *tokenizer, world, progress);
     check_plausible(task, results);
     figures.push_back(figures_of(task, results));
     details += options.details.empty() ? "" : details_text(task, results);

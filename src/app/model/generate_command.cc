@@ -1,5 +1,6 @@
 #include "src/app/model/generate_command.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
@@ -36,6 +37,7 @@ struct GenerateOptions : ModelOptions {
   std::vector<std::string> stop;
   std::int64_t tokens = 256;
   bool ids = false;
+  bool special = false;  // whether the tokenizer's template begins a prompt
   int threads = 0;
   bool json = false;
   SamplingOptions sampling;
@@ -107,17 +109,23 @@ using TextSink = std::function<void(const std::string&)>;
 class Sampling {
  public:
   Sampling(const GenerateOptions& options, const Tokenizer& tokenizer, Generator& generator,
-           std::int64_t vocab)
+           const LoadedModel& loaded)
       : options_(options),
         tokenizer_(tokenizer),
         generator_(generator),
         // The model's vocabulary may be padded beyond the tokenizer's ids.
-        known_(std::min(vocab, tokenizer.vocab())) {}
+        known_(std::min(loaded.config.vocab, tokenizer.vocab())),
+        ends_(loaded.text.ends) {
+    ends_.push_back(tokenizer.end_of_document());
+  }
 
   Sample draw(const std::string& prompt, std::uint64_t seed, const TextSink& sink) {
     SamplingOptions sampling = options_.sampling;
     sampling.seed = seed;
     std::vector<std::int32_t> ids;
+    if (options_.special) {
+      ids = tokenizer_.before_text();
+    }
     tokenizer_.encode(prompt, ids);
     if (ids.empty()) {
       ids.push_back(tokenizer_.end_of_document());
@@ -132,7 +140,7 @@ class Sampling {
       const std::int32_t token = sample_token(
           std::span(logits).first(static_cast<std::size_t>(known_)), sampling, generator_.length());
       ++sample.tokens;
-      if (token == tokenizer_.end_of_document()) {
+      if (std::ranges::find(ends_, token) != ends_.end()) {
         sample.finish = "end";
         break;
       }
@@ -152,6 +160,7 @@ class Sampling {
   const Tokenizer& tokenizer_;
   Generator& generator_;
   std::int64_t known_;
+  std::vector<std::int32_t> ends_;  // tokens that end a sample
 };
 
 // Returns the seed of a sample. The first sample uses the seed itself, so that its text does not
@@ -208,6 +217,9 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
   const auto tokenizer = options.tokenizer.open(loaded, options.ids);
+  if (options.special && tokenizer->before_text().empty()) {
+    throw ConfigError("the model's tokenizer puts no tokens before a text: omit --special");
+  }
   std::vector<std::int32_t> ids;
   for (const std::string& prompt : prompts) {
     tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
@@ -217,12 +229,12 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   context.status.phase = "generate";
   if (options.chat.on) {
     say_device(device.device());
-    run_chat(options.chat, options.chat.format(options.tokenizer.path),
+    run_chat(options.chat, options.chat.format(options.tokenizer.files_for(loaded)),
              {options.sampling, options.tokens, options.stop}, loaded, run, *tokenizer);
     return;
   }
   Generator generator(loaded, run);
-  Sampling sampling(options, *tokenizer, generator, loaded.config.vocab);
+  Sampling sampling(options, *tokenizer, generator, loaded);
   const auto count = static_cast<std::int64_t>(prompts.size());
   say_device(device.device());
   const std::string computes_on = device_text(device.device());
@@ -248,10 +260,11 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
 void check_chat(const GenerateOptions& options) {
   const ChatOptions& chat = options.chat;
   if (chat.on && (!options.prompt.empty() || !options.prompts.empty() || options.samples > 1 ||
-                  options.ids || options.json)) {
+                  options.ids || options.special || options.json)) {
     throw ConfigError(
-        "--chat reads messages from standard input, so that --prompt, --prompts, --samples, --ids "
-        "and --json have no meaning: omit them; --json-lines makes it read and print JSON");
+        "--chat reads messages from standard input, so that --prompt, --prompts, --samples, --ids, "
+        "--special and --json have no meaning: omit them; --json-lines makes it read and print "
+        "JSON");
   }
   if (!chat.on && (chat.json_lines || !chat.system.empty() || chat.has_marks() ||
                    !chat.chat_template.empty())) {
@@ -317,6 +330,9 @@ void add_generate_command(CommandLine& app, AppContext& context) {
   command.add_option("--stop", options->stop, "End a text before this string; can be repeated")
       .one_value_per_use();
   add_sampling_options(command, *options);
+  command.add_flag("--special", options->special,
+                   "Put the tokens before each prompt that the tokenizer's template says, such as "
+                   "<s>, as transformers does");
   command.add_flag("--json", options->json, "Print each text as one line of JSON");
   command.add_flag(
       "--ids", options->ids,
@@ -333,10 +349,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       "  trireme generate --checkpoint runs/demo/run/checkpoints --prompt 'The ' \\\n"
       "    --temperature 0.8 --top-k 40\n"
       "  trireme generate --checkpoint runs/tuned/checkpoints --chat");
-  command.callback([options, &context] {
-    options->tokenizer.checkpoint = options->checkpoint;
-    generate(*options, context);
-  });
+  command.callback([options, &context] { generate(*options, context); });
 }
 
 }  // namespace trireme

@@ -1,5 +1,8 @@
 #include "src/app/model/tokenizer_choice.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "io/tokens/tokenizer_files.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -8,27 +11,36 @@
 namespace trireme {
 namespace {
 
-// Returns the tokenizer of a model: of an imported one, that whose files its checkpoint holds, or
-// any if it holds none.
-TokenizerIdentity expected_tokenizer(const LoadedModel& loaded,
-                                     const std::filesystem::path& checkpoint,
-                                     const std::string& end_token, const TokenizerIdentity& named) {
-  if (loaded.tokenizer.name != "imported" || !loaded.tokenizer.digest.empty()) {
+// Returns the folder beside the model's weights, or beside those of the imported model with which
+// its run began, that has the tokenizer's files; nothing if there is none.
+std::optional<std::filesystem::path> folder_with_files(const LoadedModel& loaded) {
+  const auto found = std::ranges::find_if(loaded.text.folders, holds_tokenizer);
+  return found == loaded.text.folders.end() ? std::nullopt : std::optional(*found);
+}
+
+TokenizerIdentity identity_of(const Tokenizer& tokenizer) {
+  return {tokenizer.name(), tokenizer.vocab(), tokenizer.digest()};
+}
+
+// Returns the tokenizer of a model: of an imported one, which does not name it, that whose files
+// its checkpoint holds, or any if it holds none.
+TokenizerIdentity expected_tokenizer(const LoadedModel& loaded, const std::string& end_token,
+                                     const TokenizerIdentity& named) {
+  if (!is_unnamed(loaded.tokenizer)) {
     return loaded.tokenizer;
   }
-  if (!std::filesystem::exists(checkpoint / "tokenizer.json")) {
-    return named;
-  }
-  const auto held = open_tokenizer(checkpoint.string(), end_token);
-  return {held->name(), held->vocab(), held->digest()};
+  const auto folder = folder_with_files(loaded);
+  return folder ? identity_of(*open_tokenizer(folder->string(), end_token)) : named;
 }
 
 }  // namespace
 
 void TokenizerChoice::add_to(CommandLine& command) {
   command
-      .add_option("--tokenizer", path,
-                  "The files of the model's tokenizer: tokenizer.json, or a folder with it")
+      .add_option(
+          "--tokenizer", path,
+          "The files of the model's tokenizer: tokenizer.json, or a folder with it (default: "
+          "those beside the imported model, or the program's own tokenizer)")
       .type_name("PATH");
   command
       .add_option("--end-of-document", end_token,
@@ -37,21 +49,37 @@ void TokenizerChoice::add_to(CommandLine& command) {
       .type_name("TOKEN");
 }
 
-std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool ids) const {
-  if (path.empty()) {
-    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, ids);
+std::string TokenizerChoice::files_for(const LoadedModel& loaded) const {
+  if (!path.empty() || has_tokenizer(loaded.tokenizer)) {
+    return path;
   }
-  if (ids) {
+  const auto folder = folder_with_files(loaded);
+  if (!folder) {
+    return "";
+  }
+  // The files of the first weights are not those of training if it used another tokenizer.
+  const bool is_same =
+      is_unnamed(loaded.tokenizer) ||
+      same_tokenizer(loaded.tokenizer, identity_of(*open_tokenizer(folder->string(), end_token)));
+  return is_same ? folder->string() : "";
+}
+
+std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool ids) const {
+  if (ids && !path.empty()) {
     throw ConfigError("--tokenizer and --ids are both given: choose one of them");
   }
-  auto tokenizer = open_tokenizer(path, end_token);
-  const TokenizerIdentity own{tokenizer->name(), tokenizer->vocab(), tokenizer->digest()};
-  const TokenizerIdentity expected = expected_tokenizer(loaded, checkpoint, end_token, own);
+  const std::string files = ids ? "" : files_for(loaded);
+  if (files.empty()) {
+    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, ids);
+  }
+  auto tokenizer = open_tokenizer(files, end_token);
+  const TokenizerIdentity own = identity_of(*tokenizer);
+  const TokenizerIdentity expected = expected_tokenizer(loaded, end_token, own);
   if (!same_tokenizer(expected, own) || own.vocab > loaded.config.vocab) {
     throw ConfigError(
         fmt::format("--tokenizer {} is {}, but the model was trained on tokens of {}: give the "
                     "files of that tokenizer, and the same --end-of-document as when packing",
-                    printable(path), describe(own), describe(expected)));
+                    printable(files), describe(own), describe(expected)));
   }
   return tokenizer;
 }

@@ -1,8 +1,7 @@
 // TokenizerChoice is the tokenizer with which a command reads and writes a model's text: files that
-// the user names, or one that the program has.
+// the user names, those beside an imported model, or one that the program has.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -13,13 +12,14 @@
 namespace trireme {
 
 struct TokenizerChoice {
-  std::string path;       // its files; empty for a tokenizer that the program has
+  std::string path;       // its files; empty for those beside the model, or the program's own
   std::string end_token;  // the token that ends a document; empty for the one the files name
-  // The model's. An imported one does not say what its tokenizer is, but may hold its files.
-  std::filesystem::path checkpoint = {};
 
   // The caller keeps the object until the command has run.
   void add_to(CommandLine& command);
+  // Returns the path of the files to read, or "" for a tokenizer that the program has, or if none
+  // are known. Throws DataError for damaged ones.
+  std::string files_for(const LoadedModel& loaded) const;
   // ids: whether texts are token ids in decimal. Throws ConfigError if the tokenizer is not the one
   // with whose tokens the model was trained.
   std::unique_ptr<Tokenizer> open(const LoadedModel& loaded, bool ids) const;

@@ -105,6 +105,19 @@ bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b) {
   return a.digest.empty() || b.digest.empty() ? a.name == b.name : a.digest == b.digest;
 }
 
+bool is_unnamed(const TokenizerIdentity& tokenizer) {
+  return tokenizer.name == "imported" && tokenizer.digest.empty();
+}
+
+bool has_tokenizer(const TokenizerIdentity& tokenizer) {
+  try {
+    const auto known = make_tokenizer(tokenizer.name);
+    return same_tokenizer(tokenizer, {known->name(), known->vocab(), known->digest()});
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 std::string describe(const TokenizerIdentity& tokenizer) {
   return tokenizer.digest.empty() ? fmt::format("'{}'", tokenizer.name)
                                   : fmt::format("'{}' ({} ids, {:.12})", tokenizer.name,
@@ -118,8 +131,7 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std
     return std::make_unique<IdTokenizer>(is_known ? tokenizer.vocab : vocab);
   }
   const std::string way_out =
-      "name its files with --tokenizer, or give the prompt as token ids with --ids, and decode the "
-      "ids that are printed with that tokenizer";
+      "name its files with --tokenizer, or let generate read and print token ids, with --ids";
   std::unique_ptr<Tokenizer> known;
   try {
     known = make_tokenizer(tokenizer.name);

@@ -33,6 +33,10 @@ void check_tokenizer(const TokenizerIdentity& tokenizer, std::int64_t vocab);
 
 // Compares the digests, or the names if a digest is unknown.
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
+// Returns whether an import knew nothing of the tokenizer.
+bool is_unnamed(const TokenizerIdentity& tokenizer);
+// Returns whether the program has it.
+bool has_tokenizer(const TokenizerIdentity& tokenizer);
 // Returns "'gpt2' (50257 ids, 0123456789ab)".
 std::string describe(const TokenizerIdentity& tokenizer);
 

@@ -1,0 +1,61 @@
+#include "src/train/text_origin.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/json_fields.h"
+#include "src/train/saving/first_weights.h"
+
+namespace trireme {
+namespace {
+
+constexpr const char* kEnds = "eos_token_id";
+
+// record: what an import kept of the model's configuration.
+std::vector<std::int32_t> ends_in(const nlohmann::json& record, std::int64_t vocab) {
+  std::vector<std::int32_t> ends;
+  const nlohmann::json& imported = object_field(record, "imported");
+  if (!imported.contains("special_ids")) {
+    return ends;
+  }
+  const nlohmann::json& special = object_field(imported, "special_ids");
+  if (!special.contains(kEnds)) {
+    return ends;
+  }
+  const nlohmann::json& value = special.at(kEnds);
+  for (const nlohmann::json& id : value.is_array() ? value : nlohmann::json::array({value})) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= static_cast<std::uint64_t>(vocab)) {
+      throw DataError(fmt::format("field '{}' has {}, not a token id from 0 to {}", kEnds,
+                                  id.dump(), vocab - 1));
+    }
+    ends.push_back(id.get<std::int32_t>());
+  }
+  return ends;
+}
+
+void add(const StepFolder& step, std::int64_t vocab, TextOrigin& origin) {
+  origin.folders.push_back(step.path);
+  const nlohmann::json& extra = *step.manifest->meta.extra;
+  if (extra.contains("imported")) {
+    origin.ends = ends_in(extra, vocab);
+  }
+  if (const std::optional<FirstWeights> first = find_first_weights(step)) {
+    origin.ends = ends_in(object_field(extra, kFirstWeightsField), vocab);
+    if (first->is_there) {
+      origin.folders.push_back(first->folder);
+    }
+  }
+}
+
+}  // namespace
+
+TextOrigin text_origin_of(const StepFolder& step, const StepFolder* base, std::int64_t vocab) {
+  TextOrigin origin;
+  add(step, vocab, origin);
+  if (base != nullptr) {
+    add(*base, vocab, origin);
+  }
+  return origin;
+}
+
+}  // namespace trireme

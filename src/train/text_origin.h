@@ -1,0 +1,23 @@
+// What checkpoints know about a model's text beyond its weights: where the files of its tokenizer
+// lie, and which tokens end a text. Both come from the files of an imported model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "io/checkpoint/store.h"
+
+namespace trireme {
+
+struct TextOrigin {
+  // Folders that may hold the tokenizer's files, the nearest first: the step's own, that of its
+  // base, and that of the imported model with which their run began, if it is still there.
+  std::vector<std::filesystem::path> folders;
+  std::vector<std::int32_t> ends;  // eos_token_id of the imported model; empty for other models
+};
+
+// base: that of a step of adapters, else null. Throws DataError if an id is not below `vocab`.
+TextOrigin text_origin_of(const StepFolder& step, const StepFolder* base, std::int64_t vocab);
+
+}  // namespace trireme
