@@ -135,8 +135,9 @@ std::string outcome(std::vector<std::string> argv, std::chrono::duration<double>
   }
 }
 
-// The signal ends this child process of the test.
+// The signal ends this child process of the test, also where a shell started the test to ignore it.
 void interrupt_a_launcher() {
+  std::signal(SIGINT, SIG_DFL);
   std::string seen;
   run_interruptibly(
       [&] {
