@@ -1,8 +1,9 @@
 """Builds the program in a second folder, with another language, time zone and umask, and compares
 its objects with those of the first one bit for bit. Compiling everything again takes a quarter of
 an hour of a core: a sample of the sources is compiled anew, without a cache, and the other objects
-are those of the first build. TRIREME_SAMPLE=SEED:COUNT repeats a sample or makes a larger one;
-`./dev reproduce` compiles everything, twice, and compares the program, too."""
+are those of the first build. TRIREME_SAMPLE=SEED:COUNT repeats a sample or makes a larger one.
+`./dev reproduce` compiles everything, twice; here, it finds all objects in the first build, and
+links, packages, bundles and compares them as always."""
 import json
 import os
 import pathlib
@@ -81,6 +82,23 @@ class Reproducible(unittest.TestCase):
                      if (second / name).read_bytes() != (BUILD / name).read_bytes()]
         self.assertEqual(differing, [])
         self.assertIn(b"a longer name of a folder", (second / "CMakeCache.txt").read_bytes())
+
+    def test_what_is_delivered_from_two_folders_is_the_same(self):
+        folder = harness.workspace()
+        (folder / "none").touch()
+        launcher = folder / "bin/ccache"
+        launcher.parent.mkdir()
+        launcher.write_text(LAUNCHER.format(sample=folder / "none", first=BUILD))
+        launcher.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{launcher.parent}:{os.environ['PATH']}"}
+        told = must(harness.SOURCE / "src/packaging/reproduce.sh", folder / "builds",
+                    env=environment).splitlines()
+        self.assertEqual([line.split()[0] for line in told], ["same"] * len(told), told)
+        names = sorted(line.split()[-1] for line in told)
+        self.assertIn("trireme", names)
+        self.assertTrue(any(name.endswith("-bundle.tar.gz") for name in names), names)
+        debs = [name for name in names if name.endswith(".deb")]
+        self.assertEqual(len(debs), 2 if shutil.which("dh") else 0, names)
 
     def test_time_of_the_build_is_refused(self):
         commands = json.loads((BUILD / "compile_commands.json").read_text())
