@@ -1,5 +1,7 @@
 #include "src/keys/key_ring.h"
 
+#include <algorithm>
+
 #include <fmt/ranges.h>
 
 #include "src/base/data_error_in.h"
@@ -23,18 +25,44 @@ void check_not_revoked(const Recipient& recipient, const std::vector<RevokedKey>
   }
 }
 
-// Returns which recipients are revoked, for the end of a message.
-std::string revoked_text(const WrappedKeys& keys, const std::vector<RevokedKey>& revoked) {
-  std::string text;
-  for (const Recipient& recipient : keys.recipients) {
-    if (const RevokedKey* const found = find_revoked(revoked, recipient.key)) {
-      text += fmt::format(
-          "; the key {} {} {} and opens nothing until `trireme keys rotate` has put "
-          "another one in its place",
-          printable(recipient.kind), printable(recipient.key), text_of_revoked(*found));
+// Returns what is said about a revoked recipient.
+std::string revoked_text(const Recipient& recipient, const RevokedKey& found) {
+  return fmt::format(
+      "the key {} {} {} and opens nothing until `trireme keys rotate` has put another one in its "
+      "place",
+      printable(recipient.kind), printable(recipient.key), text_of_revoked(found));
+}
+
+bool opens(WrappingKey& wrapping, const Recipient& recipient, const std::string& data_key) {
+  try {
+    return wrapping.unwrap(recipient, data_key).has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// A key of the ring that is a recipient as well does not open this because it is revoked.
+struct RingKeys {
+  std::vector<std::string> revoked;  // what is said about those
+  std::vector<std::string> others;   // their titles
+};
+
+RingKeys keys_of(const KeyRing& ring, const WrappedKeys& keys,
+                 const std::vector<RevokedKey>& revoked) {
+  RingKeys found;
+  for (const auto& wrapping : ring.keys()) {
+    const auto same = std::find_if(keys.recipients.begin(), keys.recipients.end(),
+                                   [&](const Recipient& recipient) {
+                                     return find_revoked(revoked, recipient.key) != nullptr &&
+                                            opens(*wrapping, recipient, keys.data_key);
+                                   });
+    if (same == keys.recipients.end()) {
+      found.others.push_back(wrapping->title());
+    } else {
+      found.revoked.push_back(revoked_text(*same, *find_revoked(revoked, same->key)));
     }
   }
-  return text;
+  return found;
 }
 
 [[noreturn]] void refuse_to_open(const KeyRing& ring, const WrappedKeys& keys,
@@ -45,16 +73,27 @@ std::string revoked_text(const WrappedKeys& keys, const std::vector<RevokedKey>&
         "{}: no key opens this any more: its last recipient was removed (`trireme keys destroy`)",
         printable(origin)));
   }
-  std::vector<std::string> titles;
-  for (const auto& wrapping : ring.keys()) {
-    titles.push_back(wrapping->title());
+  const RingKeys given = keys_of(ring, keys, revoked);
+  std::string text = fmt::format("{}: ", printable(origin));
+  for (const std::string& each : given.revoked) {
+    text += each + "; ";
   }
-  throw PolicyError(fmt::format(
-      "{}: this is encrypted for {}, and {}: name one of these keys in encryption.keys or with "
-      "--key, or let who has one add yours (`trireme keys add`){}",
-      printable(origin), recipients_text(keys),
-      titles.empty() ? "no key was given" : fmt::format("not for {}", fmt::join(titles, ", ")),
-      revoked_text(keys, revoked)));
+  text += fmt::format("this is encrypted for {}", recipients_text(keys));
+  if (!given.others.empty()) {
+    text += fmt::format(", and not for {}", fmt::join(given.others, ", "));
+  } else if (given.revoked.empty()) {
+    text += ", and no key was given";
+  }
+  text +=
+      ": name one of these keys in encryption.keys or with --key, or let who has one add yours "
+      "(`trireme keys add`)";
+  for (const Recipient& recipient : keys.recipients) {
+    const RevokedKey* const found = find_revoked(revoked, recipient.key);
+    if (found != nullptr && given.revoked.empty()) {
+      text += "; " + revoked_text(recipient, *found);
+    }
+  }
+  throw PolicyError(text);
 }
 
 // Returns the data key with any key of the ring that is not among the revoked ones.

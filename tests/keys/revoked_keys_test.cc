@@ -52,8 +52,10 @@ TEST_F(RevokedKeys, NeitherEncryptNorOpen) {
   revoke("# stolen ones\n\n " + old_id() + "  stolen on 2026-03-01 \n");
   const std::string opening =
       message_of<PolicyError>([&] { (void)old_ring().unwrap(wrapped_, "it"); });
-  EXPECT_THAT(opening, HasSubstr("it: this is encrypted for file " + old_id()));
-  EXPECT_THAT(opening, HasSubstr("is revoked (stolen on 2026-03-01) and opens nothing"));
+  EXPECT_THAT(opening, HasSubstr("it: the key file " + old_id() +
+                                 " is revoked (stolen on 2026-03-01) and opens nothing"));
+  EXPECT_THAT(opening, HasSubstr("; this is encrypted for file " + old_id()));
+  EXPECT_THAT(opening, testing::Not(HasSubstr("and not for")));
   const std::string sealing =
       message_of<PolicyError>([&] { (void)old_ring().wrap(data_, "contents"); });
   EXPECT_THAT(sealing, HasSubstr("'old' is revoked (stolen on 2026-03-01) and encrypts nothing"));
