@@ -2,17 +2,31 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/out_of_memory.h"
 
 namespace trireme {
 namespace {
 
-[[noreturn]] void throw_as(ExitCode code, const std::string& what) {
-  switch (code) {
+// An outcome on rank 0, as the number that the other ranks get: an exit code, or kNoMemory.
+constexpr std::int64_t kNoMemory = 256;
+
+std::int64_t outcome_of(const Error& error) {
+  return dynamic_cast<const ResourceError*>(&error) != nullptr
+             ? kNoMemory
+             : static_cast<std::int64_t>(error.exit_code());
+}
+
+[[noreturn]] void throw_as(std::int64_t outcome, const std::string& what) {
+  if (outcome == kNoMemory) {
+    throw ResourceError(what);
+  }
+  switch (static_cast<ExitCode>(outcome)) {
     case ExitCode::usage:
       throw ConfigError(what);
     case ExitCode::bad_data:
@@ -21,6 +35,8 @@ namespace {
       throw NotFound(what);
     case ExitCode::refused:
       throw PolicyError(what);
+    case ExitCode::device:
+      throw DeviceError(what);
     default:
       throw IoError(what);
   }
@@ -49,21 +65,24 @@ std::string run_on_root(Communicator& comm, const std::function<std::string()>& 
       text = work();
     } catch (const Error& e) {
       text = e.what();
-      code = static_cast<std::int64_t>(e.exit_code());
+      code = outcome_of(e);
     } catch (const std::filesystem::filesystem_error& e) {
       try {
         throw_as_error(e);
       } catch (const Error& known) {
         text = known.what();
-        code = static_cast<std::int64_t>(known.exit_code());
+        code = outcome_of(known);
       }
+    } catch (const std::bad_alloc&) {
+      text = kOutOfMemoryForFiles;
+      code = kNoMemory;
     }
   }
   // Only rank 0 can have a code other than 0, and codes are not negative, so max delivers rank 0's.
   code = all_reduce_value(comm, code, ReduceOp::max);
   text = broadcast_text(comm, text, 0);
   if (code != 0) {
-    throw_as(static_cast<ExitCode>(code), text);
+    throw_as(code, text);
   }
   return text;
 }

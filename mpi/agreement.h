@@ -10,9 +10,9 @@
 namespace trireme {
 
 // Runs `work` on rank 0. Every rank returns its text, or throws rank 0's error, of the same class
-// if that is ConfigError, DataError, NotFound or PolicyError and as IoError otherwise. `work` may
-// throw Error or filesystem_error only; the other ranks would wait for anything else until their
-// deadline.
+// if that is ConfigError, DataError, NotFound, PolicyError, ResourceError or DeviceError and as
+// IoError otherwise; std::bad_alloc becomes a ResourceError. `work` may throw Error, bad_alloc or
+// filesystem_error only; the other ranks would wait for anything else until their deadline.
 std::string run_on_root(Communicator& comm, const std::function<std::string()>& work);
 
 // Returns "" if every rank passes ""; otherwise the texts of those that do not, each once, with its

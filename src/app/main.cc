@@ -144,6 +144,13 @@ void leave_if_stopped(AppContext& context) {
   end_with(context, ExitCode::device, "internal", error.what());
 }
 
+// Returns what is said about a std::bad_alloc, with advice that the command can follow.
+std::string out_of_memory_in(const AppContext& context) {
+  const std::string_view phase = context.status.phase;
+  const bool is_for_files = phase == "import" || phase == "export" || phase == "sparsify";
+  return std::string(is_for_files ? kOutOfMemoryForFiles : kOutOfMemory);
+}
+
 int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& arguments) {
   // This `try` is within the lifetime of the MPI session, so that an error aborts the job instead
   // of waiting for ranks that never arrive.
@@ -164,7 +171,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   } catch (const Error& error) {
     end_with(context, error.exit_code(), error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    end_with(context, ExitCode::device, "memory", std::string(kOutOfMemory));
+    end_with(context, ExitCode::device, "memory", out_of_memory_in(context));
   } catch (const std::filesystem::filesystem_error& error) {
     try {
       throw_as_error(error);

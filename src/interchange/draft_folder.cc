@@ -21,6 +21,7 @@
 #include "src/base/interruption.h"
 #include "src/base/is_locked.h"
 #include "src/base/log.h"
+#include "src/base/thread_error.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -100,32 +101,47 @@ class DraftFolder::SignalWatch {
 
 DraftFolder::DraftFolder(Communicator& world, fs::path final)
     : rank_(world.rank()), final_(final.has_filename() ? std::move(final) : final.parent_path()) {
-  draft_ = run_on_root(world, [&] {
-    const fs::path absolute = fs::absolute(final_);
-    if (fs::exists(fs::symlink_status(absolute))) {
-      throw PolicyError(
-          fmt::format("--out {} exists: choose another name, or remove it first", final_.string()));
-    }
-    make_directories(absolute.parent_path());
-    remove_left_over(absolute);
-    const fs::path draft =
-        absolute.parent_path() / (name_before_pid(absolute) + std::to_string(::getpid()));
-    if (is_locked(draft)) {
-      throw PolicyError(fmt::format("another process is writing {} in {}: choose another --out",
-                                    final_.string(), draft.string()));
-    }
-    remove_tree(draft);
-    make_directories(draft);
-    lock_.reset(::open(draft.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (lock_) {
-      (void)::flock(lock_.get(), LOCK_EX | LOCK_NB);  // not every file system has locks
-    }
-    watch_ = std::make_unique<SignalWatch>(draft);
-    return draft.string();
-  });
+  try {
+    draft_ = run_on_root(world, [&] {
+      begin(fs::absolute(final_));
+      return draft_.string();
+    });
+  } catch (...) {
+    remove();  // the destructor does not run
+    throw;
+  }
 }
 
-DraftFolder::~DraftFolder() {
+void DraftFolder::begin(const fs::path& absolute) {
+  if (fs::exists(fs::symlink_status(absolute))) {
+    throw PolicyError(
+        fmt::format("--out {} exists: choose another name, or remove it first", final_.string()));
+  }
+  make_directories(absolute.parent_path());
+  remove_left_over(absolute);
+  const fs::path draft =
+      absolute.parent_path() / (name_before_pid(absolute) + std::to_string(::getpid()));
+  if (is_locked(draft)) {
+    throw PolicyError(fmt::format("another process is writing {} in {}: choose another --out",
+                                  final_.string(), draft.string()));
+  }
+  remove_tree(draft);
+  make_directories(draft);
+  draft_ = draft;
+  lock_.reset(::open(draft.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock_) {
+    (void)::flock(lock_.get(), LOCK_EX | LOCK_NB);  // not every file system has locks
+  }
+  try {
+    watch_ = std::make_unique<SignalWatch>(draft);
+  } catch (const std::system_error& error) {
+    throw ResourceError(no_thread("to watch for signals", error));
+  }
+}
+
+DraftFolder::~DraftFolder() { remove(); }
+
+void DraftFolder::remove() {
   watch_.reset();
   if (rank_ == 0 && !draft_.empty()) {
     std::error_code ignored;

@@ -35,6 +35,11 @@ class DraftFolder {
  private:
   class SignalWatch;
 
+  // Makes and locks the draft. Called on rank 0.
+  void begin(const std::filesystem::path& absolute);
+  // Removes the draft unless it was kept.
+  void remove();
+
   int rank_;
   std::filesystem::path final_;
   std::filesystem::path draft_;

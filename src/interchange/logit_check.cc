@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "io/checkpoint/workers.h"
 #include "src/base/error.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/philox.h"
 #include "src/interchange/checkpoint_weights.h"
 #include "src/nn/key_value_cache.h"
@@ -84,6 +86,11 @@ LogitDifference difference_of(const std::vector<double>& own, const std::vector<
   return result;
 }
 
+std::string no_memory_to_compare() {
+  return fmt::format("{} (the logits of both models were being compared; nothing was kept)",
+                     kOutOfMemoryForFiles);
+}
+
 }  // namespace
 
 LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& foreign,
@@ -98,14 +105,20 @@ LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& 
 LogitDifference compare_logits(const ModelConfig& config, const ForeignLogits& foreign,
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which) {
-  const std::vector<std::int32_t> ids = probe(config);
-  const std::vector<double> theirs = foreign(ids);
-  const bool by_kernels = fits_into_memory(config);
-  const std::vector<double> own = by_kernels ? logits_by_kernels(checkpoint, ids, keys, which)
-                                             : logits_of_stored(checkpoint, ids, keys, which);
-  LogitDifference result = difference_of(own, theirs, config.vocab);
-  result.by_kernels = by_kernels;
-  return result;
+  try {
+    const std::vector<std::int32_t> ids = probe(config);
+    const std::vector<double> theirs = foreign(ids);
+    const bool by_kernels = fits_into_memory(config);
+    const std::vector<double> own = by_kernels ? logits_by_kernels(checkpoint, ids, keys, which)
+                                               : logits_of_stored(checkpoint, ids, keys, which);
+    LogitDifference result = difference_of(own, theirs, config.vocab);
+    result.by_kernels = by_kernels;
+    return result;
+  } catch (const ResourceError&) {  // its advice is for training
+    throw ResourceError(no_memory_to_compare());
+  } catch (const std::bad_alloc&) {
+    throw ResourceError(no_memory_to_compare());
+  }
 }
 
 void check_difference(const LogitDifference& difference, double most, const std::string& what) {

@@ -3,13 +3,16 @@
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <thread>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +74,33 @@ TEST_F(KilledDraft, IsRemovedBeforeASignalEndsTheProcess) {
     EXPECT_EQ(end_of(pid, signal), signal);
     EXPECT_TRUE(fs::is_empty(folder_.path())) << signal;
   }
+}
+
+// Without memory for a stack, no thread can be started.
+TEST_F(KilledDraft, IsRemovedIfNoThreadCanWatchForSignals) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pthread_attr_t large;  // so that no stack of a thread that has ended fits
+    ::pthread_attr_init(&large);
+    ::pthread_attr_setstacksize(&large, std::size_t{64} << 20);
+    ::pthread_setattr_default_np(&large);
+    std::ifstream statm("/proc/self/statm");
+    rlim_t pages = 0;
+    statm >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{2} << 20);
+    const ::rlimit limit{bytes, bytes};
+    ::setrlimit(RLIMIT_AS, &limit);
+    try {
+      start_again();
+    } catch (const ResourceError&) {
+      ::_exit(static_cast<int>(ExitCode::device));
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::device));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(KilledDraft, IsRemovedByTheNextOneOfTheSameOutput) {

@@ -1,5 +1,7 @@
 #include "mpi/agreement.h"
 
+#include <new>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +30,23 @@ TEST(RunOnRoot, EveryRankMeetsTheSameError) {
     const auto fail = [&] { run_on_root(comm, []() -> std::string { throw DataError("torn"); }); };
     EXPECT_EQ(message_of<DataError>(fail), "torn");
     EXPECT_EQ(run_on_root(comm, [] { return std::string("on"); }), "on");
+  });
+}
+
+TEST(RunOnRoot, AnErrorOfMemoryStaysOne) {
+  ThreadWorld(2).run([](Communicator& comm) {
+    const auto refuse = [&] {
+      run_on_root(comm, []() -> std::string { throw ResourceError("no room"); });
+    };
+    EXPECT_EQ(message_of<ResourceError>(refuse), "no room");
+    const auto exhaust = [&] {
+      run_on_root(comm, []() -> std::string { throw std::bad_alloc(); });
+    };
+    EXPECT_THAT(message_of<ResourceError>(exhaust), HasSubstr("raise the limits"));
+    const auto fault = [&] {
+      run_on_root(comm, []() -> std::string { throw DeviceError("lost"); });
+    };
+    EXPECT_EQ(message_of<DeviceError>(fault), "lost");
   });
 }
 
