@@ -7,5 +7,8 @@
 namespace trireme {
 
 inline constexpr std::string_view kKeysFileName = "keys.json";
+// The number of the process follows in the names of drafts, which are renamed to keys.json
+// (write_file_durably()).
+inline constexpr std::string_view kKeysDraftStart = "keys.json.tmp-";
 
 }  // namespace trireme

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/keys_name.h"
 #include "src/evidence/file_digests.h"
 
 namespace trireme {
@@ -21,6 +22,19 @@ bool is_unsigned(const NamedFiles& named, const std::string& path) {
                      [&](const std::string& each) {
                        return path == each || (each.ends_with('/') && path.starts_with(each));
                      });
+}
+
+// Returns whether it is what an interrupted change of keys.json left. Only the file itself counts,
+// which nothing reads and no statement names.
+bool is_keys_draft(const NamedFiles& named, std::string_view file) {
+  const bool has_keys = std::find(named.companions.begin(), named.companions.end(),
+                                  kKeysFileName) != named.companions.end();
+  if (!has_keys || !file.starts_with(kKeysDraftStart)) {
+    return false;
+  }
+  const std::string_view number = file.substr(kKeysDraftStart.size());
+  return !number.empty() &&
+         std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // Reports each folder that no named file needs. `names` is sorted.
@@ -51,6 +65,11 @@ void check_names(const FolderContents& contents, const NamedFiles& named, Folder
   for (const std::string& file : contents.files) {
     if (is_unsigned(named, file)) {
       check.notes.push_back(fmt::format("{} is not signed", (check.folder / file).string()));
+    } else if (is_keys_draft(named, file) && !holds(names, file)) {
+      check.notes.push_back(fmt::format(
+          "{} is what an interrupted change of {} left: nothing reads it, and the next `trireme "
+          "keys rotate`, `add` or `remove` removes it",
+          (check.folder / file).string(), kKeysFileName));
     } else if (!holds(names, file)) {
       fault(check, ExitCode::bad_data,
             fmt::format("{} was added: {} does not name it", (check.folder / file).string(),

@@ -1,6 +1,7 @@
 #include "src/lineage/lineage.h"
 
 #include <algorithm>
+#include <array>
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
@@ -28,6 +29,22 @@ bool is_signed_or_step(const fs::path& folder) {
   return parse_step_folder_name(folder.filename().string()) ||
          fs::exists(fs::symlink_status(folder / kManifestName, code)) ||
          fs::exists(fs::symlink_status(folder / kProvenanceName, code));
+}
+
+// Returns whether the folder holds weights as an export writes them, and no steps.
+bool looks_like_export(const fs::path& folder) {
+  constexpr std::array<std::string_view, 4> kEnds = {".safetensors", ".gguf", ".onnx", ".pbtxt"};
+  bool has_weights = false;
+  std::error_code code;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+    const fs::path& path = at->path();
+    if (parse_step_folder_name(path.filename().string())) {
+      return false;
+    }
+    has_weights = has_weights ||
+                  std::find(kEnds.begin(), kEnds.end(), path.extension().string()) != kEnds.end();
+  }
+  return has_weights;
 }
 
 }  // namespace
@@ -72,6 +89,9 @@ Lineage walk_lineage(const fs::path& what, LineageOptions options) {
     walk.run(folder);
   } else if (is_step_folder(folder)) {
     only_step(folder);
+  } else if (looks_like_export(folder)) {
+    throw PolicyError(fmt::format("{} has no {}: the model is not signed (see export --sign)",
+                                  folder.string(), kModelSignatureName));
   } else {
     walk.steps_of(folder);
   }

@@ -171,6 +171,12 @@ void LineageWalk::check_generation(const fs::path& path, const Provenance& prove
   }
   if (!latest) {
     generation_is_gone(file, provenance);
+  } else if (*latest >= kMostGeneration) {
+    if (seen_.insert("generation:" + file.string()).second) {
+      add_fault(ExitCode::bad_data,
+                fmt::format("{} counts {} starts or more, which no run has had: it was changed",
+                            file.string(), kMostGeneration));
+    }
   } else if (generation > *latest) {
     add_fault(ExitCode::bad_data,
               fmt::format("{} was saved by start {} of its run, but {} counts {} starts: it comes "

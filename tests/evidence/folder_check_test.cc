@@ -113,6 +113,20 @@ TEST_F(FolderCheckTest, FindsAddedFiles) {
   expect_fault(ExitCode::bad_data, "shards/2 was added: the provenance does not name it");
 }
 
+TEST_F(FolderCheckTest, NamesWhatAnInterruptedChangeOfKeysLeft) {
+  put("keys.json.tmp-4711", "{}");
+  const FolderCheck found = check();
+  EXPECT_TRUE(found.faults.empty());
+  ASSERT_EQ(found.notes.size(), 1U);
+  EXPECT_THAT(found.notes[0], HasSubstr("keys.json.tmp-4711 is what an interrupted change"));
+  fs::remove(folder_.path() / "keys.json.tmp-4711");
+  for (const std::string name : {"keys.json.tmp-", "keys.json.tmp-1x", "shards/keys.json.tmp-1"}) {
+    put(name, "{}");
+    expect_fault(ExitCode::bad_data, name + " was added");
+    fs::remove(folder_.path() / name);
+  }
+}
+
 TEST_F(FolderCheckTest, FindsLinks) {
   fs::rename(folder_.path() / "shards/1", folder_.path() / "../elsewhere");
   fs::create_symlink("../../elsewhere", folder_.path() / "shards/1");

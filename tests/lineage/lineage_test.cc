@@ -17,6 +17,7 @@
 #include "src/base/file.h"
 #include "src/evidence/model_signature.h"
 #include "src/lineage/lineage_walk.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -154,6 +155,11 @@ TEST_F(LineageTest, FindsADamagedCountOfStarts) {
               file.string() +
                   " does not hold just a number: which starts of the run have saved "
                   "its steps was not checked\n");
+  }
+  for (const char* const bad : {"99999999999999999999", "1000000000\n"}) {
+    std::ofstream(file) << bad;
+    EXPECT_THAT(faults_of(walk(folder_.path())),
+                HasSubstr("counts 1000000000 starts or more, which no run has had"));
   }
   std::ofstream(file) << "2\n";
   EXPECT_THAT(faults_of(walk(folder_.path())), HasSubstr("was saved by start 3 of its run, but"));
@@ -296,6 +302,13 @@ class ModelTest : public LineageTest {
   const SigningKey signer_ = SigningKey::generate(PublicKey::Kind::ecdsa_p256);
   const fs::path model_ = folder_.path() / "model";
 };
+
+TEST_F(ModelTest, IsNotSignedWithoutItsSignature) {
+  put("model.safetensors", "weights");
+  fs::remove(model_ / kModelSignatureName);
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)check(); }),
+              HasSubstr("model has no model.sig: the model is not signed"));
+}
 
 TEST_F(ModelTest, IsCheckedFileByFile) {
   const Lineage whole = check();
