@@ -118,7 +118,7 @@ TEST_F(CkptCommand, DigestIsThatOfTheContents) {
   EXPECT_EQ(json.at("scope"), "model");
   EXPECT_EQ(json.at("digest").get<std::string>() + "\n", model.out);
   damage(3);
-  const Result bad = run("digest " + dir());
+  const Result bad = run("digest " + dir(3));
   EXPECT_EQ(bad.code, 65);
   EXPECT_THAT(bad.err, HasSubstr("shard-00001.safetensors: block 0"));
   EXPECT_EQ(bad.out, "");
@@ -165,12 +165,19 @@ TEST_F(CkptCommand, AStepsFolderIsListedButNotPruned) {
 
 TEST_F(CkptCommand, DamageInTheNewestPointsToTheOthers) {
   damage(3);
-  for (const std::string command : {"digest ", "verify "}) {
-    const Result bad = run(command + dir());
+  for (const std::string& command : {"digest " + dir(3), "verify " + dir()}) {
+    const Result bad = run(command);
     EXPECT_EQ(bad.code, 65);
     EXPECT_THAT(bad.out + bad.err, AllOf(HasSubstr("ckpt verify --all " + dir() + "'"),
                                          HasSubstr("step-00000002 is older")));
   }
+}
+
+TEST_F(CkptCommand, DigestSkipsANewestStepWithDamagedContents) {
+  damage(3);
+  const Result shown = run("digest " + dir());
+  EXPECT_EQ(shown.out, run("digest " + dir(2)).out);
+  EXPECT_THAT(shown.err, AllOf(StartsWith("skipped: "), HasSubstr("shard-00001.safetensors")));
 }
 
 TEST_F(CkptCommand, PruneKeepsTheNewest) {

@@ -125,7 +125,7 @@ TEST_F(CkptExport, NoFileIsReplaced) {
 TEST_F(CkptExport, OfDamagedDataNothingIsLeft) {
   File shard = File::open_to_update(path("plain/step-00000002/shard-00001.safetensors"));
   shard.write_at(4100, "????", 4);
-  const CommandRun run = export_from("plain");
+  const CommandRun run = export_from("plain/step-00000002");
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::bad_data));
   EXPECT_FALSE(fs::exists(path("model.safetensors")));
   EXPECT_EQ(export_from("absent").code, static_cast<int>(ExitCode::not_found));

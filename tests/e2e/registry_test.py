@@ -111,7 +111,6 @@ class Registry(unittest.TestCase):
                                           "sequence": 32, "documents": "joined"})
         manifest = json.loads((self.folder / "data/manifest.json").read_text())
         self.assertEqual(result["tokenizer"]["name"], manifest["tokenizer"]["name"])
-        # The same weights under the same step number, imported again: other files.
         again = self.folder / "again"
         harness.must(harness.run("import", self.folder / "hf", "--out", again))
         gates = self.folder / "any.yaml"
@@ -120,8 +119,8 @@ class Registry(unittest.TestCase):
         harness.must(harness.run("eval", "--checkpoint", again, "--data", self.folder / "data",
                                  "--any-tokenizer", "--gate", gates, "-J", out))
         self.registry("add", "again", again, "--result", out)
-        other = self.folder / "other"
-        harness.must(harness.run("import", self.folder / "hf", "--out", other))
+        other = self.folder / "other"  # other weights under the same number of a step
+        harness.must(harness.run("sparsify", again, "--out", other, "--sparsity", 0.5))
         self.registry("add", "other", other)
         self.assertIn("other weights", self.registry("promote", "other", "--stage", "production",
                                                      "--result", out, code=65).stderr)
