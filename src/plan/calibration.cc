@@ -10,9 +10,9 @@
 namespace trireme {
 namespace {
 
-// The prior of the factors of products, head, attention and kernels. A machine may be ten times
-// slower than its file says, but then in all four: if the steps do not tell them apart, no factor
-// may take all of the time.
+// This is the prior of the factors of products, head, attention and kernels. A machine may be ten
+// times slower than its file says, but then in all four: if the steps do not tell them apart, no
+// factor may take all of the time.
 const FactorPrior kAlike{.own = {0.5, 0.5, 0.5, 0.5}, .common = 10};
 constexpr double kLeastCalibration = 1e-3;
 constexpr double kMostCalibration = 1e3;
