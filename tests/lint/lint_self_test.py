@@ -122,6 +122,33 @@ class LintTest(unittest.TestCase):
             code, said = run("types_test.py", {**SOUND, "src/base/x.h": same, "io/y.h": other})
             self.assertEqual(code, 0, said)
 
+    def test_constants(self):
+        same = "namespace trireme {\ninline constexpr int kA = 1 << 2, kB = int(3);\n}\n"
+        for text in ("namespace trireme { inline constexpr std::pair<int, A> kA = {1, a < b}; }",
+                     "namespace trireme { const char* const kZ = \"kA\", *kB = kZ; }",
+                     "namespace trireme { constexpr std::array<int, 2> kB{1, 2}; }",
+                     "namespace trireme { inline const A kA; }",
+                     "namespace trireme { inline constexpr int kA[kZ] = {}, kY = f(1, 2); }"):
+            tree = {**SOUND, "src/base/x.h": same, "io/y.h": text}
+            code, said = run("types_test.py", tree)
+            self.assertEqual(code, 1, text)
+            self.assertRegex(said, "io/y.h:1 and src/base/x.h:2: trireme::k[AB] is defined more")
+        for name, text in (
+                ("io/y.cc", "namespace trireme { constexpr int kA = 1; }"),
+                ("io/y.h", "namespace trireme::cpu { inline constexpr int kA = 1; }"),
+                ("io/y.h", "namespace trireme { namespace { constexpr int kA = 1; } }"),
+                ("io/y.h", "namespace trireme { struct B { static constexpr int kA = 1; }; }"),
+                ("io/y.h", "namespace trireme { inline int f(int x = kB) { const int kA = x; } }"),
+                ("io/y.h", "namespace trireme { inline constexpr int kC = f(1, kA == kB); }"),
+                ("io/y.h", "namespace trireme { constexpr bool operator==(A kA, A kB) {} }"),
+                ("io/y.h", "namespace trireme { inline constexpr A<2, kA> kC{kA, kB}; }"),
+                ("src/base/x.h", same + "#else\n" + same)):
+            code, said = run("types_test.py", {**SOUND, "src/base/x.h": same, name: text})
+            self.assertEqual(code, 0, text + said)
+        pair = {"src/device/cuda/native/x.h": same, "src/device/sim/include/x.h": same}
+        self.assertEqual(run("types_test.py", {**SOUND, **pair})[0], 0)
+        self.assertEqual(run("types_test.py", {**SOUND, **pair, "src/kernels/x.h": same})[0], 1)
+
     def test_members(self):
         header = {"src/base/long_one.h": "#pragma once\nclass LongOne {\n  int f() const;\n};\n"}
         member = "int LongOne::f() const { return g(); }\n"

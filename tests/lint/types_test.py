@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Checks that no two types of the program share a name within a namespace. Two such definitions in
-one program are undefined behaviour, which neither the compiler nor the linker reports."""
+"""Checks that no two types of the program share a name within a namespace, and no two constants of
+different headers. Two such definitions in one program are undefined behaviour, which neither the
+compiler nor the linker reports."""
 import collections
 import re
 
@@ -11,8 +12,23 @@ ROOMS = ("src", "mpi", "io", "slurm", "benchmarks")
 TOKEN = re.compile(r"""
     (?P<skip> //[^\n]* | /\*.*?\*/ | \#(?:[^\n\\]|\\.)* | R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"
             | "(?:[^"\\\n]|\\.)*" | (?<!\w)'(?:[^'\\\n]|\\.)*' )
-  | (?P<word> [A-Za-z_]\w* ) | (?P<mark> ::|[{}();<>=:] )""", re.VERBOSE | re.DOTALL)
+  | (?P<word> [A-Za-z_]\w* ) | (?P<mark> ::|[][{}();<>=:,] )""", re.VERBOSE | re.DOTALL)
 KINDS = ("class", "struct", "union", "enum")
+HEADERS = (".h", ".cuh")
+CONSTANT = ("inline", "constexpr", "constinit", "const", "extern")  # begins its declaration
+PAIRS = {"<": ">", "[": "]", "(": ")"}
+
+
+def outside(opening, tokens):
+    """Returns the tokens that no pair of this kind of brackets encloses."""
+    depth = 0
+    kept = []
+    for token in tokens:
+        depth += token == opening
+        if depth == 0:
+            kept.append(token)
+        depth -= token == PAIRS[opening]
+    return kept
 
 
 def opened_by(head):
@@ -25,7 +41,7 @@ def opened_by(head):
     name = head[head.index(kinds[-1]) + 1:]
     if ":" in name:
         name = name[:name.index(":")]
-    name = [word for word in name if word not in ("final", "alignas")]
+    name = [word for word in outside("[", name) if word not in ("final", "alignas")]
     return ("type", name[0]) if len(name) == 1 else None  # not X::Y, X<int> or an unnamed one
 
 
@@ -43,8 +59,22 @@ def without_template(head):
     return head
 
 
-def types_of(text):
-    """Yields (namespace, name, line) of each type that the text defines in a namespace's scope."""
+def constants_in(head):
+    """Returns the names of the variables that a declaration defines, if these tokens are one."""
+    if not head or head[0] not in CONSTANT or "operator" in head:
+        return []
+    end = head.index("=") if "=" in head else len(head)
+    first = outside("<", outside("[", head[:end]))
+    if "(" in first or any(kind in first for kind in KINDS) or len(first) < 3:
+        return []  # a function or a type
+    rest = outside("(", head[end:])  # each name after the first follows a comma and has a value
+    return first[-1:] + [word for comma, word, sign in zip(rest, rest[1:], rest[2:])
+                         if comma == "," and sign == "="]
+
+
+def names_of(text):
+    """Yields (what, namespace, name, line) of each type and each constant that the text defines in
+    a namespace's scope."""
     stack = []
     head = []
     for found in TOKEN.finditer(text):
@@ -57,7 +87,9 @@ def types_of(text):
         if token == "{":
             opened = opened_by(without_template(head)) or ("other", "")
             if at_namespace and opened[0] == "type":
-                yield namespace, opened[1], line
+                yield "type", namespace, opened[1], line
+            elif at_namespace and opened[0] == "other":
+                yield from (("constant", namespace, name, line) for name in constants_in(head))
             stack.append(opened)
             head = []
         elif token == "}":
@@ -66,23 +98,38 @@ def types_of(text):
             head = []
         elif token == ";":
             if at_namespace and head[:1] == ["using"] and head[2:3] == ["="]:
-                yield namespace, head[1], line
+                yield "type", namespace, head[1], line
+            elif at_namespace:
+                yield from (("constant", namespace, name, line) for name in constants_in(head))
             head = []
         else:
             head.append(token)
 
 
+def alternative(path):
+    """Returns what two headers share if no program includes both of them: the include path chooses
+    a header of CUDA or its namesake of the simulated device."""
+    chosen = str(path).startswith(("src/device/cuda/", "src/device/sim/include/"))
+    return path.name if chosen else path
+
+
 def main():
     top = sources.root()
-    places = collections.defaultdict(list)
-    checked = [path for path in sources.files(top, ".h", ".cc", ".cu", ".cuh")
+    types = collections.defaultdict(list)
+    constants = collections.defaultdict(dict)
+    checked = [path for path in sources.files(top, *HEADERS, ".cc", ".cu")
                if path.parts[0] in ROOMS]
     for path in checked:
-        for namespace, name, line in types_of((top / path).read_text(encoding="utf-8")):
-            if "(anonymous)" not in namespace:
-                places[namespace, name].append(f"{path}:{line}")
+        for what, namespace, name, line in names_of((top / path).read_text(encoding="utf-8")):
+            if "(anonymous)" in namespace:
+                continue
+            if what == "type":
+                types[namespace, name].append(f"{path}:{line}")
+            elif path.suffix in HEADERS:  # each source's constants are its own
+                constants[namespace, name].setdefault(alternative(path), f"{path}:{line}")
+    places = [*types.items(), *((key, list(where.values())) for key, where in constants.items())]
     problems = [f"{' and '.join(where)}: {namespace}::{name} is defined more than once: rename one"
-                for (namespace, name), where in sorted(places.items()) if len(where) > 1]
+                for (namespace, name), where in sorted(places) if len(where) > 1]
     sources.finish("types", problems, len(checked))
 
 
