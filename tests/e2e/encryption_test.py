@@ -3,6 +3,7 @@ on other layouts, rotation, destruction, and refusals. sealed_reader.py is an in
 import json
 import os
 import shutil
+import signal
 import struct
 import unittest
 
@@ -245,6 +246,24 @@ class Encryption(unittest.TestCase):
         for file in files:
             self.assertNotIn(identity, file.read_text())
         self.assertEqual(os.stat(step_folder("replaced", 3) / "keys.json").st_mode & 0o777, 0o640)
+
+    def test_an_interrupted_rotation_leaves_no_draft(self):
+        many = FOLDER / "many"
+        for step in range(1, 121):
+            shutil.copytree(step_folder("sealed", 6), many / f"step-{step:08}")
+        before = {file: file.stat().st_ino for file in many.rglob("keys.json")}
+        words = ["keys", "rotate", many, "--key", f"file:{KEY}", "--to", f"file:{OTHER}"]
+        rotation = harness.start(*words, ranks=0, log=FOLDER / "rotation.log")
+        first = min(before)
+        harness.until("the first keys.json was replaced", 60,
+                      lambda: first.stat().st_ino != before[first])
+        rotation.terminate()
+        self.assertEqual(rotation.wait(), -signal.SIGTERM)
+        self.assertEqual(list(many.rglob("keys.json.tmp-*")), [])
+        self.assertTrue(any(file.stat().st_ino == inode for file, inode in before.items()))
+        output("keys", "rotate", many, "--key", f"file:{KEY}", "--key", f"file:{OTHER}", "--to",
+               f"file:{OTHER}")
+        self.assertNotIn("site", output("keys", "list", many))
 
     def test_recipients_of_a_live_run_do_not_change(self):
         shutil.copytree(FOLDER / "sealed", FOLDER / "live")

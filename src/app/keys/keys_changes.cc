@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <optional>
 #include <system_error>
 
@@ -20,6 +21,7 @@
 #include "src/app/access/overwrite.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/interruption.h"
 #include "src/base/printable.h"
 #include "src/base/run_text.h"
 #include "src/keys/key_ring.h"
@@ -152,11 +154,25 @@ void erase_remains(const fs::path& folder) {
   }
 }
 
+// Writes a keys.json. A signal ends the process only afterwards, so that no draft of it is left.
+void write_keys_file(const fs::path& file, const std::string& text) {
+  int number = 0;
+  {
+    const NotedSignals noted;
+    write_file_durably(file, text);
+    number = interruption();
+  }
+  if (number != 0) {
+    std::fflush(nullptr);
+    end_by_signal(number);
+  }
+}
+
 // Replaces keys.json, which keeps its owner and its mode.
 void write_keys(const EncryptedFolder& changed) {
   struct stat status {};
   const bool is_known = ::stat(changed.file().c_str(), &status) == 0;
-  write_file_durably(changed.file(), to_text(changed.wrapped));
+  write_keys_file(changed.file(), to_text(changed.wrapped));
   if (is_known) {
     (void)::chmod(changed.file().c_str(), status.st_mode & 07777U);
     [[maybe_unused]] const int same_owner =
@@ -339,7 +355,7 @@ void destroy_keys(const fs::path& folder) {
       if (!files.empty()) {
         ++found;
         if (!nobody.data_key.empty()) {
-          write_file_durably(place / kKeysFileName, to_text(nobody));
+          write_keys_file(place / kKeysFileName, to_text(nobody));
         }
         fmt::print("{}: its key was destroyed\n", printable(place.string()));
       }
