@@ -70,7 +70,11 @@ Envelope make_envelope(std::string payload_type, std::string payload, const Sign
 nlohmann::ordered_json to_json(const Envelope& envelope) {
   nlohmann::ordered_json signatures = nlohmann::ordered_json::array();
   for (const EnvelopeSignature& signature : envelope.signatures) {
-    signatures.push_back({{"keyid", signature.key_id}, {"sig", to_base64(signature.bytes)}});
+    nlohmann::ordered_json one = {{"keyid", signature.key_id}, {"sig", to_base64(signature.bytes)}};
+    if (!signature.public_key.empty()) {
+      one["publicKey"] = to_base64(signature.public_key);
+    }
+    signatures.push_back(std::move(one));
   }
   return {{"payloadType", envelope.payload_type},
           {"payload", to_base64(envelope.payload)},
@@ -95,7 +99,8 @@ Envelope envelope_of(const nlohmann::json& object) {
     if (std::any_of(envelope.signatures.begin(), envelope.signatures.end(), has_same_key)) {
       throw DataError(fmt::format("two signatures have the keyid '{}'", printable(key_id)));
     }
-    envelope.signatures.push_back({key_id, decoded(each, "sig")});
+    envelope.signatures.push_back({key_id, decoded(each, "sig"),
+                                   each.contains("publicKey") ? decoded(each, "publicKey") : ""});
   }
   return envelope;
 }
@@ -106,6 +111,20 @@ Envelope parse_envelope(std::string_view text, const std::string& origin) {
   } catch (const DataError& error) {
     throw data_error_in(fmt::format("{}: not a signed envelope (DSSE)", origin), error);
   }
+}
+
+std::optional<std::string> first_misfit(const Envelope& envelope) {
+  const std::string message = pae(envelope.payload_type, envelope.payload);
+  for (const EnvelopeSignature& signature : envelope.signatures) {
+    if (signature.public_key.empty()) {
+      continue;
+    }
+    const std::optional<PublicKey> key = PublicKey::of_der(signature.public_key);
+    if (!key || key->id() != signature.key_id || !key->verifies(message, signature.bytes)) {
+      return signature.key_id;
+    }
+  }
+  return std::nullopt;
 }
 
 SignatureFinding find_signature(const Envelope& envelope, const std::vector<TrustedKey>& trusted) {

@@ -8,6 +8,7 @@
 // functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ namespace trireme {
 struct EnvelopeSignature {
   std::string key_id;
   std::string bytes;
+  // The DER of the public key with this keyid, so that anybody can see whether the signature fits
+  // (first_misfit()); empty in most envelopes. It makes nobody trusted.
+  std::string public_key = {};
 };
 
 struct Envelope {
@@ -40,6 +44,10 @@ std::string to_text(const Envelope& envelope);
 // names `origin`.
 Envelope envelope_of(const nlohmann::json& object);
 Envelope parse_envelope(std::string_view text, const std::string& origin);
+
+// Returns the keyid of the first signature that does not fit its own public key, or whose public
+// key is not that of its keyid; nothing if all that state one fit.
+std::optional<std::string> first_misfit(const Envelope& envelope);
 
 enum class SignatureState {
   trusted,    // a trusted key has signed this payload, and no signature is forged

@@ -114,6 +114,17 @@ class Releases(unittest.TestCase):
         envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
         self.release.write_text(json.dumps(envelope))
         self.refused(self.export(), "is not of that key")
+        before = self.release.read_text()
+        harness.must(harness.run("audit", "keygen", "--out", FOLDER / "late.key"))
+        for words in (["show", self.release], ["show", self.release, "--trust", self.trust],
+                      ["sign", self.release, "--key", FOLDER / "late.key"]):
+            self.refused(harness.run("release", *words), "does not fit", 65)
+        self.assertEqual(self.release.read_text(), before)
+        for each in envelope["signatures"]:  # as they were before they had their public keys
+            del each["publicKey"]
+        self.release.write_text(json.dumps(envelope))
+        self.refused(harness.run("release", "show", self.release, "--trust", self.trust),
+                     "does not fit", 65)
         envelope["payloadType"] = "application/vnd.in-toto+json"
         self.release.write_text(json.dumps(envelope))
         self.refused(self.export(), "not a release", 65)

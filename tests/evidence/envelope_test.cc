@@ -11,6 +11,22 @@ namespace {
 // https://github.com/secure-systems-lab/dsse/blob/master/protocol.md, "Test vectors".
 constexpr const char* kType = "http://example.com/HelloWorld";
 
+TEST(Envelope, SignaturesFitThePublicKeysBesideThem) {
+  const SigningKey key = SigningKey::generate();
+  Envelope envelope = make_envelope(kType, "text", &key);
+  EXPECT_EQ(first_misfit(envelope), std::nullopt);
+  envelope.signatures[0].public_key = key.public_key().to_der();
+  EXPECT_EQ(first_misfit(parse_envelope(to_text(envelope), "it")), std::nullopt);
+  Envelope edited = envelope;
+  edited.payload = "other text";
+  EXPECT_EQ(first_misfit(edited), key.public_key().id());
+  Envelope other = envelope;
+  other.signatures[0].public_key = SigningKey::generate().public_key().to_der();
+  EXPECT_EQ(first_misfit(other), key.public_key().id());
+  other.signatures[0].public_key = "no key";
+  EXPECT_EQ(first_misfit(other), key.public_key().id());
+}
+
 TEST(Envelope, EncodesAsTheSpecificationSays) {
   EXPECT_EQ(pae(kType, "hello world"), "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
   EXPECT_EQ(pae("", ""), "DSSEv1 0  0 ");

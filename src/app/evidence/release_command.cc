@@ -43,6 +43,16 @@ Envelope read_release(const std::string& file) {
   return parse_envelope(read_file(file, kMostReleaseBytes), file);
 }
 
+// Throws DataError if the release was changed since somebody signed it.
+void check_signatures_fit(const Envelope& envelope, const std::string& file) {
+  if (const std::optional<std::string> key = first_misfit(envelope)) {
+    throw DataError(fmt::format(
+        "{}: the signature of the key {} does not fit: the release or the signature was changed "
+        "after it was signed; ask for a new one with `trireme release request`",
+        printable(file), printable(short_id(*key))));
+  }
+}
+
 void print_release(const Release& release, const Envelope& envelope) {
   fmt::print("checkpoint {}\nmanifest   sha256:{}\nlabel      {}\nrecipient  {}\nreason     {}\n",
              printable(release.uri), printable(release.manifest_sha256),
@@ -75,6 +85,7 @@ void request(const ReleaseOptions& options) {
 void sign(const ReleaseOptions& options) {
   Envelope envelope = read_release(options.file);
   const Release release = release_in(envelope, options.file);
+  check_signatures_fit(envelope, options.file);
   const SigningKey key = SigningKey::load(options.key);
   const std::string& id = key.public_key().id();
   const bool has_signed =
@@ -87,6 +98,7 @@ void sign(const ReleaseOptions& options) {
   }
   envelope.signatures.push_back(
       make_envelope(envelope.payload_type, envelope.payload, &key).signatures.at(0));
+  envelope.signatures.back().public_key = key.public_key().to_der();
   write_named_file(options.file, to_text(envelope) + "\n");
   print_release(release, envelope);
   fmt::print("signed     with the key {}\n", short_id(id));
@@ -95,15 +107,19 @@ void sign(const ReleaseOptions& options) {
 void show_release(const ReleaseOptions& options) {
   const Envelope envelope = read_release(options.file);
   print_release(release_in(envelope, options.file), envelope);
+  check_signatures_fit(envelope, options.file);
   if (options.trust.empty()) {
     return;
   }
   const SignatureFinding found = find_signature(envelope, load_trusted_keys(options.trust));
+  if (found.state == SignatureState::forged) {
+    throw DataError(
+        fmt::format("{}: the signature of {} does not fit: the release or the "
+                    "signature was changed after it was signed",
+                    printable(options.file), printable(found.signer())));
+  }
   if (found.state != SignatureState::trusted) {
-    throw PolicyError(fmt::format("{}: {}", printable(options.file),
-                                  found.state == SignatureState::forged
-                                      ? "a signature is forged"
-                                      : "no trusted key has signed it"));
+    throw PolicyError(fmt::format("{}: no trusted key has signed it", printable(options.file)));
   }
   fmt::print("signed     by {}\n", printable(found.signer()));
 }
