@@ -24,6 +24,10 @@ constexpr std::array<std::string_view, 9> kCarried = {"tokenizer.json",
                                                       "generation_config.json"};
 constexpr std::int64_t kMostBytes = 256 << 20;
 
+bool is_dangling(const fs::path& path) {
+  return fs::is_symlink(fs::symlink_status(path)) && !fs::exists(path);
+}
+
 bool is_below(const fs::path& path, const fs::path& folder) {
   return path.string().starts_with(folder.string() + "/");
 }
@@ -61,6 +65,13 @@ std::string read_carried(const fs::path& path) {
 std::vector<fs::path> carried_files_in(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const std::string_view name : kCarried) {
+    const fs::path path = folder / name;
+    if (is_dangling(path)) {
+      throw DataError(fmt::format(
+          "{} is a symbolic link to {}, which is missing: put the file in its place, or remove the "
+          "link if the model has no such file",
+          printable(path.string()), printable(fs::read_symlink(path).string())));
+    }
     if (fs::exists(folder / name)) {
       paths.push_back(folder / name);
     }

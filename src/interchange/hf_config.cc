@@ -157,6 +157,9 @@ ModelConfig llama_model(ConfigFields& fields, bool has_window) {
   m.heads = fields.count("num_attention_heads");
   m.kv_heads = fields.count("num_key_value_heads", m.heads);
   m.head_dim = fields.count("head_dim", 0);
+  if (m.head_dim == 0 && fields.find("head_dim") != nullptr) {
+    throw DataError("field 'head_dim' is 0: it is missing or null where hidden_size implies it");
+  }
   m.context = fields.count("max_position_embeddings", 2048);
   m.norm_epsilon = fields.real("rms_norm_eps", 1e-6);
   m.initializer_range = fields.real("initializer_range", 0.02);
@@ -208,8 +211,20 @@ ModelConfig model_of(const std::string& type, ConfigFields& fields) {
                   printable(type)));
 }
 
+// Throws DataError for an id that the model can neither read nor predict. Models without padding
+// may have any number in its place.
+void check_in_vocabulary(std::string_view name, const json& ids, std::int64_t vocab) {
+  for (const json& id : ids) {
+    const bool is_token = id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < vocab;
+    if (!is_token && name != "pad_token_id") {
+      throw DataError(
+          fmt::format("field '{}' is {}, but vocab_size is {}", name, id.dump(), vocab));
+    }
+  }
+}
+
 // An id, or a list of ids.
-json special_ids_of(const json& object) {
+json special_ids_of(const json& object, std::int64_t vocab) {
   json ids = json::object();
   for (const char* name : kSpecialIds) {
     const auto id = object.find(name);
@@ -221,6 +236,7 @@ json special_ids_of(const json& object) {
                      [](const json& n) { return n.is_number_integer(); })) {
       throw DataError(fmt::format("field '{}' is neither a token id nor a list of them", name));
     }
+    check_in_vocabulary(name, list, vocab);
     ids[name] = *id;
   }
   return ids;
@@ -304,7 +320,7 @@ HfConfig parse_hf_config(std::string_view text) {
   read_common(fields);
   config.model = model_of(config.model_type, fields);
   fields.finish();
-  config.special_ids = JsonValue(special_ids_of(object));
+  config.special_ids = JsonValue(special_ids_of(object, config.model.vocab));
   try {
     config.model.complete();
     config.model.validate();

@@ -9,6 +9,7 @@
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/hf_model.h"
 #include "src/interchange/new_checkpoint.h"
+#include "src/interchange/source_state.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/start/tokenizer_identity.h"
@@ -61,6 +62,7 @@ std::vector<InputFile> sources_of(const HfModel& model) {
 }  // namespace
 
 ImportResult import_model(const ImportOptions& options, Communicator& world, StepKeys& keys) {
+  const SourceState state(options.source);
   std::vector<InputFile> sources;  // on rank 0
   run_on_root(world, [&]() -> std::string {
     sources = sources_of(HfModel(options.source));
@@ -87,11 +89,17 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
                            key.get(), options.io.read_back);
     result.seconds = watch.seconds();
     if (options.compare) {
-      result.difference = compare_with_source(model, draft.path(), keys.options());
+      try {
+        result.difference = compare_with_source(model, draft.path(), keys.options());
+      } catch (const DataError&) {
+        state.check_unchanged();
+        throw;
+      }
     }
     if (options.finish) {
       options.finish(draft.path(), sources);
     }
+    state.check_unchanged();
     draft.keep();
     return "";
   });

@@ -78,6 +78,12 @@ TEST_F(CarriedFiles, DoNotComeFromAFolderOfASimilarName) {
   EXPECT_THAT(fault(), HasSubstr("leads out of the model's folder"));
 }
 
+TEST_F(CarriedFiles, AreNotLeftOutBecauseALinkDangles) {
+  fs::create_symlink("/nowhere/tokenizer.json", model_ / "tokenizer.json");
+  EXPECT_THAT(fault(), HasSubstr("tokenizer.json is a symbolic link to /nowhere/tokenizer.json, "
+                                 "which is missing"));
+}
+
 TEST_F(CarriedFiles, AreRegularFiles) {
   const fs::path file = model_ / "tokenizer.model";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);

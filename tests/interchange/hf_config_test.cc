@@ -143,6 +143,12 @@ TEST(HfConfig, RefusesImpossibleValues) {
   EXPECT_THAT(refusal_of(llama_config(), {{"num_key_value_heads", 3}}), HasSubstr("kv_heads 3"));
   EXPECT_THAT(refusal_of(llama_config(), {{"rope_theta", -1}}), HasSubstr("rope_theta"));
   EXPECT_THAT(refusal_of(gpt2_config(), {{"n_layer", 99999999999}}), HasSubstr("layers"));
+  EXPECT_THAT(refusal_of(llama_config(), {{"head_dim", 0}}), HasSubstr("'head_dim' is 0"));
+  EXPECT_THAT(refusal_of(gpt2_config(), {{"eos_token_id", -5}}), HasSubstr("'eos_token_id' is -5"));
+  EXPECT_THAT(refusal_of(gpt2_config(), {{"bos_token_id", 1 << 30}}),
+              HasSubstr("'bos_token_id' is 1073741824, but vocab_size is"));
+  EXPECT_THAT(refusal_of(llama_config(), {{"eos_token_id", {1, 1 << 30}}}),
+              HasSubstr("'eos_token_id' is 1073741824"));
   EXPECT_THAT(message_of<DataError>([] { parse_hf_config("[]"); }), HasSubstr("object"));
   EXPECT_THAT(message_of<DataError>([] { parse_hf_config("{"); }), HasSubstr("not JSON"));
 }
