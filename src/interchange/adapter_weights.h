@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "io/checkpoint/store.h"
-#include "src/interchange/model_tensors.h"
 #include "src/nn/model_config.h"
+#include "src/nn/model_tensors.h"
 #include "src/train/engine/training_state.h"
 
 namespace trireme {

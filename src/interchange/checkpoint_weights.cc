@@ -13,6 +13,7 @@
 #include "src/optim/optimizer.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
+#include "src/train/saving/stored_count.h"
 
 namespace trireme {
 namespace {
@@ -55,7 +56,9 @@ void CheckpointWeights::read_config(Weights which) {
   const std::filesystem::path file = step_.path / kManifestName;
   try {
     model_ = model_from_fingerprint(*manifest.meta.config);
+    (void)trained_precision(*manifest.meta.config);
     check_tensors();
+    check_stored_weights(manifest, model_);
   } catch (const DataError& error) {
     throw data_error_in(file.string(), error);
   }

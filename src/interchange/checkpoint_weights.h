@@ -14,7 +14,7 @@
 #include "io/checkpoint/store.h"
 #include "mpi/self_communicator.h"
 #include "src/interchange/adapter_weights.h"
-#include "src/interchange/model_tensors.h"
+#include "src/nn/model_tensors.h"
 #include "src/train/engine/training_state.h"
 
 namespace trireme {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/interchange/gguf.h"
-#include "src/interchange/model_tensors.h"
+#include "src/nn/model_tensors.h"
 
 namespace trireme {
 

@@ -17,7 +17,7 @@
 
 #include "src/interchange/hf_config.h"
 #include "src/interchange/hf_files.h"
-#include "src/interchange/model_tensors.h"
+#include "src/nn/model_tensors.h"
 
 namespace trireme {
 

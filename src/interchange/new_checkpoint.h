@@ -8,8 +8,8 @@
 #include "io/checkpoint/shard_file.h"
 #include "io/checkpoint/streamed_shard.h"
 #include "mpi/communicator.h"
-#include "src/interchange/model_tensors.h"
 #include "src/keys/folder_key.h"
+#include "src/nn/model_tensors.h"
 
 namespace trireme {
 

@@ -23,19 +23,6 @@
 namespace trireme {
 namespace {
 
-DType trained_precision(const nlohmann::json& config) {
-  if (!config.contains("train.precision")) {  // written by other programs
-    return DType::bf16;
-  }
-  const std::string& word = text_field(config, "train.precision");
-  const std::optional<DType> trained = dtype_of_precision(word);
-  if (!trained) {
-    throw DataError(
-        fmt::format("field 'train.precision' is '{}', not {}", word, fmt::join(kPrecisions, ", ")));
-  }
-  return *trained;
-}
-
 // Returns the precision in which to compute. The CPU lacks fp16; fp32 has all of its numbers.
 DType chosen_precision(DType trained, std::optional<DType> asked, Device device) {
   if (asked == DType::f16 && device.is_host()) {
@@ -82,6 +69,17 @@ void check_shapes(const StepFolder& step, const ParameterStore& store, Weights w
         {prefix + p.name, shape, Extent::whole(shape), {nullptr, shape.elements(), DType::f32}});
   }
   check_fits(*step.manifest, blocks, step.path / kManifestName);
+}
+
+void check_base(const StepFolder& base, const LoadedModel& loaded) {
+  ModelConfig without_adapters = loaded.config;
+  without_adapters.lora = {};
+  try {
+    check_stored_weights(*base.manifest, without_adapters);
+  } catch (const DataError& error) {
+    throw data_error_in((base.path / kManifestName).string(), error);
+  }
+  check_shapes(base, *loaded.parameters, Weights::latest, true);
 }
 
 // Loads the parameters that are frozen, or the others, from one step.
@@ -150,6 +148,7 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
     loaded.manifest_sha256 = step.manifest_sha256;
     loaded.text = text_origin_of(step, base, loaded.config.vocab);
     check_stored_count(manifest, loaded.config);
+    check_stored_weights(manifest, loaded.config);
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
@@ -158,7 +157,7 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
   }
   check_shapes(step, *loaded.parameters, weights);
   if (base != nullptr) {
-    check_shapes(*base, *loaded.parameters, Weights::latest, true);
+    check_base(*base, loaded);
   }
   if (packed_bits != 0) {
     load_packed(step, base, context, weights, packed_bits, loaded);

@@ -5,9 +5,11 @@ import hashlib
 import json
 import pathlib
 import shutil
+import subprocess
 import unittest
 
 import harness
+import mutation_kinds
 
 FOLDER = harness.workspace()
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "interchange/golden"
@@ -136,6 +138,42 @@ class Interchange(unittest.TestCase):
         self.refused(2, "unknown option", "export", bad, "--bogus")
         self.refused(66, "", "export", FOLDER / "nowhere", "--format", "hf", "--out", FOLDER / "x")
         self.assertEqual(sorted(FOLDER.iterdir()), before)
+
+    def test_weights_that_the_configuration_does_not_use_are_refused(self):
+        made = FOLDER / "fewer"
+        harness.must(harness.run("import", GOLDEN / "llama3", "--out", made))
+        layers = json.loads((made / "manifest.json").read_text())["config"]["model.layers"]
+        for key, value, text in (("model.layers", layers - 1, f"model.layers.{layers - 1}."),
+                                 ("train.precision", "fp64", "'train.precision' is 'fp64'")):
+            edited = FOLDER / f"edited-{key}"
+            shutil.copytree(made, edited)
+            mutation_kinds.edit(edited / "manifest.json",
+                                lambda fields: fields["config"].update({key: value}))
+            self.refused(65, text, "generate", "--checkpoint", edited, "--ids", "--prompt", "1 2")
+            self.refused(65, text, "export", edited, "--format", "hf", "--out", FOLDER / "never")
+            self.refused(65, text, "sparsify", edited, "--out", FOLDER / "never", "--sparsity",
+                         "0.5")
+            verified = harness.run("ckpt", "verify", edited)
+            self.assertEqual(verified.returncode, 65, verified.stdout)
+            self.assertIn(text, verified.stdout)
+
+    def test_too_little_memory_leaves_no_draft(self):
+        made = FOLDER / "for-little-memory"
+        harness.must(harness.run("import", GOLDEN / "llama3", "--out", made))
+        codes = set()
+        for words in (("import", GOLDEN / "llama3"), ("export", made, "--format", "hf")):
+            for kilobytes in range(60_000, 400_000, 20_000):
+                out = FOLDER / f"little-{words[0]}-{kilobytes}"
+                result = subprocess.run(
+                    ["bash", "-c", f'ulimit -v {kilobytes} && exec "$@"', "bash",
+                     *harness.command([*words, "--out", out])],
+                    env=harness.ENVIRONMENT, capture_output=True, text=True, check=False)
+                self.assertEqual(list(FOLDER.glob(".little-*")), [], (kilobytes, result.stderr))
+                self.assertNotIn(result.returncode, (65, 74), (kilobytes, result.stderr))
+                self.assertNotIn("micro-batch", result.stderr)
+                self.assertEqual(result.returncode == 0, out.exists(), result.stderr)
+                codes.add(result.returncode)
+        self.assertLessEqual({0, 76}, codes)
 
 
 if __name__ == "__main__":

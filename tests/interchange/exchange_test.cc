@@ -1,9 +1,14 @@
 // Imports and exports the golden models, whose logits transformers computed.
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "io/checkpoint/names.h"
+#include "io/checkpoint/store.h"
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
 #include "src/interchange/export_hf.h"
@@ -63,6 +68,64 @@ class Decoder {
   Run run_;
   KeyValueCache cache_;
 };
+
+// Writes the same bytes again and again, as a download that is not finished yet may.
+TEST(Import, RefusesASourceThatChangesWhileItIsRead) {
+  const TempFolder folder;
+  const fs::path source = folder.path() / "source";
+  fs::copy(golden_model("gpt2"), source);
+  SelfCommunicator self;
+  StepKeys keys(self, {});
+  const fs::path out = folder.path() / "out";
+  const auto import = [&] { (void)import_model({.source = source, .out = out}, self, keys); };
+  std::atomic<int> written = 0;
+  {
+    const std::jthread writer([&](const std::stop_token& stop) {
+      const std::string text = read_file(source / "config.json");
+      while (!stop.stop_requested()) {
+        write_file_durably(source / "config.json", text);
+        ++written;
+      }
+    });
+    while (written == 0) {
+      std::this_thread::yield();
+    }
+    EXPECT_THAT(message_of<DataError>(import), HasSubstr("changed while it was read"));
+  }
+  EXPECT_FALSE(fs::exists(out));
+  import();
+  EXPECT_TRUE(fs::exists(out));
+}
+
+// Whoever edits the configuration of a manifest can compute its seal, too.
+TEST(Export, RefusesWeightsThatTheConfigurationDoesNotUse) {
+  struct Case {
+    const char* model;
+    const char* key;
+    nlohmann::json value;
+    const char* said;
+  };
+  const std::vector<Case> cases = {
+      {"gpt2", "model.layers", 1, "without 12 of the stored tensors: transformer.h.1.attn."},
+      {"gpt2_untied", "model.tie_embeddings", true,
+       "without 1 of the stored tensors: lm_head.weight;"},
+      {"gpt2", "train.precision", "fp64", "'train.precision' is 'fp64'"}};
+  for (const Case& bad : cases) {
+    const TempFolder folder;
+    const fs::path made = folder.path() / "made";
+    import_golden(bad.model, made);
+    const fs::path file = made / kManifestName;
+    Manifest manifest = parse_manifest(read_file(file), file.string());
+    (*manifest.meta.config)[bad.key] = bad.value;
+    write_file_durably(file, to_text(manifest));
+    const auto refused = testing::AllOf(HasSubstr(file.string()), HasSubstr(bad.said));
+    EXPECT_THAT(message_of<DataError>(
+                    [&] { export_checkpoint({.checkpoint = made, .out = folder.path() / "out"}); }),
+                refused);
+    DeviceContext context(Device::cpu(), 1);
+    EXPECT_THAT(message_of<DataError>([&] { load_model(made, context, DType::f32); }), refused);
+  }
+}
 
 TEST(PlainModel, HasTheLogitsOfTransformers) {
   for (const std::string& name : kGoldenModels) {

@@ -15,6 +15,8 @@
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/train/engine/training_state.h"
+#include "src/train/run/fingerprint.h"
+#include "src/train/saving/stored_count.h"
 
 namespace trireme {
 namespace {
@@ -28,14 +30,27 @@ struct Checked {
   ExitCode code = ExitCode::ok;
 };
 
-// Returns one line for each contradiction within a manifest that training wrote.
+// Throws DataError if the stored weights are not those of the model that the configuration
+// describes. A checkpoint of another program may describe none.
+void check_model(const Manifest& manifest) {
+  const nlohmann::json& config = *manifest.meta.config;
+  if (!config.contains("model.family")) {
+    return;
+  }
+  const ModelConfig model = model_from_fingerprint(config);
+  (void)trained_precision(config);
+  check_stored_count(manifest, model);
+  check_stored_weights(manifest, model);
+}
+
+// Returns a line if a manifest that training or an import wrote contradicts itself.
 std::vector<std::string> contradictions(const StepFolder& step) {
   const CheckpointMeta& meta = step.manifest->meta;
-  if (!meta.extra->contains("counters")) {
-    return {};
-  }
   try {
-    (void)counters_of(meta);
+    check_model(*step.manifest);
+    if (meta.extra->contains("counters")) {
+      (void)counters_of(meta);
+    }
     return {};
   } catch (const DataError& error) {
     return {fmt::format("{}: {}", (step.path / kManifestName).string(), printable(error.what()))};

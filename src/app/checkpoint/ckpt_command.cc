@@ -171,7 +171,7 @@ void show(const CkptOptions& options) {
     counters->erase("history");
   }
   fmt::print("  label: {}\n", m.meta.label ? m.meta.label->to_string() : "(none)");
-  print_fields("config", readable_numbers(*m.meta.config));
+  print_fields("config", readable_numbers(by_configuration_keys(*m.meta.config)));
   print_fields("numerics", *m.meta.numerics);
   print_fields("extra", extra);
   for (const StoredTensor& tensor : m.tensors) {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "mpi/nccl/nccl_world.h"
@@ -190,6 +191,19 @@ std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
   return fields;
 }
 
+DType trained_precision(const nlohmann::json& checkpoint) {
+  if (!checkpoint.contains("train.precision")) {
+    return DType::bf16;
+  }
+  const std::string& word = text_field(checkpoint, "train.precision");
+  const std::optional<DType> trained = dtype_of_precision(word);
+  if (!trained) {
+    throw DataError(
+        fmt::format("field 'train.precision' is '{}', not {}", word, fmt::join(kPrecisions, ", ")));
+  }
+  return *trained;
+}
+
 bool separates_documents(const nlohmann::json& checkpoint) {
   const std::string documents = text_or(checkpoint, "data.documents", "joined");
   if (documents != "joined" && documents != "separate") {
@@ -238,6 +252,24 @@ std::vector<std::string> fields_not_recorded(const nlohmann::json& checkpoint_nu
     fields.emplace_back(kAlgorithms);
   }
   return fields;
+}
+
+std::string configuration_key(const std::string& field) {
+  static const std::map<std::string, std::string> renamed = {
+      {"model.rope_factor", "model.rope_scaling.factor"},
+      {"model.rope_low_frequency", "model.rope_scaling.low_frequency"},
+      {"model.rope_high_frequency", "model.rope_scaling.high_frequency"},
+      {"model.rope_original_context", "model.rope_scaling.original_context"}};
+  const auto found = renamed.find(field);
+  return found == renamed.end() ? field : found->second;
+}
+
+nlohmann::json by_configuration_keys(const nlohmann::json& fields) {
+  nlohmann::json renamed = nlohmann::json::object();
+  for (const auto& [name, value] : fields.items()) {
+    renamed[configuration_key(name)] = value;
+  }
+  return renamed;
 }
 
 nlohmann::json readable_numbers(nlohmann::json fields) {

@@ -45,9 +45,19 @@ bool has_average(const nlohmann::json& checkpoint);
 // (data.documents). Throws DataError if the field has no known value.
 bool separates_documents(const nlohmann::json& checkpoint);
 
+// Returns the precision that a config fingerprint was trained in (train.precision), or bf16 if it
+// states none because another program wrote it. Throws DataError if the field has no known value.
+DType trained_precision(const nlohmann::json& checkpoint);
+
 // Throws ConfigError if the checkpoint lacks state of the run's optimizer: it is from another
 // optimizer, or has no average of the weights. checkpoint.allow_change can't accept that.
 void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run);
+
+// Returns the key of the configuration that sets a field of a config fingerprint. Some fields have
+// kept names that the configuration has not.
+std::string configuration_key(const std::string& field);
+// Returns the fields by their keys in the configuration, for people.
+nlohmann::json by_configuration_keys(const nlohmann::json& fields);
 
 // Returns the fields in readable form: numbers that were floats become as short as possible, 0.0003
 // instead of 0.0003000000142492354.

@@ -5,14 +5,17 @@
 
 #include "io/checkpoint/fingerprint.h"
 #include "io/checkpoint/load/load_step.h"
+#include "io/checkpoint/names.h"
 #include "io/checkpoint/steps_to_try.h"
 #include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
+#include "src/train/saving/stored_count.h"
 
 namespace trireme {
 namespace {
@@ -36,7 +39,8 @@ void check_same_model(const StepFolder& step, const ModelConfig& own) {
     }
   }
   const std::vector<std::string> changed = differences(
-      readable_numbers(saved), readable_numbers(model_fingerprint(own)), free_fields(own.family));
+      readable_numbers(by_configuration_keys(saved)),
+      readable_numbers(by_configuration_keys(model_fingerprint(own))), free_fields(own.family));
   if (!changed.empty()) {
     throw ConfigError(fmt::format(
         "checkpoint.init_from: {} is of another model than this run's:\n  {}\nSet these fields as "
@@ -139,6 +143,13 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
   }
   check_has_weights(step);
   check_same_model(step, config.model);
+  ModelConfig stored = config.model;
+  stored.lora = {};
+  try {
+    check_stored_weights(*step.manifest, stored);
+  } catch (const DataError& error) {
+    throw data_error_in((step.path / kManifestName).string(), error);
+  }
 }
 
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,

@@ -12,6 +12,7 @@
 #include "src/base/json_fields.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/saving/base_weights.h"
+#include "src/train/saving/stored_count.h"
 #include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
@@ -99,11 +100,12 @@ void check_tokenizer_fields(const nlohmann::json& extra, std::int64_t vocab) {
 void check_allowed_fields(const std::vector<std::string>& allowed, const nlohmann::json& fields) {
   std::vector<std::string> known;
   for (const auto& [name, value] : fields.items()) {
-    known.push_back(name);
+    known.push_back(configuration_key(name));
   }
   for (const std::string& field : allowed) {
+    const std::string key = configuration_key(field);
     const bool names_one = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
-      return name == field || name.starts_with(field + ".");
+      return name == key || name.starts_with(key + ".");
     });
     if (!names_one) {
       const std::string near = nearest_word(field, known);
@@ -149,15 +151,17 @@ TrainingCounters ResumeCheck::place_of(const CheckpointMeta& saved) const {
 void check_same_run(const Manifest& manifest, const RunConfig& config, const nlohmann::json& own) {
   check_same_states(*manifest.meta.config, config);
   std::vector<std::string> allowed = fields_without_effect(*manifest.meta.config, own);
-  const std::vector<std::string>& named = config.checkpoint.allow_change;
-  allowed.insert(allowed.end(), named.begin(), named.end());
-  const std::vector<std::string> changed =
-      differences(with_later_fields(*manifest.meta.config), own, allowed);
+  for (const std::string& field : config.checkpoint.allow_change) {
+    allowed.push_back(configuration_key(field));
+  }
+  const nlohmann::json saved = by_configuration_keys(with_later_fields(*manifest.meta.config));
+  const nlohmann::json wanted = by_configuration_keys(own);
+  const std::vector<std::string> changed = differences(saved, wanted, allowed);
   if (!changed.empty()) {
     const bool same_place =
         same_samples(config.batches(), counters_of(manifest.meta), manifest.meta);
-    const std::vector<std::string> readable = differences(
-        readable_numbers(with_later_fields(*manifest.meta.config)), readable_numbers(own), allowed);
+    const std::vector<std::string> readable =
+        differences(readable_numbers(saved), readable_numbers(wanted), allowed);
     throw ConfigError(fmt::format(
         "the checkpoint of step {} belongs to another run:\n  {}\n{}{}", manifest.meta.step,
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
@@ -168,6 +172,7 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
 
 void ResumeCheck::accept(const Manifest& manifest) const {
   check_same_run(manifest, config_, *own_.config);
+  check_stored_weights(manifest, config_.model);
   check_same_base(*manifest.meta.extra, *own_.extra);
   check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
   (void)place_of(manifest.meta);

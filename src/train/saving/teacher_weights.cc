@@ -48,6 +48,7 @@ ModelConfig model_of(const StepFolder& step) {
   try {
     ModelConfig model = model_from_fingerprint(*step.manifest->meta.config);
     check_stored_count(*step.manifest, model);
+    check_stored_weights(*step.manifest, model);
     return model;
   } catch (const DataError& error) {
     throw DataError(fmt::format("distill.teacher: {}: {}", step.path.string(), error.what()));

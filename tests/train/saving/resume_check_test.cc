@@ -105,6 +105,17 @@ TEST_F(ResumeCheckTest, NamesEveryFieldThatDiffers) {
   EXPECT_THAT(accept(saved_by(before_)), IsEmpty());
 }
 
+TEST_F(ResumeCheckTest, NamesFieldsByTheirKeysInTheConfiguration) {
+  before_.model.rope_scaling.factor = 8;
+  EXPECT_THAT(refusal(saved_by(before_)),
+              HasSubstr("\n  model.rope_scaling.factor: checkpoint 8.0, run 0.0\n"));
+  for (const char* const name : {"model.rope_scaling.factor", "model.rope_factor"}) {
+    now_.checkpoint.allow_change = {name};
+    EXPECT_THAT(accept(saved_by(before_)), IsEmpty()) << name;
+    EXPECT_NO_THROW(check_allowed_fields({name}, config_fingerprint(now_, "", "")));
+  }
+}
+
 TEST_F(ResumeCheckTest, KnowsWhetherTheModelIsTheSame) {
   const auto is_same = [&] {
     bool same = false;

@@ -12,6 +12,7 @@ namespace trireme {
 struct ModelTensor {
   std::string name;
   Shape shape;
+  bool is_frozen = false;  // whether it is a weight that adapters are trained beside
   friend bool operator==(const ModelTensor&, const ModelTensor&) = default;
 };
 

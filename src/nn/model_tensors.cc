@@ -1,4 +1,4 @@
-#include "src/interchange/model_tensors.h"
+#include "src/nn/model_tensors.h"
 
 #include "src/compute/device_context.h"
 #include "src/nn/model.h"
@@ -11,7 +11,7 @@ std::vector<ModelTensor> model_tensors(const ModelConfig& config) {
   const Model model(config, store);
   std::vector<ModelTensor> tensors;
   for (const ParameterId id : store.ids_by_name()) {
-    tensors.push_back({store[id].name, store[id].place.whole});
+    tensors.push_back({store[id].name, store[id].place.whole, store[id].frozen});
   }
   return tensors;
 }
