@@ -1,6 +1,7 @@
 #include "src/interchange/checkpoint_weights.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "src/nn/model_size.h"
 #include "src/optim/optimizer.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/stored_count.h"
 
@@ -36,15 +38,17 @@ CheckpointWeights::CheckpointWeights(StepFolder step, Weights which, std::option
                     "optimizer.ema: omit --ema",
                     step_.path.string()));
   }
-  check(has_adapters(manifest) == base.has_value(), "adapters are read together with their base");
+  check(needs_base(manifest) == base.has_value(), "a step is read together with its base");
   read_config(which);
   if (base) {
     base_ = std::make_unique<CheckpointWeights>(std::move(*base), Weights::latest);
-    if (base_->tensors() != model_tensors(model_)) {
-      throw DataError(fmt::format("{} is of another model than the adapters in {}",
+    tensors_ = model_tensors(model_);
+    if (base_->tensors() != tensors_) {
+      throw DataError(fmt::format("{} is of another model than what {} was trained beside",
                                   base_->step().path.string(), step_.path.string()));
     }
-    tensors_ = base_->tensors();
+  }
+  if (adapters_ != nullptr) {
     return;
   }
   loader_ = std::make_unique<CheckpointLoader>(self_, step_.path, manifest, ShardIo{});
@@ -67,11 +71,14 @@ void CheckpointWeights::read_config(Weights which) {
     model_.lora = {};
     return;
   }
+  frozen_ = std::exchange(model_.frozen, {});
   tensors_ = model_tensors(model_);
   std::vector<TensorBlock> blocks;
   for (const ModelTensor& tensor : tensors_) {
-    blocks.push_back(
-        flat_block(prefix_ + tensor.name, tensor.shape, 0, tensor.shape.elements(), nullptr));
+    if (!frozen_.holds(tensor.name)) {
+      blocks.push_back(
+          flat_block(prefix_ + tensor.name, tensor.shape, 0, tensor.shape.elements(), nullptr));
+    }
   }
   check_fits(manifest, blocks, file);
 }
@@ -91,9 +98,11 @@ void CheckpointWeights::check_tensors() const {
 
 void CheckpointWeights::read(const ModelTensor& tensor, std::int64_t first, std::int64_t count,
                              float* to) {
-  if (base_ != nullptr) {
+  if (adapters_ != nullptr || frozen_.holds(tensor.name)) {
     base_->read(tensor, first, count, to);
-    adapters_->add_to(tensor, first, count, to);
+    if (adapters_ != nullptr) {
+      adapters_->add_to(tensor, first, count, to);
+    }
     return;
   }
   const std::vector blocks = {flat_block(prefix_ + tensor.name, tensor.shape, first, count, to)};
@@ -116,7 +125,7 @@ std::vector<float> CheckpointWeights::read(const std::string& name) {
 }
 
 std::optional<StepFolder> open_base(const StepFolder& step, const KeyOptions& keys) {
-  if (!has_adapters(*step.manifest)) {
+  if (!needs_base(*step.manifest)) {
     return std::nullopt;
   }
   StepFolder base = recorded_base(step);

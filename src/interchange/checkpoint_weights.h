@@ -1,6 +1,7 @@
 // CheckpointWeights reads the weights of one checkpoint, a part of a tensor at a time. Every byte
 // that is read was compared with its digest, and decrypted if the checkpoint is encrypted. Of a
-// checkpoint of adapters, it reads the weights that they fine-tune, and adds them. One thread.
+// checkpoint of adapters, it reads the weights that they fine-tune, and adds them; frozen weights
+// are read from where they are stored. One thread.
 #pragma once
 
 #include <filesystem>
@@ -21,9 +22,9 @@ namespace trireme {
 
 class CheckpointWeights {
  public:
-  // step: whole, with its key if it is encrypted; so is `base`, which is needed if the step holds
-  // adapters (open_base). Throws DataError if their tensors are not those of the model that they
-  // describe, and ConfigError if the step has no average of the weights.
+  // step: whole, with its key if it is encrypted; so is `base`, which is needed if the step does
+  // not hold all weights (open_base). Throws DataError if their tensors are not those of the model
+  // that they describe, and ConfigError if the step has no average of the weights.
   CheckpointWeights(StepFolder step, Weights which, std::optional<StepFolder> base = {});
   CheckpointWeights(const CheckpointWeights&) = delete;
   CheckpointWeights& operator=(const CheckpointWeights&) = delete;
@@ -31,7 +32,7 @@ class CheckpointWeights {
   const StepFolder& step() const { return step_; }
   // Returns the step that holds the weights: the base, or the same step.
   const StepFolder& origin() const { return base_ == nullptr ? step_ : base_->step(); }
-  // Without adapters: those are part of the weights.
+  // Without adapters and frozen modules: the weights are all there.
   const ModelConfig& model() const { return model_; }
   // Sorted bytewise by name.
   const std::vector<ModelTensor>& tensors() const { return tensors_; }
@@ -50,13 +51,13 @@ class CheckpointWeights {
   ModelConfig model_;
   std::vector<ModelTensor> tensors_;
   SelfCommunicator self_;
+  FrozenModules frozen_;                      // whose weights are in base_
   std::unique_ptr<CheckpointLoader> loader_;  // null if there are adapters
-  // If the step holds adapters: the weights that it fine-tunes, and the adapters; else null.
-  std::unique_ptr<CheckpointWeights> base_;
-  std::unique_ptr<AdapterWeights> adapters_;
+  std::unique_ptr<CheckpointWeights> base_;   // null if the step holds all weights
+  std::unique_ptr<AdapterWeights> adapters_;  // null if there are none
 };
 
-// Returns the base of a step of adapters, with its key; nothing for a step of weights. The errors
+// Returns the base of a step that needs one, with its key; nothing for others. The errors
 // are those of recorded_base() and unlock().
 std::optional<StepFolder> open_base(const StepFolder& step, const KeyOptions& keys);
 

@@ -43,7 +43,7 @@ StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys
 CheckpointWeights open_weights(const ExportOptions& options, Communicator& world, StepKeys& keys) {
   StepFolder step = open_step(options, world, keys);
   std::optional<StepFolder> base;
-  if (has_adapters(*step.manifest)) {
+  if (needs_base(*step.manifest)) {
     base = recorded_base(step);
     if (const std::string fault = keys.unlock(*base->manifest, base->path); !fault.empty()) {
       throw DataError(fault);

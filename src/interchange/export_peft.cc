@@ -13,7 +13,7 @@
 #include "src/interchange/hf_config.h"
 #include "src/interchange/hf_files.h"
 #include "src/nn/model_size.h"
-#include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/base_weights.h"
 
 namespace trireme {

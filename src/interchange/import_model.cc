@@ -11,7 +11,7 @@
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/source_state.h"
 #include "src/nn/model_size.h"
-#include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {

@@ -179,11 +179,11 @@ class Sparsifier {
   std::int64_t zeros_ = 0;  // among all elements made
 };
 
-// Without what describes state or adapters that the new checkpoint does not have.
+// Without what describes state, adapters or frozen modules that the new checkpoint does not have.
 json config_of(const Manifest& source) {
   json config = json::object();
   for (const auto& [name, value] : source.meta.config->items()) {
-    if (!name.starts_with("optimizer.") && !name.starts_with("lora.")) {
+    if (!name.starts_with("optimizer.") && !name.starts_with("lora.") && name != "train.frozen") {
       config[name] = value;
     }
   }

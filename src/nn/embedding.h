@@ -18,6 +18,11 @@ struct Embedding {
   // Returns the stream [B,T,C], in the shares of sequence parallelism if that is on. Positions
   // start at the length of run.cache if there is one.
   Residual forward(const MicroBatch& micro_batch, Run& run) const;
+  // Returns whether no gradient of this part is needed.
+  bool is_frozen(const Run& run) const {
+    return run.parameters[token].frozen &&
+           (position == kNoParameter || run.parameters[position].frozen);
+  }
   // Replaces d, the gradient of the stream [B,T,C] or this rank's rows of it, by the gradient
   // before dropout. backward_positions and backward_tokens take its result.
   void backward_dropout(const Tensor& d, Run& run) const;

@@ -18,7 +18,6 @@ class Gpt2Builder : public FamilyBuilder {
         declare_(config, slice, store),
         lean_(slice.recompute.kind == Recompute::Kind::selective) {}
 
-  std::string token_name() const override { return "transformer.wte.weight"; }
   ParameterId positions() override {
     return declare_.common_matrix("transformer.wpe.weight", {c_.context, c_.hidden});
   }

@@ -36,7 +36,6 @@ class LlamaBuilder : public FamilyBuilder {
         frequencies_(rope_frequencies(config, store.context())),
         lean_(slice.recompute.kind == Recompute::Kind::selective) {}
 
-  std::string token_name() const override { return "model.embed_tokens.weight"; }
   ParameterId positions() override { return kNoParameter; }
   std::unique_ptr<Layer> attention_layer(std::int64_t block) override;
   std::unique_ptr<Layer> mlp_layer(std::int64_t block) override;

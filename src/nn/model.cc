@@ -87,11 +87,13 @@ Residual Model::stream_of(const MicroBatch& micro_batch, Tensor input, Saved& sa
     stream = parts_.embedding->forward(micro_batch, run);
   }
   const std::size_t count = parts_.layers.size();
+  Saved nothing = Saved::nothing();
   for (std::size_t i = 0; i < count; ++i) {
     const PartParameters* const next =
         i + 1 < count ? &parts_.layer_parameters[i + 1] : &parts_.head_parameters;
     const InMemory part(run, parts_.layer_parameters[i], next);
-    stream = parts_.layers[i]->forward(std::move(stream), saved, run);
+    Saved& kept = i < parts_.still_layers ? nothing : saved;
+    stream = parts_.layers[i]->forward(std::move(stream), kept, run);
   }
   return stream;
 }
@@ -119,7 +121,9 @@ Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale,
   stream.delta = saved.pop();
   stream.x = saved.pop();
   const InMemory tied(run, parts_.head->tied ? parts_.embedding_parameters : PartParameters{});
-  const InMemory part(run, parts_.head_parameters, &parts_.layer_parameters.back());
+  const bool goes_on = parts_.still_layers < parts_.layers.size();
+  const InMemory part(run, parts_.head_parameters,
+                      goes_on ? &parts_.layer_parameters.back() : nullptr);
   Run plain = run;
   plain.fp8 = nullptr;
   if (run.teaching == nullptr) {
@@ -148,13 +152,16 @@ Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_s
   if (parts_.head) {
     d = head_backward(micro_batch, gradient_scale, saved, run);
   }
-  for (std::size_t i = parts_.layers.size(); i-- > 0;) {
-    const PartParameters* const next = i > 0 ? &parts_.layer_parameters[i - 1] : nullptr;
+  const std::size_t still = parts_.still_layers;
+  for (std::size_t i = parts_.layers.size(); i-- > still;) {
+    const PartParameters* const next = i > still ? &parts_.layer_parameters[i - 1] : nullptr;
     const InMemory part(run, parts_.layer_parameters[i], next);
     d = parts_.layers[i]->backward(std::move(d), saved, run);
   }
   check(saved.empty(), "backward pops all that forward pushed");
-  if (parts_.embedding) {
+  if (parts_.embedding && parts_.embedding->is_frozen(run)) {
+    d = {};
+  } else if (parts_.embedding) {
     parts_.embedding->backward_dropout(d, run);
     const GatheredRows rows(d, run);
     parts_.embedding->backward_positions(micro_batch, rows, run);

@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "src/base/error.h"
+#include "src/nn/model_size.h"
+#include "src/nn/module_sizes.h"
 
 namespace trireme {
 namespace {
@@ -150,6 +152,71 @@ void check_lora(const ModelConfig& c, Problems& problems) {
                   "lora.alpha is {}: it must be above 0 and below a million", c.lora.alpha);
 }
 
+void check_frozen_path(const std::string& path, const ModuleSizes& sizes, std::int64_t layers,
+                       Problems& problems) {
+  const auto stands = [&](const std::vector<ModuleSize>& modules, const std::string& prefix) {
+    return std::any_of(modules.begin(), modules.end(), [&](const ModuleSize& module) {
+      return stands_for(path, prefix + module.name);
+    });
+  };
+  bool found = stands(sizes.before, "") || stands(sizes.after, "");
+  for (std::int64_t block = 0; block < layers && !found; ++block) {
+    const std::string prefix = fmt::format("{}.{}.", sizes.blocks, block);
+    found = stands(sizes.attention, prefix) || stands(sizes.mlp, prefix);
+  }
+  const auto names = [](const std::vector<ModuleSize>& modules) {
+    std::vector<std::string> all;
+    for (const ModuleSize& module : modules) {
+      all.push_back(module.name);
+    }
+    return fmt::format("{}", fmt::join(all, ", "));
+  };
+  problems.unless(
+      found,
+      "train.frozen names '{}', which is no module of this model: it has {}, {}, and {}.0 to {}, "
+      "each with {}, {}",
+      path, names(sizes.before), names(sizes.after), sizes.blocks, layers - 1,
+      names(sizes.attention), names(sizes.mlp));
+}
+
+// The matrices of queries, keys and values are one product with one gradient.
+void check_frozen_products(const ModelConfig& c, const ModuleSizes& sizes, Problems& problems) {
+  for (std::int64_t block = 0; block < c.layers && c.family == Family::llama; ++block) {
+    const auto held = [&](const char* name) {
+      return c.frozen.holds_module(fmt::format("{}.{}.self_attn.{}", sizes.blocks, block, name));
+    };
+    const bool first = held("q_proj");
+    if (held("k_proj") != first || held("v_proj") != first) {
+      problems.unless(false,
+                      "train.frozen names some of q_proj, k_proj and v_proj of {}.{}: they are "
+                      "computed as one product, so freeze all three or none",
+                      sizes.blocks, block);
+      return;
+    }
+  }
+}
+
+void check_frozen(const ModelConfig& c, Problems& problems) {
+  const std::vector<std::string>& paths = c.frozen.paths;
+  problems.unless(paths.size() <= kMostFrozenPaths,
+                  "train.frozen names {} modules: at most {} are supported; a path such as "
+                  "model.layers.0-11 names many",
+                  paths.size(), kMostFrozenPaths);
+  problems.unless(!c.lora.is_on(),
+                  "train.frozen is for runs without adapters (lora.products), which freeze all "
+                  "other weights anyway");
+  if (paths.size() > kMostFrozenPaths) {
+    return;
+  }
+  const ModuleSizes sizes = module_sizes(c);
+  for (const std::string& path : paths) {
+    check_frozen_path(path, sizes, c.layers, problems);
+  }
+  check_frozen_products(c, sizes, problems);
+  problems.unless(trained_parameter_count(c) > 0,
+                  "train.frozen names all modules of the model: nothing would be trained");
+}
+
 }  // namespace
 
 Family parse_family(std::string_view name) {
@@ -167,6 +234,10 @@ const std::vector<std::string>& lora_products(Family family) {
   static const std::vector<std::string> llama = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
                                                  "gate_proj", "up_proj", "down_proj"};
   return family == Family::gpt2 ? gpt2 : llama;
+}
+
+std::string_view token_matrix(Family family) {
+  return family == Family::gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight";
 }
 
 std::string_view family_name(Family family) { return family == Family::gpt2 ? "gpt2" : "llama"; }
@@ -207,6 +278,9 @@ void ModelConfig::validate() const {
   if (check_sizes(*this, problems)) {
     check_total(*this, problems);
     check_heads(*this, problems);
+    if (frozen.is_on()) {
+      check_frozen(*this, problems);
+    }
   }
   check_reals(*this, problems);
   if (lora.is_on()) {

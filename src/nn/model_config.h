@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/nn/frozen_modules.h"
 #include "src/nn/lora_config.h"
 
 namespace trireme {
@@ -16,6 +17,9 @@ enum class Family : std::uint8_t { gpt2, llama };
 // name: "gpt2" or "llama". Throws ConfigError for anything else.
 Family parse_family(std::string_view name);
 std::string_view family_name(Family family);
+// Returns the name of the token embedding's matrix, which is the output matrix, too, if the two are
+// tied.
+std::string_view token_matrix(Family family);
 // Returns the names of the products that adapters can fine-tune, in the order of a block. Each is
 // the end of a module's name in Hugging Face's models, such as q_proj.
 const std::vector<std::string>& lora_products(Family family);
@@ -47,13 +51,22 @@ struct ModelConfig {
   double dropout = 0;            // of the embedding and of each residual branch, in training only
   double attention_dropout = 0;  // of attention's weights, in training only
   double initializer_range = 0.02;
-  LoraConfig lora;  // adapters beside frozen weights, for fine-tuning
+  LoraConfig lora;       // adapters beside frozen weights, for fine-tuning
+  FrozenModules frozen;  // weights that are not trained, without adapters
 
   // Replaces the zeros that stand for a default, and "all" in lora.products; brings those in order.
   void complete();
   // Throws a ConfigError that lists all contradictions with their formulas and numbers. The config
   // must be complete.
   void validate() const;
+
+  // Returns whether some weights keep the values of another checkpoint, of which this model's
+  // checkpoints hold no copy.
+  bool has_frozen() const { return lora.is_on() || frozen.is_on(); }
+  // Returns whether a parameter of this name is one of them.
+  bool freezes(std::string_view parameter) const { return lora.is_on() || frozen.holds(parameter); }
+  // Returns whether the embedding and the output matrix are one matrix that is trained.
+  bool trains_tied_matrix() const { return tie_embeddings && !freezes(token_matrix(family)); }
 
   std::int64_t attention_width() const { return heads * head_dim; }
   // Returns the width of a token's packed queries, keys and values.

@@ -18,21 +18,22 @@ class Assembler {
         store_(store),
         declare_(config, slice, store),
         family_(config.family == Family::gpt2 ? gpt2_builder(config, slice, store)
-                                              : llama_builder(config, slice, store)) {}
+                                              : llama_builder(config, slice, store)),
+        token_name_(token_matrix(config.family)) {}
 
   ModelParts build() {
     check(0 <= slice_.first && slice_.first < slice_.end && slice_.end <= 2 * config_.layers,
           "a slice holds residual layers of the model");
     ModelParts parts;
-    const bool split = config_.tie_embeddings && !config_.lora.is_on() &&
-                       slice_.embeds() != slice_.has_head(config_);
+    const bool split = config_.trains_tied_matrix() && slice_.embeds() != slice_.has_head(config_);
     if (slice_.embeds()) {
-      parts.embedding = embedding(declare_.vocabulary_matrix(family_->token_name(), !split));
+      parts.embedding = embedding(declare_.vocabulary_matrix(token_name_, !split));
       parts.embedding->position = family_->positions();
       parts.embedding_is_copy = split;
       parts.embedding_parameters = {0, store_.count()};
     }
     add_layers(parts);
+    parts.still_layers = still_layers(parts);
     if (slice_.has_head(config_)) {
       const ParameterId first = store_.count();
       parts.head = head(parts.embedding);
@@ -61,14 +62,30 @@ class Assembler {
     head.rows_at_once = logits_rows(config_);
     head.vocabulary = declare_.share().vocabulary;
     head.whole_vocabulary = config_.vocab;
-    head.output.weight = head.tied && embedding
-                             ? embedding->token
-                             : declare_.vocabulary_matrix(
-                                   head.tied ? family_->token_name() : "lm_head.weight", true);
+    head.output.weight =
+        head.tied && embedding
+            ? embedding->token
+            : declare_.vocabulary_matrix(head.tied ? token_name_ : "lm_head.weight", true);
     head.output.in = config_.hidden;
     head.output.out = head.vocabulary.count;
     head.output.transposed = true;
     return head;
+  }
+
+  bool is_frozen(const PartParameters& part) const {
+    const auto& all = store_.all();
+    return std::all_of(all.begin() + part.first, all.begin() + part.end,
+                       [](const Parameter& parameter) { return parameter.frozen; });
+  }
+
+  std::size_t still_layers(const ModelParts& parts) const {
+    if (!parts.embedding || !is_frozen(parts.embedding_parameters)) {
+      return 0;
+    }
+    const auto& layers = parts.layer_parameters;
+    const auto moving = std::find_if(layers.begin(), layers.end(),
+                                     [&](const PartParameters& part) { return !is_frozen(part); });
+    return static_cast<std::size_t>(moving - layers.begin());
   }
 
   std::unique_ptr<Layer> layer(std::int64_t number) {
@@ -99,6 +116,7 @@ class Assembler {
   ParameterStore& store_;
   ParameterDeclarer declare_;
   std::unique_ptr<FamilyBuilder> family_;
+  std::string token_name_;
 };
 
 }  // namespace

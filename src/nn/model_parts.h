@@ -30,6 +30,9 @@ struct ModelParts {
   PartParameters embedding_parameters;
   std::vector<PartParameters> layer_parameters;
   PartParameters head_parameters;
+  // The number of layers, from the first on, that backward does not pass, because all parameters up
+  // to them are frozen; 0 if the slice does not begin with the embedding.
+  std::size_t still_layers = 0;
   // In the first slice: its embedding is tied to the head of another slice, which trains the
   // matrix.
   bool embedding_is_copy = false;
@@ -43,7 +46,6 @@ struct ModelParts {
 class FamilyBuilder {
  public:
   virtual ~FamilyBuilder() = default;
-  virtual std::string token_name() const = 0;
   // Declares the learned positions; returns kNoParameter if the family has none.
   virtual ParameterId positions() = 0;
   virtual std::unique_ptr<Layer> attention_layer(std::int64_t block) = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/nn/model_config.h"
 
@@ -10,7 +11,7 @@ namespace trireme {
 
 // Returns the exact number of parameters without adapters; a tied output matrix counts once.
 std::int64_t parameter_count(const ModelConfig& config);
-// Returns the number of those that training updates: all, or the adapters alone.
+// Returns the number of those that training updates: all but frozen ones, or the adapters alone.
 std::int64_t trained_parameter_count(const ModelConfig& config);
 
 // Returns the model FLOPs per token for training on sequences of `sequence` tokens: 6 N + 6 L C T
@@ -18,8 +19,19 @@ std::int64_t trained_parameter_count(const ModelConfig& config);
 // computed), with C = heads x head_dim. N is the number of parameters, without the token embedding
 // if the output matrix is a separate one: to look up a row costs nothing, and the output product
 // counts once in either case. Beside adapters it is 4 N instead, because the gradients of frozen
-// weights are not computed; the adapters' own products, which are few, do not count.
+// weights are not computed; the adapters' own products, which are few, do not count. Frozen modules
+// count 4 times as well, and together with their attention 2 times below the lowest trained one.
 double flops_per_token(const ModelConfig& config, std::int64_t sequence);
+
+// BackwardWork says which gradients backward computes for the attention or the MLP of a block.
+enum class BackwardWork : std::uint8_t {
+  none,    // all parameters up to it are frozen
+  inputs,  // its own are frozen, but not all of those before it
+  all,
+};
+// Returns the work for attention and MLP of each block, in model order: [2 x layers]. With
+// adapters, it says `all`.
+std::vector<BackwardWork> backward_work(const ModelConfig& config);
 
 // ForwardFlops holds the FLOPs per token of the forward pass on sequences of `sequence` tokens, by
 // part: products and attention (the half that is computed). Backward takes twice as many.

@@ -17,9 +17,8 @@ std::vector<PackedWeights::Source> PackedWeights::sources_of(const ParameterStor
                                                              const Model& model) {
   const ModelConfig& config = model.config();
   const bool transposed = config.family != Family::gpt2;
-  const std::string output = !config.tie_embeddings ? "lm_head.weight"
-                             : transposed           ? "model.embed_tokens.weight"
-                                                    : "transformer.wte.weight";
+  const std::string_view output =
+      config.tie_embeddings ? token_matrix(config.family) : "lm_head.weight";
   std::vector<Source> sources;
   for (ParameterId id = 0; id < store.count();) {
     const ParameterId end = store.end_of_joined(id);

@@ -46,7 +46,7 @@ Place ParameterDeclarer::common(const Shape& shape) const {
 }
 
 ParameterId ParameterDeclarer::add(Parameter parameter) {
-  parameter.frozen = config_.lora.is_on();
+  parameter.frozen = config_.freezes(parameter.name);
   parameter.trained = parameter.trained && !parameter.frozen;
   return store_.add(std::move(parameter));
 }

@@ -27,10 +27,10 @@ double head_loss(const PlanTask& task, const Cluster& cluster, const PlanLayout&
 // What the prediction leaves out, or rests on.
 std::vector<std::string> doubts(const PlanTask& task, const Cluster& cluster) {
   std::vector<std::string> warnings;
-  if (task.has_adapters) {
+  if (task.has_frozen) {
     warnings.emplace_back(
-        "the time is that of training all weights; with adapters, a step has no products for the "
-        "gradients of the others and updates less");
+        "the time is that of training all weights; a step has no products for the gradients of "
+        "frozen ones and updates less");
   }
   if (task.precision == PlanPrecision::fp8 && cluster.device.fp8_tflops <= 0) {
     warnings.emplace_back(

@@ -28,7 +28,7 @@ PlanTask plan_task(const RunConfig& config) {
   task.steps = static_cast<double>(config.train.steps);
   task.powers_of_two = config.reproducibility == "elastic";
   task.software.sums_in_tree = config.reproducibility == "elastic";
-  task.has_adapters = config.model.lora.is_on();
+  task.has_frozen = config.model.has_frozen();
   if (config.distill.is_on()) {
     task.teacher = plan_model(config.distill.read_model(), config.data.sequence);
   }

@@ -22,7 +22,7 @@ struct PlanTask {
   std::optional<PlanRecompute> recompute = {};
   // Whether dp has to be a power of two, as for the same bits (numerics.reproducibility elastic).
   bool powers_of_two = true;
-  bool has_adapters = false;  // which the prediction leaves out
+  bool has_frozen = false;  // which the prediction leaves out
   std::optional<PlanModel> teacher = {};
 };
 

@@ -15,6 +15,7 @@
 #include "src/base/json_fields.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
@@ -72,10 +73,11 @@ void check_shapes(const StepFolder& step, const ParameterStore& store, Weights w
 }
 
 void check_base(const StepFolder& base, const LoadedModel& loaded) {
-  ModelConfig without_adapters = loaded.config;
-  without_adapters.lora = {};
+  ModelConfig base_config = loaded.config;
+  base_config.lora = {};
+  base_config.frozen = {};
   try {
-    check_stored_weights(*base.manifest, without_adapters);
+    check_stored_weights(*base.manifest, base_config);
   } catch (const DataError& error) {
     throw data_error_in((base.path / kManifestName).string(), error);
   }
@@ -102,7 +104,7 @@ void load_masters(const StepFolder& step, const MasterWeights& masters, Weights 
   }
 }
 
-// base: that of a step of adapters; null for a step of weights.
+// base: that of a step that needs one (needs_base), or null.
 void load_masters(const StepFolder& step, const StepFolder* base, const MasterWeights& masters,
                   Weights weights) {
   load_masters(step, masters, weights, false);
@@ -132,7 +134,7 @@ void load_packed(const StepFolder& step, const StepFolder* base, DeviceContext& 
   context.stream().synchronize();
 }
 
-// base: that of a step of adapters; null for a step of weights.
+// base: that of a step that needs one (needs_base), or null.
 LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, DeviceContext& context,
                             std::optional<DType> compute, Weights weights, int packed_bits) {
   LoadedModel loaded;
@@ -190,7 +192,7 @@ std::string try_step(const std::filesystem::path& path, Communicator& world, Ste
   std::string fault = try_together([&] {
     std::vector<std::string> none;
     step = find_step(path, none);
-    if (has_adapters(*step.manifest)) {
+    if (needs_base(*step.manifest)) {
       base = recorded_base(step);
     }
   });

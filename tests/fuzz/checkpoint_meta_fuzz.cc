@@ -5,7 +5,7 @@
 #include "src/base/json_fields.h"
 #include "src/nn/model_size.h"
 #include "src/train/engine/training_state.h"
-#include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

@@ -9,6 +9,7 @@
 
 #include "io/checkpoint/fingerprint.h"
 #include "src/base/error.h"
+#include "src/train/run/model_fingerprint.h"
 #include "tests/support/message_of.h"
 
 namespace trireme {

@@ -16,6 +16,7 @@
 #include "src/base/units.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/stored_count.h"
 
 namespace trireme {

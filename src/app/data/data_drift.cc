@@ -73,9 +73,7 @@ EmbeddingDrift drift_in(const DriftArguments& arguments, const Compared& before,
                                   arguments.checkpoint, weights.model().vocab,
                                   before.manifest.vocab));
   }
-  const bool is_gpt2 = weights.model().family == Family::gpt2;
-  std::vector<float> embedding =
-      weights.read(is_gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight");
+  std::vector<float> embedding = weights.read(std::string(token_matrix(weights.model().family)));
   // The rows of ids that the datasets cannot have come last.
   embedding.resize(static_cast<std::size_t>(before.manifest.vocab * weights.model().hidden));
   return embedding_drift(before.counts, after.counts, embedding);

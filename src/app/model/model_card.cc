@@ -16,7 +16,8 @@
 #include "src/evidence/bundle.h"
 #include "src/nn/model_size.h"
 #include "src/report/columns.h"
-#include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
+#include "src/train/saving/base_weights.h"
 #include "src/train/saving/first_weights.h"
 
 namespace trireme {
@@ -95,7 +96,8 @@ bool add_stated_sources(const StepFolder& step, ModelCard& card) {
 // Adds those that the manifest records.
 void add_recorded_sources(const Manifest& manifest, ModelCard& card) {
   const json& extra = *manifest.meta.extra;
-  for (const auto& [field, folder, digest] : {std::tuple("lora", "base", "base_sha256"),
+  for (const auto& [field, folder, digest] : {std::tuple(kBaseOfAdapters, "base", "base_sha256"),
+                                              {kBaseOfModules, "base", "base_sha256"},
                                               {kFirstWeightsField, "base", "base_sha256"},
                                               {"pruned", "parent", "parent_sha256"}}) {
     if (extra.contains(field)) {

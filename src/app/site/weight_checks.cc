@@ -12,10 +12,10 @@
 namespace trireme {
 namespace {
 
-// Returns whether a start with this configuration reads checkpoint.init_from: with adapters always,
-// otherwise unless it resumes.
+// Returns whether a start with this configuration reads checkpoint.init_from: with frozen weights
+// always, otherwise unless it resumes.
 bool reads_first_weights(const RunConfig& config, Communicator& world) {
-  if (config.checkpoint.init_from.empty() || config.model.lora.is_on()) {
+  if (config.checkpoint.init_from.empty() || config.model.has_frozen()) {
     return !config.checkpoint.init_from.empty();
   }
   const std::string resumes = run_on_root(world, [&]() -> std::string {

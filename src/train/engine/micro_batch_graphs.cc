@@ -22,7 +22,7 @@ std::string why_no_graphs(const RunConfig& config, const Layout& layout, Device 
   if (layout.zero == 3) {
     return "parallel.zero is 3, which gathers parameters to other places each time";
   }
-  if (layout.schedule == PipelineSchedule::zero_bubble && config.model.tie_embeddings &&
+  if (layout.schedule == PipelineSchedule::zero_bubble && config.model.trains_tied_matrix() &&
       layout.grid.pp() > 1) {
     return "parallel.schedule is zero_bubble, with which the gradient of a tied embedding is "
            "completed between the two halves of a backward pass";

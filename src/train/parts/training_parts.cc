@@ -132,8 +132,9 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
       check_kernels(context, kernel_shapes(config, layout.grid.tp()));
     }
   }
+  first_weights_ = config.checkpoint.init_from;
   std::optional<StepFolder> base;
-  if (config.model.lora.is_on()) {
+  if (config.model.has_frozen()) {
     base = find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
   }
   if (!start || !start->is_replay()) {
@@ -141,6 +142,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
   }
   make_checkpoints(energy == nullptr ? nullptr : host.origin, base);
   if (base) {
+    first_weights_ = base->path;
     load_base(std::move(*base), !start);
   }
   if (config.distill.is_on()) {
@@ -265,7 +267,8 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
                   JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
   if (base) {
-    put_base(*base, *fingerprints.extra);
+    put_base(*base, *fingerprints.extra,
+             config.model.lora.is_on() ? kBaseOfAdapters : kBaseOfModules);
   }
   check_allowed_fields(config.checkpoint.allow_change, *fingerprints.config);
   checkpoints = std::make_unique<TrainingCheckpoints>(TrainingCheckpoints::Parts{
@@ -325,11 +328,13 @@ void TrainingParts::say_kept_zeros() {
 }
 
 void TrainingParts::begin() {
-  engine.initialize(config.train.seed, !config.model.lora.is_on());
+  engine.initialize(config.train.seed, !config.model.has_frozen());
   if (!config.checkpoint.init_from.empty() && !config.model.lora.is_on()) {
     std::vector<std::string> skipped;
+    // The base was admitted already.
+    const AdmitStep admit = config.model.has_frozen() ? AdmitStep() : begin_from_base();
     const std::string loaded =
-        load_initial_weights(config, engine, world, host.keys, begin_from_base(), skipped);
+        load_initial_weights(config, engine, world, first_weights_, host.keys, admit, skipped);
     for (const std::string& why : skipped) {  // empty on the other ranks
       host.log.warning(fmt::format("skipped {}", why));
     }

@@ -117,6 +117,7 @@ struct TrainingParts {
 
   void warn_of_arithmetic();
 
+  std::filesystem::path first_weights_;       // what begin() loads; empty: nothing
   std::optional<std::int64_t> restorations_;  // number found so far (floating_point.h)
   bool warned_of_arithmetic_ = false;         // whether warn_of_arithmetic() has warned
 };

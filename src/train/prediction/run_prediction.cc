@@ -118,8 +118,10 @@ void RunPrediction::report(const MeasuredStep& step, const PeakMemory& memory, L
   std::vector<std::string> doubts =
       doubts_about(*cluster_, world_.size(), places_.front().local_size,
                    device_.kind == DeviceKind::cuda ? "gpu" : "cpu");
-  if (config_.model.lora.is_on()) {
-    doubts.emplace_back("the planner predicts steps that train all weights, and this run adapters");
+  if (config_.model.has_frozen()) {
+    doubts.emplace_back(
+        fmt::format("the planner predicts steps that train all weights, and this run {}",
+                    config_.model.lora.is_on() ? "adapters" : "a part of them"));
   }
   Json json = {{"schema", 1}, {"cluster", cluster_->name}};
   json["residual_percent"] = cluster_->residual_percent;

@@ -11,32 +11,10 @@
 #include "src/base/json_number.h"
 #include "src/kernels/instructions.h"
 #include "src/kernels/product_library.h"
+#include "src/train/run/model_fingerprint.h"
 
 namespace trireme {
 namespace {
-
-nlohmann::json model_fields(const ModelConfig& m) {
-  return {{"family", family_name(m.family)},
-          {"layers", m.layers},
-          {"hidden", m.hidden},
-          {"heads", m.heads},
-          {"kv_heads", m.kv_heads},
-          {"head_dim", m.head_dim},
-          {"ffn", m.ffn},
-          {"vocab", m.vocab},
-          {"context", m.context},
-          {"tie_embeddings", m.tie_embeddings},
-          {"qkv_bias", m.qkv_bias},
-          {"norm_epsilon", m.norm_epsilon},
-          {"rope_theta", m.rope_theta},
-          {"rope_factor", m.rope_scaling.factor},
-          {"rope_low_frequency", m.rope_scaling.low_freq_factor},
-          {"rope_high_frequency", m.rope_scaling.high_freq_factor},
-          {"rope_original_context", m.rope_scaling.original_context},
-          {"dropout", m.dropout},
-          {"attention_dropout", m.attention_dropout},
-          {"initializer_range", m.initializer_range}};
-}
 
 // The fields that older versions did not write, with the values with which those versions trained.
 nlohmann::json later_fields() {
@@ -92,24 +70,11 @@ void check_same_states(const nlohmann::json& checkpoint, const RunConfig& run) {
   }
 }
 
-nlohmann::json model_fingerprint(const ModelConfig& model) {
-  nlohmann::json fields;
-  const nlohmann::json own = model_fields(model);
-  for (const auto& [key, value] : own.items()) {
-    fields["model." + key] = value;
-  }
-  return fields;
-}
-
 nlohmann::json config_fingerprint(const RunConfig& c, const std::string& dataset_digest,
                                   const std::string& tokenizer) {
   const OptimizerConfig& o = c.optimizer;
   nlohmann::json fields = model_fingerprint(c.model);
-  if (c.model.lora.is_on()) {
-    fields["lora.products"] = c.model.lora.products;
-    fields["lora.rank"] = c.model.lora.rank;
-    fields["lora.alpha"] = c.model.lora.alpha;
-  }
+  put_fine_tuning(c.model, fields);
   fields["data.digest"] = dataset_digest;
   fields["data.tokenizer"] = tokenizer;
   fields["data.mixture"] = mixture_text(c.data.train);
@@ -308,87 +273,6 @@ nlohmann::json numerics_fingerprint(const RunConfig& c, std::string_view kernels
     }
   }
   return fields;
-}
-
-namespace {
-
-// Reads the fields "model.*" of a fingerprint. Throws DataError if one is missing or of another
-// type.
-class ModelFields {
- public:
-  explicit ModelFields(const nlohmann::json& fingerprint) : fingerprint_(fingerprint) {}
-
-  std::string text(const char* key) const { return text_field(present(key), name(key).c_str()); }
-  bool flag(const char* key) const { return flag_field(present(key), name(key).c_str()); }
-  std::int64_t count(const char* key) const { return count_field(present(key), name(key).c_str()); }
-  double real(const char* key) const { return number_field(present(key), name(key).c_str()); }
-
- private:
-  static std::string name(const char* key) { return std::string("model.") + key; }
-  // Returns the fingerprint after checking that it contains the field.
-  const nlohmann::json& present(const char* key) const {
-    if (!fingerprint_.contains(name(key))) {
-      throw DataError(fmt::format(
-          "the checkpoint has no field '{}': it was not written by `trireme train`", name(key)));
-    }
-    return fingerprint_;
-  }
-
-  const nlohmann::json& fingerprint_;
-};
-
-LoraConfig lora_from_fingerprint(const nlohmann::json& fingerprint) {
-  LoraConfig lora;
-  if (!fingerprint.contains("lora.products")) {
-    return lora;
-  }
-  for (const nlohmann::json& product : array_field(fingerprint, "lora.products")) {
-    if (!product.is_string()) {
-      throw DataError("field 'lora.products' does not hold names alone");
-    }
-    lora.products.push_back(product.get<std::string>());
-  }
-  lora.rank = count_field(fingerprint, "lora.rank", 1);
-  lora.alpha = number_field(fingerprint, "lora.alpha");
-  return lora;
-}
-
-}  // namespace
-
-ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
-  const ModelFields fields(fingerprint);
-  ModelConfig m;
-  m.layers = fields.count("layers");
-  m.hidden = fields.count("hidden");
-  m.heads = fields.count("heads");
-  m.kv_heads = fields.count("kv_heads");
-  m.head_dim = fields.count("head_dim");
-  m.ffn = fields.count("ffn");
-  m.vocab = fields.count("vocab");
-  m.context = fields.count("context");
-  m.tie_embeddings = fields.flag("tie_embeddings");
-  m.norm_epsilon = fields.real("norm_epsilon");
-  m.rope_theta = fields.real("rope_theta");
-  m.rope_scaling.factor = fields.real("rope_factor");
-  m.rope_scaling.low_freq_factor = fields.real("rope_low_frequency");
-  m.rope_scaling.high_freq_factor = fields.real("rope_high_frequency");
-  m.rope_scaling.original_context = fields.count("rope_original_context");
-  m.dropout = fields.real("dropout");
-  if (fingerprint.contains("model.attention_dropout")) {  // missing in checkpoints of version 0.1
-    m.attention_dropout = fields.real("attention_dropout");
-  }
-  if (fingerprint.contains("model.qkv_bias")) {  // missing in checkpoints of version 0.1
-    m.qkv_bias = fields.flag("qkv_bias");
-  }
-  m.initializer_range = fields.real("initializer_range");
-  m.lora = lora_from_fingerprint(fingerprint);
-  try {
-    m.family = parse_family(fields.text("family"));
-    m.validate();
-  } catch (const ConfigError& error) {  // the values come from the checkpoint, not from the user
-    throw DataError(error.what());
-  }
-  return m;
 }
 
 }  // namespace trireme

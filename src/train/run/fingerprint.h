@@ -16,10 +16,6 @@ namespace trireme {
 nlohmann::json config_fingerprint(const RunConfig& config, const std::string& dataset_digest,
                                   const std::string& tokenizer);
 
-// Returns the model's part of a config fingerprint: the fields "model.*", which
-// model_from_fingerprint() reads.
-nlohmann::json model_fingerprint(const ModelConfig& model);
-
 // Returns the fields of two config fingerprints that may differ because they have no effect: those
 // that the schedule's kind does not use, and those that an older version did not write.
 std::vector<std::string> fields_without_effect(const nlohmann::json& checkpoint,
@@ -67,9 +63,5 @@ nlohmann::json readable_numbers(nlohmann::json fields);
 // instructions, reproducibility, layout, and NCCL where its order of sums counts.
 nlohmann::json numerics_fingerprint(const RunConfig& config, std::string_view kernels, int dp,
                                     int tp, bool sequence_parallel);
-
-// Reads the model's part of a config fingerprint, from which `generate` and `eval` build the model.
-// Throws DataError if it is incomplete or invalid.
-ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint);
 
 }  // namespace trireme

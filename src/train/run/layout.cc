@@ -35,14 +35,25 @@ Recompute recompute_of(const TrainConfig& c) {
 // three backward). Moving a byte takes about as long as 16 FLOPs of a matrix product.
 constexpr double kEmbeddingFlopsAChannel = 20 * 16;
 
-// Returns the FLOPs of forward and backward per token. A recomputed block runs forward twice.
+// Returns how many times a block's half computes as much as forward: a recomputed one runs that
+// twice.
+double passes_of(BackwardWork work, bool again) {
+  if (work == BackwardWork::none) {
+    return 1;
+  }
+  return (work == BackwardWork::all ? 3 : 2) + (again ? 1 : 0);
+}
+
+// Returns the FLOPs of forward and backward per token.
 ModelCosts costs_of(const RunConfig& config, const Recompute& recompute) {
   const ForwardFlops flops = forward_flops(config.model, config.data.sequence);
+  const std::vector<BackwardWork> works = backward_work(config.model);
   ModelCosts costs;
   for (std::int64_t block = 0; block < config.model.layers; ++block) {
     const bool again = recompute.kind == Recompute::Kind::full && block % recompute.every == 0;
-    costs.units.push_back((again ? 4 : 3) * flops.attention);
-    costs.units.push_back((again ? 4 : 3) * flops.mlp);
+    const auto attention = works.begin() + 2 * block;
+    costs.units.push_back(passes_of(attention[0], again) * flops.attention);
+    costs.units.push_back(passes_of(attention[1], again) * flops.mlp);
   }
   costs.embedding = kEmbeddingFlopsAChannel * static_cast<double>(config.model.hidden);
   costs.head = 3 * flops.head;
@@ -148,7 +159,7 @@ Layout make_layout(const RunConfig& config, int world_size, int ranks_per_host) 
   layout.shape = {.stages = grid.pp(),
                   .chunks = p.virtual_stages,
                   .micro_batches = config.micro_batches() / grid.dp(),
-                  .tied = config.model.tie_embeddings && !config.model.lora.is_on()};
+                  .tied = config.model.trains_tied_matrix()};
   if (layout.shape.chunks > 1 && layout.shape.stages == 1) {
     throw ConfigError(fmt::format(
         "parallel.virtual_stages {} needs a parallel.pp of at least 2, but parallel.pp is 1: set "

@@ -124,7 +124,7 @@ void bind(ConfigBinder& b, CheckpointConfig& c) {
       .at_least(1);
   b.path("checkpoint.init_from", c.init_from,
          "a checkpoint with whose weights a new run begins, for example an imported model. A run "
-         "that resumes reads it only with lora.products. Empty: from train.seed");
+         "that resumes reads it only with lora.products or train.frozen. Empty: from train.seed");
   b.boolean("checkpoint.async", c.async,
             "write checkpoints in the background while training continues");
   b.boolean("checkpoint.force_lock", c.force_lock,
@@ -292,6 +292,13 @@ void bind(ConfigBinder& b, ModelConfig& c) {
       .above(0);
 }
 
+void bind(ConfigBinder& b, FrozenModules& c) {
+  b.texts("train.frozen", c.paths,
+          "modules that keep the weights of checkpoint.init_from while the others are trained: "
+          "paths such as model.embed_tokens, model.layers.0-11 or model.layers.*.self_attn; empty: "
+          "none (docs/finetune.md)");
+}
+
 void bind(ConfigBinder& b, LoraConfig& c) {
   b.texts("lora.products", c.products,
           "matrix products that are fine-tuned by adapters of low rank, beside the frozen weights "
@@ -310,6 +317,7 @@ void bind_all(ConfigBinder& b, RunConfig& c) {
   bind(b, c.data);
   bind(b, c.distill);
   bind(b, c.train);
+  bind(b, c.model.frozen);
   bind(b, c.optimizer);
   bind(b, c.parallel);
   bind(b, c.checkpoint);

@@ -270,6 +270,8 @@ std::vector<ResolvedKey> run_config_keys();
 
 // Binds the keys of the section `model`, with defaults from the preset if one is named.
 void bind(ConfigBinder& binder, ModelConfig& model);
+// Binds train.frozen.
+void bind(ConfigBinder& binder, FrozenModules& frozen);
 // Binds the keys of the section `lora`.
 void bind(ConfigBinder& binder, LoraConfig& lora);
 // Binds the keys of the section `train`.

@@ -1,6 +1,7 @@
-// The base of a run with adapters (lora.products) is the checkpoint whose weights it keeps frozen
-// (checkpoint.init_from). Its own checkpoints hold adapters alone, and record where the base is and
-// the digest of its manifest, so that no other weights can take its place.
+// The base of a run with adapters (lora.products) or with frozen modules (train.frozen) is the
+// checkpoint whose weights it keeps (checkpoint.init_from). Its own checkpoints hold what it trains
+// alone, and record where the base is and the digest of its manifest, so that no other weights can
+// take its place.
 #pragma once
 
 #include <string>
@@ -16,14 +17,20 @@ namespace trireme {
 class Engine;
 struct RunConfig;
 
-// Adds the record of a base to the part of a manifest that is reserved for the run ("lora").
-void put_base(const StepFolder& base, nlohmann::json& extra);
+// The fields of a manifest's part for the run that hold the record of a base.
+inline constexpr const char* kBaseOfAdapters = "lora";
+inline constexpr const char* kBaseOfModules = "frozen";
+
+// Adds the record of a base to the part of a manifest that is reserved for the run.
+void put_base(const StepFolder& base, nlohmann::json& extra, const char* field = kBaseOfAdapters);
 // Throws ConfigError if a checkpoint has another base than the run, given both parts.
 void check_same_base(const nlohmann::json& checkpoint, const nlohmann::json& run);
 // Returns whether the step holds adapters instead of weights.
 bool has_adapters(const Manifest& manifest);
-// Returns the base of a step of adapters, by its record; it is not yet unlocked. Throws NotFound if
-// it is gone, and DataError if it has changed or there is no valid record.
+// Returns whether it holds adapters, or the weights without the frozen ones.
+bool needs_base(const Manifest& manifest);
+// Returns the base of a step that needs one, by its record; it is not yet unlocked. Throws NotFound
+// if it is gone, and DataError if it has changed or there is no valid record.
 StepFolder recorded_base(const StepFolder& step);
 
 // Collective. Loads the frozen weights of all chunks. base: from find_initial_step(). The other

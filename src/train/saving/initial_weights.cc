@@ -13,6 +13,8 @@
 #include "src/base/error.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
+#include "src/train/saving/base_weights.h"
 #include "src/train/saving/finite_check.h"
 #include "src/train/saving/host_mirror.h"
 #include "src/train/saving/stored_count.h"
@@ -50,11 +52,11 @@ void check_same_model(const StepFolder& step, const ModelConfig& own) {
 }
 
 void check_has_weights(const StepFolder& step) {
-  if (step.manifest->meta.config->contains("lora.products")) {
+  if (needs_base(*step.manifest)) {
     throw ConfigError(fmt::format(
-        "checkpoint.init_from: {} holds adapters alone: export it, which adds them to its weights, "
-        "and import the result",
-        step.path.string()));
+        "checkpoint.init_from: {} holds {} alone: export it, which joins them with the weights "
+        "beside which they were trained, and import the result",
+        step.path.string(), has_adapters(*step.manifest) ? "adapters" : "the trained weights"));
   }
 }
 
@@ -145,6 +147,7 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
   check_same_model(step, config.model);
   ModelConfig stored = config.model;
   stored.lora = {};
+  stored.frozen = {};
   try {
     check_stored_weights(*step.manifest, stored);
   } catch (const DataError& error) {
@@ -153,10 +156,9 @@ void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys
 }
 
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys, const AdmitStep& admit,
-                                 std::vector<std::string>& skipped) {
+                                 const std::filesystem::path& folder, StepKeys* keys,
+                                 const AdmitStep& admit, std::vector<std::string>& skipped) {
   const char* const key = "checkpoint.init_from";
-  const std::filesystem::path& folder = config.checkpoint.init_from;
   StepFolder step = find_initial_step(key, folder, world);  // throws if there is none
   const std::vector<std::filesystem::path> steps = steps_to_try(folder, world, skipped);
   for (std::size_t i = 0;; ++i) {

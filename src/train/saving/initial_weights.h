@@ -29,13 +29,13 @@ using AdmitStep = std::function<void(const StepFolder&)>;
 void open_initial_step(StepFolder& step, const RunConfig& config, StepKeys* keys,
                        const AdmitStep& admit);
 
-// Collective. Replaces the initial values of an engine that was initialized by those of the step
-// that checkpoint.init_from names, which may be of any layout. A step of a folder that turns out
-// damaged, or has weights that are not finite, is skipped for the next older one on all ranks. Sets
-// `skipped` on rank 0 to the reasons. The other arguments are as above. Returns a line for the log
-// that says what was loaded. All ranks also throw DataError if no step is intact.
+// Collective. Replaces the initial values that an engine trains by those of a step, which may be of
+// any layout. folder: what checkpoint.init_from names, or a step in it. A step of a folder that
+// turns out damaged, or has weights that are not finite, is skipped for the next older one on all
+// ranks. Sets `skipped` on rank 0 to the reasons. The other arguments are as above. Returns a line
+// for the log that says what was loaded. All ranks also throw DataError if no step is intact.
 std::string load_initial_weights(const RunConfig& config, Engine& engine, Communicator& world,
-                                 StepKeys* keys, const AdmitStep& admit,
-                                 std::vector<std::string>& skipped);
+                                 const std::filesystem::path& folder, StepKeys* keys,
+                                 const AdmitStep& admit, std::vector<std::string>& skipped);
 
 }  // namespace trireme

@@ -45,8 +45,9 @@ bool can_be_allowed(std::string_view field, Family family, bool same_place) {
     return same_place;
   }
   static const std::set<std::string_view> fixed = {
-      "model.family",         "model.layers",   "model.hidden",   "model.ffn",     "model.vocab",
-      "model.tie_embeddings", "model.qkv_bias", "model.kv_heads", "model.head_dim"};
+      "model.family",   "model.layers",         "model.hidden",   "model.ffn",
+      "model.vocab",    "model.tie_embeddings", "model.qkv_bias", "model.kv_heads",
+      "model.head_dim", "lora.products",        "lora.rank",      "train.frozen"};
   const std::string_view of_family = family == Family::gpt2 ? "model.context" : "model.heads";
   return !fixed.contains(field) && field != of_family;
 }

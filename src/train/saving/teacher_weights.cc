@@ -7,6 +7,7 @@
 #include "src/base/units.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/frozen_weights.h"
 #include "src/train/saving/initial_weights.h"
@@ -39,11 +40,11 @@ void check_fits(const StepFolder& step, const ModelConfig& teacher, const RunCon
 }
 
 ModelConfig model_of(const StepFolder& step) {
-  if (has_adapters(*step.manifest)) {
+  if (needs_base(*step.manifest)) {
     throw ConfigError(fmt::format(
-        "distill.teacher: {} holds adapters alone: export it, which adds them to its weights, and "
-        "import the result",
-        step.path.string()));
+        "distill.teacher: {} holds {} alone: export it, which joins them with the weights beside "
+        "which they were trained, and import the result",
+        step.path.string(), has_adapters(*step.manifest) ? "adapters" : "the trained weights"));
   }
   try {
     ModelConfig model = model_from_fingerprint(*step.manifest->meta.config);

@@ -70,7 +70,7 @@ class TrainingCheckpoints {
     if (provenance_ != nullptr) {
       provenance_->took_weights(base);
     }
-    if (!parts_.config.model.lora.is_on()) {
+    if (!parts_.config.model.has_frozen()) {
       first_weights_ = first_weights_of(base);
     }
   }
