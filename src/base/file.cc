@@ -92,6 +92,9 @@ std::string advice(int code) {
     case ESTALE:
       return "the file system was unmounted or its server has lost the file: mount it again and "
              "restart";
+    case ENAMETOOLONG:
+      return "a name has at most 255 bytes, and a path 4095; while a file is written, its name is "
+             "a little longer: choose a shorter one";
     default:
       return "";
   }
@@ -119,6 +122,8 @@ void throw_errno(int code, std::string_view operation, const fs::path& path) {
     case EACCES:
     case EPERM:
       throw PolicyError(what);
+    case ENAMETOOLONG:  // trying again does not help
+      throw ConfigError(what);
     default:
       throw IoError(what);
   }

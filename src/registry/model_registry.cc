@@ -260,18 +260,36 @@ std::vector<ChangeRecord> ModelRegistry::changes(const std::string& model) const
   return result;
 }
 
-std::vector<std::string> ModelRegistry::faults(const std::string& model) const {
-  std::vector<std::string> faults;
-  const std::vector<std::int64_t> present = version_numbers(model);
+std::vector<std::string> ModelRegistry::strays(const std::string& model) const {
+  std::vector<std::string> strays;
   for (const char* const kind : {kVersions, kChanges}) {
     const fs::path folder = records_of(model, kind);
     for (const std::string& name : names_in(folder_, folder)) {
       if (number_in(name) == 0 && !name.starts_with('.')) {
-        faults.push_back(fmt::format("{} has no name of a record, which is its number",
+        strays.push_back(fmt::format("{} has no name of a record, which is its number",
                                      printable((folder_ / folder / name).string())));
       }
     }
   }
+  return strays;
+}
+
+std::vector<std::string> ModelRegistry::strays() const {
+  std::vector<std::string> all;
+  for (const std::string& name : names_in(folder_, kModels)) {
+    if (is_registry_name(name)) {
+      const std::vector<std::string> of_model = strays(name);
+      all.insert(all.end(), of_model.begin(), of_model.end());
+    } else if (!name.starts_with('.')) {
+      all.push_back(
+          fmt::format("{} has no name of a model", printable((folder_ / kModels / name).string())));
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> ModelRegistry::faults(const std::string& model) const {
+  std::vector<std::string> faults = strays(model);
   const std::int64_t highest = highest_number(model);
   std::vector<ChangeRecord> readable;
   for (const std::int64_t number : change_numbers(model)) {

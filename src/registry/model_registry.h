@@ -59,8 +59,13 @@ class ModelRegistry {
   // Returns the record of a version that a stage has or had. Throws NotFound if it was removed, and
   // DataError if it is not the one that was promoted.
   VersionRecord version(const std::string& model, const UsedVersion& used) const;
-  // Returns what is wrong with the records of a model, a sentence each: damaged changes, files
-  // whose names are no numbers, and changes to versions that there never were or that are gone
+  // Return what no command reads, a sentence each: of a model, files among its records whose names
+  // are no numbers; of all models, these, and folders whose names are none of a model. Hidden names
+  // are left out.
+  std::vector<std::string> strays(const std::string& model) const;
+  std::vector<std::string> strays() const;
+  // Returns what is wrong with the records of a model, a sentence each: damaged changes, strays(),
+  // and changes to versions that there never were or that are gone
   // although they are in use.
   std::vector<std::string> faults(const std::string& model) const;
   // reference: NAME for the newest version, NAME:N, or NAME@STAGE. Throws ConfigError if it is none

@@ -38,6 +38,9 @@ void put_result(const EvaluationResult& result, ordered_json& to) {
   if (result.gates_met) {
     to["gates_met"] = *result.gates_met;
   }
+  if (!result.weights.empty()) {
+    to["weights"] = result.weights;
+  }
 }
 
 void put_origin(const RecordOrigin& origin, ordered_json& to) {
@@ -56,6 +59,9 @@ EvaluationResult result_in(const json& record) {
   }
   if (record.contains("gates_met")) {
     result.gates_met = flag_field(record, "gates_met");
+  }
+  if (record.contains("weights")) {
+    result.weights = text_field(record, "weights");
   }
   return result;
 }
@@ -260,6 +266,9 @@ EvaluationResult read_evaluation(const std::filesystem::path& file, std::int64_t
     }
     if (record.contains("manifest_sha256")) {
       result.manifest_sha256 = digest_field(record, "manifest_sha256");
+    }
+    if (record.contains("weights")) {
+      result.weights = text_field(record, "weights");
     }
     for (const char* const name : {"schema", "step", "gates", "data", "task_sequence"}) {
       record.erase(name);

@@ -5,7 +5,7 @@
 //     {"schema": 1, "record": "version", "model": "chat", "version": 3, "kind": "checkpoint",
 //      "path": "/runs/chat/checkpoints/step-00000100", "sha256": "<64 digits>", "step": 100,
 //      "label": "internal/AE/...", "note": "...", "figures": {"loss": 2.1}, "gates_met": true,
-//      "time": "2026-11-28T12:00:00Z", "user": "sara", "host": "n1"}
+//      "weights": "plain", "time": "2026-11-28T12:00:00Z", "user": "sara", "host": "n1"}
 //   models/NAME/changes/7.json:
 //     {"schema": 1, "record": "change", "model": "chat", "change": 7, "stage": "production",
 //      "version": 3, "sha256": "<64 digits>", "action": "promote", "reason": "...", "figures": {},
@@ -36,6 +36,9 @@ struct EvaluationResult {
   // SHA-256 of the manifest of the checkpoint that was judged; empty in results of versions that
   // did not write it. It is not kept in records, which name the version.
   std::string manifest_sha256 = {};
+  // Which weights of the checkpoint were judged: "plain", or "average,int8" and the like, as `eval`
+  // was told. Empty if there are no figures, or in what earlier programs wrote.
+  std::string weights = {};
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
 

@@ -151,7 +151,9 @@ LoadedModel load_whole_step(const StepFolder& step, const StepFolder* base, Devi
     loaded.text = text_origin_of(step, base, loaded.config.vocab);
     check_stored_count(manifest, loaded.config);
     check_stored_weights(manifest, loaded.config);
+    const DType usual = chosen_precision(loaded.compute, std::nullopt, context.device());
     loaded.compute = chosen_precision(loaded.compute, compute, context.device());
+    loaded.as_trained = loaded.compute == usual;
     loaded.parameters = std::make_unique<ParameterStore>(context, loaded.compute);
     loaded.model = std::make_unique<Model>(loaded.config, *loaded.parameters);
   } catch (const DataError& error) {

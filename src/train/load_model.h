@@ -31,6 +31,7 @@ struct LoadedModel {
   TokenizerIdentity tokenizer;       // of its training data
   TextOrigin text;
   DType compute = DType::f32;        // precision of activations and products
+  bool as_trained = true;            // whether it is the one that is chosen unless asked for
   std::vector<std::string> skipped;  // on rank 0: newer steps that are damaged, and why
 };
 

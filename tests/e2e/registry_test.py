@@ -43,13 +43,13 @@ class Registry(unittest.TestCase):
     def step(self, number):
         return self.checkpoints / f"step-{number:08}"
 
-    def evaluated(self, number, bound):
+    def evaluated(self, number, bound, *options):
         """Returns the file with the result of a step, whose loss has to be below the bound."""
         gates = self.folder / "gates.yaml"
         gates.write_text(f"gates:\n  quality: {{figure: loss, at_most: {bound}}}\n")
         out = self.folder / f"eval-{number}.json"
         result = harness.run("eval", "--checkpoint", self.step(number), "--data",
-                             self.folder / "data", "--gate", gates, "-J", out)
+                             self.folder / "data", "--gate", gates, "-J", out, *options)
         self.assertIn(result.returncode, (0, 4), result.stderr)
         return out
 
@@ -135,6 +135,42 @@ class Registry(unittest.TestCase):
         self.assertEqual(refused.returncode, 65, refused.stderr)
         self.assertIn("data.sequence", refused.stderr)
 
+    def test_a_result_counts_for_the_weights_that_it_judged(self):
+        promote = ("promote", "ship", "--stage", "production")
+        self.registry("add", "ship", self.step(40))
+        for words, options in (("int8", ("--quantize", "int8")),
+                               ("int4,bf16", ("--quantize", "int4", "--precision", "bf16"))):
+            result = self.evaluated(40, 100, *options)
+            self.assertEqual(json.loads(result.read_text())["weights"], words)
+            refused = self.registry(*promote, "--result", result, code=65)
+            self.assertIn(f"'{words}', not 'plain'", refused.stderr)
+            self.registry("path", "ship@production", code=66)
+        self.registry(*promote, "--result", result, "--weights", words)
+        change = json.loads((self.root / "models/ship/changes/1.json").read_text())
+        self.assertEqual(change["weights"], words)
+        self.registry("add", "ship", self.step(40), "--result", result, code=65)
+        self.registry("add", "ship", self.step(40), "--result", result, "--weights", words)
+        self.assertIn(f"weights    {words}\n", self.registry("show", "ship").stdout)
+        self.registry(*promote, code=65)
+        self.registry(*promote, "--weights", words)
+        plain = self.evaluated(40, 100, "--precision", "fp32")  # that of training
+        self.registry(*promote, "--result", plain)
+        self.registry(*promote, "--result", plain, "--weights", words, code=65)
+        earlier = {name: value for name, value in json.loads(plain.read_text()).items()
+                   if name != "weights"}
+        plain.write_text(json.dumps(earlier))
+        self.assertIn("of which weights",
+                      self.registry(*promote, "--result", plain, code=65).stderr)
+
+    def test_an_output_that_cannot_be_written_is_refused_at_the_start(self):
+        words = ("eval", "--checkpoint", self.step(40), "--data", self.folder / "data")
+        for code, file in ((2, self.folder / ("n" * 250)), (77, self.folder),
+                           (66, self.folder / "nowhere/eval.json")):
+            for option in ("-J", "--details"):
+                result = harness.run(*words, option, file)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertNotIn("step 40", result.stdout + result.stderr)
+
     def test_what_was_done_is_said_even_if_it_cannot_be_printed(self):
         with open("/dev/full", "wb") as full:
             result = subprocess.run([harness.PROGRAM, "registry", "add", "--registry", self.root,
@@ -187,6 +223,17 @@ class Registry(unittest.TestCase):
                              [("ship", "staging", 1)])
             self.assertEqual(index.execute("PRAGMA integrity_check").fetchone(), ("ok",))
         (self.root / "index.sqlite").unlink()
+        self.assertEqual(self.listed(), before)
+        strays = [self.root / "models/ship/versions/001.json", self.root / "models/Ship"]
+        for stray in strays:
+            shutil.copy(self.folder / "gates.yaml", stray)
+        for action in ("list", "check"):
+            result = self.registry(action, code=65)
+            for stray in strays:
+                self.assertIn(f"{stray} has no name", result.stdout + result.stderr)
+                self.assertEqual(str(stray) in result.stderr, action == "list")
+        for stray in strays:
+            stray.unlink()
         self.assertEqual(self.listed(), before)
         damaged = self.root / "models/ship/versions/1.json"
         damaged.write_text(damaged.read_text()[:50])

@@ -22,6 +22,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 class ModelRegistryTest : public RegistryFolder {};
@@ -233,6 +234,12 @@ TEST_F(ModelRegistryTest, FindsRecordsThatMeanNothing) {
                                    HasSubstr("9223372036854775807.json has no name of a record"),
                                    HasSubstr("changes/2.json names version 7"),
                                    HasSubstr("changes/3.json")));
+  EXPECT_THAT(registry().strays("chat"), SizeIs(2));
+  write_file_durably(root() / "models/.hidden", "");
+  write_file_durably(root() / "models/Other", "");
+  EXPECT_THAT(registry().strays(),
+              UnorderedElementsAre(HasSubstr("002.json"), HasSubstr("9223372036854775807.json"),
+                                   HasSubstr("models/Other has no name of a model")));
 }
 
 TEST_F(ModelRegistryTest, AnExportedModelIsWhatExportWrites) {
@@ -282,8 +289,9 @@ TEST_F(ModelRegistryTest, NoticesEveryChangeOfAModelsFiles) {
 TEST_F(ModelRegistryTest, ReadsTheFiguresOfAnEvaluation) {
   const fs::path file = folder_.path() / "eval.json";
   const std::string digest(64, 'a');
-  std::ofstream(file) << R"({"manifest_sha256": ")" << digest
-                      << R"(", "tokenizer": {"name": "t"}, "data": {"sequence": 8},
+  std::ofstream(file)
+      << R"({"manifest_sha256": ")" << digest
+      << R"(", "weights": "int8", "tokenizer": {"name": "t"}, "data": {"sequence": 8},
     "schema": 2, "step": 7, "loss": 2.5, "perplexity": null,
     "tasks": {"law": {"acc": 0.75}}, "gates": [{"found": 1}], "gates_met": true})";
   std::int64_t step = 0;
@@ -291,6 +299,7 @@ TEST_F(ModelRegistryTest, ReadsTheFiguresOfAnEvaluation) {
   EXPECT_EQ(step, 7);
   EXPECT_EQ(result.gates_met, true);
   EXPECT_EQ(result.manifest_sha256, digest);
+  EXPECT_EQ(result.weights, "int8");
   EXPECT_THAT(result.figures,
               ElementsAre(std::pair("loss", 2.5), std::pair("tasks.law.acc", 0.75)));
   for (const char* const wrong : {"[]", R"({"step": 1, "manifest_sha256": "aa"})"}) {
@@ -298,7 +307,7 @@ TEST_F(ModelRegistryTest, ReadsTheFiguresOfAnEvaluation) {
     EXPECT_THROW((void)read_evaluation(file, step), DataError) << wrong;
   }
   std::ofstream(file) << R"({"step": 1})";
-  EXPECT_EQ(read_evaluation(file, step).manifest_sha256, "") << "of an earlier version";
+  EXPECT_EQ(read_evaluation(file, step), EvaluationResult()) << "of an earlier version";
   std::ofstream(file) << "[]";
   EXPECT_THROW((void)read_evaluation(file, step), DataError);
 }

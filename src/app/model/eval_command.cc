@@ -17,6 +17,7 @@
 #include "src/app/model/model_options.h"
 #include "src/app/model/quantize_report.h"
 #include "src/base/file.h"
+#include "src/base/named_file.h"
 #include "src/base/printable.h"
 #include "src/base/progress_bar.h"
 #include "src/base/units.h"
@@ -92,6 +93,7 @@ bool separates_documents(const EvalOptions& options, const LoadedModel& loaded) 
 struct EvalResult {
   std::int64_t step = 0;
   std::string manifest_sha256;  // of the checkpoint
+  std::string weights;          // which weights of it were judged, as weights_words() says
   TokenizerIdentity tokenizer;
   std::int64_t sequence = 0;       // tokens per sample of the dataset
   std::int64_t task_sequence = 0;  // the most tokens that a prediction of a task can look at
@@ -112,6 +114,7 @@ nlohmann::ordered_json result_json(const EvalResult& result) {
       {"schema", 2},
       {"step", result.step},
       {"manifest_sha256", result.manifest_sha256},
+      {"weights", result.weights},
       {"tokenizer", {{"name", result.tokenizer.name}, {"sha256", result.tokenizer.digest}}}};
   if (!result.data_sha256.empty()) {
     json["data"] = {{"sha256", result.data_sha256},
@@ -253,6 +256,7 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   EvalResult result;
   result.step = loaded.step;
   result.manifest_sha256 = loaded.manifest_sha256;
+  result.weights = options.weights_words(loaded.as_trained);
   result.tokenizer = loaded.tokenizer;
   result.device = device.device();
   result.sequence = options.sequence > 0 ? options.sequence : loaded.sequence;
@@ -286,9 +290,22 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   }
 }
 
+// Collective. Refuses files that could not be written at the end.
+void check_outputs(const EvalOptions& options, Communicator& world) {
+  run_on_root(world, [&]() -> std::string {
+    for (const std::string& file : {options.out, options.tasks.details}) {
+      if (!file.empty()) {
+        check_named_file(file);
+      }
+    }
+    return "";
+  });
+}
+
 void evaluate_checkpoint(const EvalOptions& options, AppContext& context) {
   context.status.phase = "load";
   const RankPlace& place = context.session().place();
+  check_outputs(options, context.session().world());
   check_exists(options.checkpoint);
   if (options.data.empty() && options.tasks.tasks.empty()) {
     throw ConfigError("nothing to evaluate: add --data DIR, --task KIND:FILE, or both");

@@ -5,6 +5,15 @@
 
 namespace trireme {
 
+std::string ModelOptions::weights_words(bool as_trained) const {
+  std::string words;
+  for (const std::string& word :
+       {std::string(ema ? "average" : ""), quantize, as_trained ? std::string() : precision}) {
+    words += words.empty() || word.empty() ? word : "," + word;
+  }
+  return words.empty() ? "plain" : words;
+}
+
 void ModelOptions::add_to(CommandLine& command) {
   command
       .add_option("--checkpoint", checkpoint,

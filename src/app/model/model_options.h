@@ -19,6 +19,9 @@ struct ModelOptions {
 
   // Returns the bits of packed weights, 0 for none.
   int packed_bits() const { return quantize == "int8" ? 8 : quantize == "int4" ? 4 : 0; }
+  // Returns which weights are meant: "plain" for those of the checkpoint in the precision of
+  // training, or what is different, as in "average,int8,fp32". as_trained: as in LoadedModel.
+  std::string weights_words(bool as_trained) const;
   // The caller keeps the object until the command has run.
   void add_to(CommandLine& command);
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/verify.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/clock.h"
@@ -20,6 +23,7 @@
 #include "src/registry/model_files.h"
 #include "src/registry/model_registry.h"
 #include "src/registry/registry_index.h"
+#include "src/train/saving/base_weights.h"
 
 namespace trireme {
 namespace {
@@ -27,6 +31,18 @@ namespace {
 RecordOrigin origin() {
   const passwd* const entry = ::getpwuid(::geteuid());
   return {utc_now(), entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name, host_name()};
+}
+
+// Throws DataError if other weights were judged than those that will be used. judged: empty in what
+// an earlier program wrote.
+void check_weights(const std::string& where, const std::string& judged, const std::string& used) {
+  if (!judged.empty() && judged != used) {
+    throw DataError(fmt::format(
+        "{}: it judges other weights of the checkpoint: '{}', not '{}', as the options --ema, "
+        "--quantize and --precision of `trireme eval` chose them; evaluate what will be used, or "
+        "say with --weights '{}' that this is",
+        where, printable(judged), printable(used), printable(judged)));
+  }
 }
 
 // Reads the result of an evaluation of this version, if one is given.
@@ -42,7 +58,7 @@ EvaluationResult result_of(const RegistryOptions& options, const VersionRecord& 
   }
   std::int64_t step = 0;
   EvaluationResult result = read_evaluation(options.result, step);
-  if (result.manifest_sha256.empty()) {
+  if (result.manifest_sha256.empty() || result.weights.empty()) {
     throw DataError(
         fmt::format("--result {}: it does not say of which weights it is, since an earlier version "
                     "wrote it: evaluate the checkpoint again",
@@ -55,8 +71,34 @@ EvaluationResult result_of(const RegistryOptions& options, const VersionRecord& 
         printable(options.result), step, result.manifest_sha256, printable(version.path.string()),
         version.step, version.sha256));
   }
+  check_weights("--result " + printable(options.result), result.weights, options.weights);
   result.manifest_sha256.clear();  // which the version says
   return result;
+}
+
+// Of a checkpoint that does not hold all weights, checks that its base is that whose digest the
+// manifest has, and the base's files. Throws as check_model() does.
+void check_base(const VersionRecord& version, ModelCheck depth) {
+  if (version.kind != ModelKind::checkpoint) {
+    return;
+  }
+  const StepFolder step = inspect_step(version.path);
+  if (!step.manifest || !needs_base(*step.manifest)) {
+    return;
+  }
+  const StepFolder base = recorded_base(step);
+  if (depth == ModelCheck::contents) {
+    const std::vector<std::string> faults = verify_step(base.path, *base.manifest);
+    if (!faults.empty()) {
+      throw DataError(fmt::format("the base of {}: {}", printable(version.path.string()),
+                                  printable(faults.front())));
+    }
+  }
+}
+
+void check_files(const VersionRecord& version, ModelCheck depth) {
+  check_model(version, depth);
+  check_base(version, depth);
 }
 
 ModelCheck depth_of(const RegistryOptions& options) {
@@ -83,6 +125,7 @@ void print_version(const VersionRecord& record) {
   if (record.result.gates_met) {
     line("gates", *record.result.gates_met ? "met" : "missed");
   }
+  line("weights", record.result.weights);
 }
 
 void print_change(const ChangeRecord& change) {
@@ -118,6 +161,7 @@ void add_version(const RegistryOptions& options, const AccessSource& access) {
   for (const std::string& why : skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
+  check_base(record, ModelCheck::contents);
   record.model = options.model;
   record.note = options.note;
   record.result = result_of(options, record);
@@ -141,7 +185,11 @@ void list_versions(const RegistryOptions& options, int& exit_code) {
     fmt::print(stderr, "trireme: all records are read, since the index cannot be kept: {}\n",
                printable(index.why_in_memory()));
   }
-  for (const std::string& problem : index.problems()) {
+  std::vector<std::string> problems = index.problems();
+  const std::vector<std::string> strays =
+      options.model.empty() ? registry.strays() : registry.strays(options.model);
+  problems.insert(problems.end(), strays.begin(), strays.end());
+  for (const std::string& problem : problems) {
     fmt::print(stderr, "trireme: {}\n", printable(problem));
     exit_code = static_cast<int>(ExitCode::bad_data);
   }
@@ -193,7 +241,7 @@ void print_model_path(const RegistryOptions& options, const AccessSource& access
   const VersionRecord version = ModelRegistry::open(options.registry).find(options.model);
   check_folder_access(access(), Deed::read, version.path);
   if (!options.unchecked) {
-    check_model(version, ModelCheck::sizes);
+    check_files(version, ModelCheck::sizes);
   }
   fmt::print("{}\n", version.path.string());
 }
@@ -202,7 +250,7 @@ void promote_version(const RegistryOptions& options, const AccessSource& access,
   const ModelRegistry registry = ModelRegistry::open(options.registry);
   const VersionRecord version = registry.find(options.model);
   check_folder_access(access(), Deed::read, version.path);
-  check_model(version, depth_of(options));
+  check_files(version, depth_of(options));
   ChangeRecord change;
   change.model = version.model;
   change.stage = options.stage;
@@ -214,6 +262,10 @@ void promote_version(const RegistryOptions& options, const AccessSource& access,
     throw ConfigError(
         fmt::format("--result {}: no gates have judged it; add --gate FILE to `trireme eval`",
                     printable(options.result)));
+  }
+  if (options.result.empty() && version.result.gates_met) {
+    check_weights("the result with which the version was added", version.result.weights,
+                  options.weights);
   }
   // A result that is given now replaces the one with which the version was added.
   const std::optional<bool> met =
@@ -241,7 +293,7 @@ void roll_back_stage(const RegistryOptions& options, const AccessSource& access)
   if (last) {  // else roll_back() says what is missing
     const VersionRecord before = registry.version(options.model, *last);
     check_folder_access(access(), Deed::read, before.path);
-    check_model(before, depth_of(options));
+    check_files(before, depth_of(options));
   }
   ChangeRecord change;
   change.model = options.model;
@@ -258,6 +310,7 @@ void check_versions(const RegistryOptions& options, const AccessSource& access, 
   const std::vector<std::string> models =
       options.model.empty() ? registry.models() : std::vector<std::string>{options.model};
   std::int64_t good = 0;
+  std::set<std::string> told;
   const auto fail = [&](int code) {
     exit_code = exit_code == 0 ? code : std::min(exit_code, code);
   };
@@ -266,7 +319,7 @@ void check_versions(const RegistryOptions& options, const AccessSource& access, 
       try {
         const VersionRecord version = registry.version(model, number);
         check_folder_access(access(), Deed::read, version.path);
-        check_model(version, depth_of(options));
+        check_files(version, depth_of(options));
         ++good;
       } catch (const Error& error) {
         fmt::print("{} {}: {}\n", model, number, error.what());
@@ -275,6 +328,15 @@ void check_versions(const RegistryOptions& options, const AccessSource& access, 
     }
     for (const std::string& fault : registry.faults(model)) {
       fmt::print("{}: {}\n", model, printable(fault));
+      fail(static_cast<int>(ExitCode::bad_data));
+      told.insert(fault);
+    }
+  }
+  const std::vector<std::string> strays =
+      options.model.empty() ? registry.strays() : std::vector<std::string>();
+  for (const std::string& stray : strays) {  // such as those that belong to no model
+    if (!told.contains(stray)) {
+      fmt::print("{}\n", printable(stray));
       fail(static_cast<int>(ExitCode::bad_data));
     }
   }

@@ -10,11 +10,12 @@ namespace trireme {
 
 struct RegistryOptions {
   std::string registry = "registry";
-  std::string model;   // a name, or a reference such as chat:3
-  std::string path;    // of the model's files
-  std::string stage;   // empty if not given
-  std::string note;    // or the reason
-  std::string result;  // file of `trireme eval -J`; empty for none
+  std::string model;              // a name, or a reference such as chat:3
+  std::string path;               // of the model's files
+  std::string stage;              // empty if not given
+  std::string note;               // or the reason
+  std::string result;             // file of `trireme eval -J`; empty for none
+  std::string weights = "plain";  // which weights the result has to be of
   std::vector<std::string> where;
   bool unchecked = false;
   bool quick = false;

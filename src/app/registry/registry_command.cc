@@ -13,6 +13,9 @@ constexpr const char* kReference =
     "NAME for the newest version, NAME:N for version N, or NAME@STAGE for the one in use there";
 constexpr const char* kQuick =
     "Of a checkpoint, compare the manifest and the sizes of the shards, not what they hold";
+constexpr const char* kWeights =
+    "Which weights the result has to be of: plain, or how the model will be used, as in "
+    "average,int8 for `trireme eval --ema --quantize int8`";
 constexpr const char* kStage = "Such as staging or production";
 
 // Adds a command that takes --registry.
@@ -38,6 +41,7 @@ void add_add(CommandLine& registry, const AccessSource& access) {
       .add_option("--result", options->result,
                   "What `trireme eval -J FILE` has written about it; its figures are kept")
       .type_name("FILE");
+  command.add_option("--weights", options->weights, kWeights).type_name("WORDS");
   command.footer("Example:\n  trireme registry add chat runs/chat/checkpoints --note 'more law'");
   command.callback([options, access] { add_version(*options, access); });
 }
@@ -88,6 +92,7 @@ void add_changes(CommandLine& registry, const AccessSource& access, int& exit_co
                   "What `trireme eval --gate GATES -J FILE` has written about it; a version that "
                   "has missed a gate is not promoted (exit code 4)")
       .type_name("FILE");
+  promotion.add_option("--weights", options->weights, kWeights).type_name("WORDS");
   promotion.add_flag(
       "--despite-gates", options->despite_gates,
       "Promote a version that has missed its gates; the record of the change says so");

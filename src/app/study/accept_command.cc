@@ -15,6 +15,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/interruption.h"
+#include "src/base/named_file.h"
 #include "src/base/say.h"
 #include "src/base/stopwatch.h"
 
@@ -122,6 +123,9 @@ void write_verdicts(const Acceptance& acceptance, const AcceptOptions& options) 
 
 void run(AcceptOptions& options, int& exit_code) {
   const AcceptProfile profile = load_accept_profile(options.profile);
+  if (!options.out.empty()) {
+    check_named_file(options.out);
+  }
   if (options.folder.empty()) {
     options.folder = fmt::format("accept-{:%Y%m%d-%H%M%S}", fmt::gmtime(std::time(nullptr)));
   }

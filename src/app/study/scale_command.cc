@@ -15,6 +15,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/interruption.h"
+#include "src/base/named_file.h"
 #include "src/base/say.h"
 
 namespace trireme {
@@ -25,6 +26,9 @@ double seconds_now() {
 }
 
 void scale(ScaleOptions options, int& exit_code) {
+  if (!options.out.empty()) {
+    check_named_file(options.out);
+  }
   if (options.folder.empty()) {
     options.folder =
         fmt::format("scale-{}-{}", std::filesystem::path(options.config).stem().string(),
