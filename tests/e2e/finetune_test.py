@@ -84,6 +84,47 @@ class FineTune(unittest.TestCase):
         # A run of all weights that resumes does not read it.
         self.assertIn(harness.run("doctor", self.base, gone).returncode, (0, 4))
 
+    def test_the_doctor_predicts_what_becomes_of_adapters_without_their_base(self):
+        base, tuned = self.steps_of(self.base), self.steps_of(self.tuned)
+        longer = ("train.steps=5", "checkpoint.allow_change=optimizer.schedule.steps")
+        other, moved = self.config("other-base", train__steps=2, train__seed=5), self.folder / "was"
+        harness.must(harness.run("train", other))
+
+        def told(code, text, *words):
+            for command in ("doctor", "train"):
+                result = harness.run(command, self.tuned, *words)
+                self.assertIn(result.returncode, (0, 4) if code == 0 else (code,),
+                              result.stdout + result.stderr)
+                if command == "doctor" or code != 0:
+                    self.assertIn(text, result.stdout + result.stderr)
+        registry = ("--registry", self.folder / "registry")
+        harness.must(harness.run("registry", "add", "tuned", tuned, *registry))
+        harness.must(harness.run("registry", "check", *registry))
+        shutil.move(base, moved)
+        try:
+            told(0, "doctor: ")  # the run has finished
+            told(66, "checkpoint.init_from: ", *longer)
+            self.assertEqual(harness.run("registry", "check", *registry).returncode, 66)
+            shutil.copytree(self.steps_of(other), base)
+            told(0, "doctor: ")
+            told(2, "name the same weights again", *longer)
+            checked = harness.run("registry", "check", *registry)
+            self.assertEqual(checked.returncode, 65, checked.stdout)
+            self.assertIn("another checkpoint is there now", checked.stdout)
+            added = harness.run("registry", "add", "tuned", tuned, *registry)
+            self.assertEqual(added.returncode, 65, added.stderr)
+            shutil.rmtree(base)
+            shutil.copytree(moved, base)
+            [shard] = (base / "step-00000002").glob("shard-*")
+            whole = bytearray(shard.read_bytes())
+            whole[-1] ^= 1
+            shard.write_bytes(whole)
+            self.assertEqual(harness.run("registry", "check", *registry).returncode, 65)
+            harness.must(harness.run("registry", "check", "--quick", *registry))
+        finally:
+            shutil.rmtree(base, ignore_errors=True)
+            shutil.move(moved, base)
+
     def test_merged_weights_continue_and_lose_as_the_adapters_did(self):
         tuned, merged = self.steps_of(self.tuned), self.folder / "merged"
         result = json.loads(harness.must(harness.run(

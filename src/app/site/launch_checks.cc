@@ -33,6 +33,7 @@
 #include "src/train/numerics/self_check.h"
 #include "src/train/run/fingerprint.h"
 #include "src/train/run/run_config_checks.h"
+#include "src/train/saving/base_weights.h"
 #include "src/train/saving/resume_check.h"
 #include "src/train/start/connect.h"
 #include "src/train/start/open_dataset.h"
@@ -71,6 +72,22 @@ std::vector<Finding> check_space(const RunConfig& config, const std::string& hos
   return {finding};
 }
 
+// Returns what the run's manifests would say of its base, or nothing if that cannot be found, which
+// check_taken_weights() reports.
+std::optional<nlohmann::json> extra_of(const RunConfig& config) {
+  nlohmann::json extra = nlohmann::json::object();
+  try {
+    if (config.model.has_frozen()) {
+      std::vector<std::string> skipped;
+      put_base(find_step(config.checkpoint.init_from, skipped), extra,
+               config.model.lora.is_on() ? kBaseOfAdapters : kBaseOfModules);
+    }
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return extra;
+}
+
 // Makes the checks of a start that resumes. A start from a given step does not look at others.
 // train: the dataset, if it can be used.
 void check_resuming(const RunConfig& config, const std::optional<TrainingData>& train) {
@@ -94,6 +111,9 @@ void check_resuming(const RunConfig& config, const std::optional<TrainingData>& 
     } else {
       if (train) {
         check_same_run(*step.manifest, config, fingerprint_of(config, *train));
+      }
+      if (const auto extra = extra_of(config)) {
+        check_same_weights(*step.manifest, config, *extra);
       }
       return;
     }

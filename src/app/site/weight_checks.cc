@@ -8,9 +8,17 @@
 #include "src/base/error.h"
 #include "src/train/saving/initial_weights.h"
 #include "src/train/saving/teacher_weights.h"
+#include "src/train/start/startup.h"
 
 namespace trireme {
 namespace {
+
+// Returns whether an earlier start has finished the run, so that another one ends at once.
+bool has_nothing_to_do(const RunConfig& config, Communicator& world) {
+  return !run_on_root(world, [&]() -> std::string {
+            return is_finished(config) ? "yes" : "";
+          }).empty();
+}
 
 // Returns whether a start with this configuration reads checkpoint.init_from: with frozen weights
 // always, otherwise unless it resumes.
@@ -41,6 +49,9 @@ std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& 
       }
     }
   };
+  if (has_nothing_to_do(config, world)) {
+    return found;
+  }
   const bool reads_first = reads_first_weights(config, world);
   if (!reads_first && !config.distill.is_on()) {
     return found;

@@ -117,6 +117,13 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
   }
 }
 
+void check_same_weights(const Manifest& manifest, const RunConfig& config,
+                        const nlohmann::json& own_extra) {
+  check_stored_weights(manifest, config.model);
+  check_same_base(*manifest.meta.extra, own_extra);
+  check_tokenizer_fields(*manifest.meta.extra, config.model.vocab);
+}
+
 ConfigError resume_is_never(const std::filesystem::path& folder, std::int64_t step) {
   return ConfigError(
       fmt::format("checkpoint.resume is never, but {} holds step {}: choose another "
@@ -173,9 +180,7 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
 
 void ResumeCheck::accept(const Manifest& manifest) const {
   check_same_run(manifest, config_, *own_.config);
-  check_stored_weights(manifest, config_.model);
-  check_same_base(*manifest.meta.extra, *own_.extra);
-  check_tokenizer_fields(*manifest.meta.extra, config_.model.vocab);
+  check_same_weights(manifest, config_, *own_.extra);
   (void)place_of(manifest.meta);
   warn_of_other_numerics(manifest);
 }

@@ -25,6 +25,11 @@ void check_allowed_fields(const std::vector<std::string>& allowed, const nlohman
 // resume from the checkpoint.
 void check_same_run(const Manifest& manifest, const RunConfig& config, const nlohmann::json& own);
 
+// Throws ConfigError if a checkpoint of adapters has another base than a run with the part `extra`
+// of its manifests, and DataError if the checkpoint's fields contradict one another.
+void check_same_weights(const Manifest& manifest, const RunConfig& config,
+                        const nlohmann::json& own_extra);
+
 // Returns the error for a checkpoint that exists although checkpoint.resume is never.
 ConfigError resume_is_never(const std::filesystem::path& folder, std::int64_t step);
 
