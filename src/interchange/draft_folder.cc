@@ -1,7 +1,9 @@
 #include "src/interchange/draft_folder.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -15,6 +17,7 @@
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/process.h"
+#include "io/checkpoint/store.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -30,6 +33,34 @@ namespace {
 // Returns the names of this host's drafts without the process's number.
 std::string name_before_pid(const fs::path& final) {
   return fmt::format(".{}.draft-{}-", final.filename().string(), host_name());
+}
+
+// The draft has the longest name.
+void check_length(const fs::path& final) {
+  constexpr std::size_t kMostNameBytes = NAME_MAX;
+  const std::string name = final.filename().string();
+  const std::size_t more =
+      name_before_pid(final).size() + std::to_string(::getpid()).size() - name.size();
+  if (name.size() + more > kMostNameBytes) {
+    throw ConfigError(fmt::format(
+        "--out {}: the folder's name has {} bytes, and can have {} at most, since it "
+        "is {} bytes longer until the folder is complete: choose a shorter one",
+        final.string(), name.size(), kMostNameBytes - std::min(more, kMostNameBytes), more));
+  }
+}
+
+// final: absolute.
+void check_in_no_checkpoint(const fs::path& final) {
+  const fs::path inner = fs::weakly_canonical(final);
+  for (fs::path above = inner.parent_path(); above != above.root_path();
+       above = above.parent_path()) {
+    if (fs::exists(above / kManifestName) && inspect_step(above).manifest) {
+      throw ConfigError(
+          fmt::format("--out {} lies in the checkpoint {}: choose a folder outside "
+                      "of it",
+                      final.string(), above.string()));
+    }
+  }
 }
 
 // The lock also tells of processes that this one does not see, such as those of other containers.
@@ -112,11 +143,27 @@ DraftFolder::DraftFolder(Communicator& world, fs::path final)
   }
 }
 
+void check_outside(const fs::path& out, const fs::path& source, std::string_view does) {
+  const fs::path inner = fs::weakly_canonical(fs::absolute(out));
+  fs::path outer = fs::weakly_canonical(fs::absolute(source));
+  if (!outer.has_filename()) {  // it was given with a slash at its end
+    outer = outer.parent_path();
+  }
+  const auto [end, ignored] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  if (end == outer.end()) {
+    throw ConfigError(fmt::format("--out {} {} {}, which {}: choose a folder outside of it",
+                                  out.string(), outer == inner ? "is the same as" : "lies in",
+                                  source.string(), does));
+  }
+}
+
 void DraftFolder::begin(const fs::path& absolute) {
+  check_length(absolute);
   if (fs::exists(fs::symlink_status(absolute))) {
     throw PolicyError(
         fmt::format("--out {} exists: choose another name, or remove it first", final_.string()));
   }
+  check_in_no_checkpoint(absolute);
   make_directories(absolute.parent_path());
   remove_left_over(absolute);
   const fs::path draft =

@@ -12,15 +12,23 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "mpi/communicator.h"
 #include "src/base/file.h"
 
 namespace trireme {
 
+// Throws ConfigError if a new folder would lie in the folder `source` from which it is made. A
+// later cleanup of the source would take it away, and readers of the source would find a folder in
+// it that is not theirs. does: what is done to the source, as in "is to be pruned".
+void check_outside(const std::filesystem::path& out, const std::filesystem::path& source,
+                   std::string_view does);
+
 class DraftFolder {
  public:
-  // Collective. Makes the draft of `final`, which must not exist (else throws PolicyError).
+  // Collective. Makes the draft of `final`, which must not exist (else throws PolicyError), nor lie
+  // in a checkpoint, nor have too long a name (else ConfigError).
   // Rank 0 removes drafts of `final` that processes of this host left when they were killed.
   DraftFolder(Communicator& world, std::filesystem::path final);
   // Rank 0 removes the draft unless it was kept.

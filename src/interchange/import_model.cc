@@ -62,6 +62,7 @@ std::vector<InputFile> sources_of(const HfModel& model) {
 }  // namespace
 
 ImportResult import_model(const ImportOptions& options, Communicator& world, StepKeys& keys) {
+  check_outside(options.out, options.source, "is to be imported");
   const SourceState state(options.source);
   std::vector<InputFile> sources;  // on rank 0
   run_on_root(world, [&]() -> std::string {

@@ -223,23 +223,6 @@ CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& 
   return meta;
 }
 
-// A later cleanup of the source would take the new checkpoint away, and readers of the source would
-// find a folder in it that is not theirs.
-void check_outside(const fs::path& out, const fs::path& source) {
-  const fs::path inner = fs::weakly_canonical(fs::absolute(out));
-  fs::path outer = fs::weakly_canonical(fs::absolute(source));
-  if (!outer.has_filename()) {  // it was given with a slash at its end
-    outer = outer.parent_path();
-  }
-  const auto [end, ignored] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-  if (end == outer.end()) {
-    throw ConfigError(
-        fmt::format("--out {} lies in {}, which is to be pruned: choose a folder "
-                    "outside of it",
-                    out.string(), source.string()));
-  }
-}
-
 SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& options,
                              Communicator& world, StepKeys& keys) {
   CheckpointWeights weights = open_weights(
@@ -279,7 +262,7 @@ SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& option
 }  // namespace
 
 SparsifyResult sparsify(const SparsifyOptions& options, Communicator& world, StepKeys& keys) {
-  check_outside(options.out, options.checkpoint);
+  check_outside(options.out, options.checkpoint, "is to be pruned");
   SparsifyResult result;
   std::vector<std::string> skipped = use_intact_step(
       options.checkpoint, world, keys.options(),

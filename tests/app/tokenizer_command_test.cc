@@ -154,8 +154,8 @@ TEST_F(TokenizerCommand, ATokenizerIsNeverReplaced) {
   ASSERT_EQ(train().code, 0);
   const std::string before = read_file(path("made/tokenizer.json"));
   const CommandRun again = train({}, "280");
-  EXPECT_EQ(again.code, static_cast<int>(ExitCode::usage));
-  EXPECT_THAT(again.err, HasSubstr("has a tokenizer.json: choose another folder for --out"));
+  EXPECT_EQ(again.code, static_cast<int>(ExitCode::refused));
+  EXPECT_THAT(again.err, HasSubstr("has a tokenizer.json: choose another folder"));
   EXPECT_EQ(read_file(path("made/tokenizer.json")), before);
 }
 

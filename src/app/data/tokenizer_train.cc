@@ -80,9 +80,10 @@ void check_options(const TrainTokenizerOptions& options) {
                     options.min_frequency, options.threads, kMostThreads));
   }
   std::error_code unknown;
-  if (fs::exists(fs::path(options.out) / "tokenizer.json", unknown)) {
-    throw ConfigError(
-        fmt::format("{} has a tokenizer.json: choose another folder for --out", options.out));
+  const bool is_file = fs::exists(options.out, unknown) && !fs::is_directory(options.out, unknown);
+  if (is_file || fs::exists(fs::path(options.out) / "tokenizer.json", unknown)) {
+    throw PolicyError(fmt::format("--out {} {}: choose another folder", options.out,
+                                  is_file ? "exists" : "has a tokenizer.json"));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "src/base/printable.h"
 #include "src/base/say.h"
 #include "src/base/units.h"
+#include "src/interchange/draft_folder.h"
 #include "src/interchange/export_gguf.h"
 #include "src/interchange/export_hf.h"
 #include "src/interchange/export_onnx.h"
@@ -147,6 +148,7 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
     }
   }
   context.status.phase = "export";
+  check_outside(arguments.out, arguments.checkpoint, "is to be exported");
   Communicator& world = context.session().world();
   StepKeys keys(world, with_export(arguments.keys.options(), context.access(), arguments.release));
   ExportOptions options;
