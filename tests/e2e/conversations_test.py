@@ -57,7 +57,11 @@ class Conversations(unittest.TestCase):
                                "nt\nAlong the coast.<|im_end|>\n<|im_start|>user\nAnd the oars?<|im"
                                "_end|>\n<|im_start|>assistant\n")
         answers = self.output("tokenizer", "chat", self.tokenizer, self.lines, "--answers")
-        self.assertTrue(answers.startswith("Along the coast.<|im_end|>\n\nBelow.<|im_end|>\n"))
+        count = len(self.lines.read_text().splitlines())
+        self.assertTrue(answers.startswith(
+            f"--- conversation 1 of {count} ---\nAlong the coast.<|im_end|>\n\nBelow.<|im_end|>\n"))
+        texts = self.output("tokenizer", "chat", self.tokenizer, self.lines, "--generation-prompt")
+        self.assertEqual(texts.count("\n--- conversation "), count - 1)
         shown = json.loads(self.output("tokenizer", "chat", self.tokenizer, self.lines,
                                        "--json").splitlines()[0])
         learned = [i for i, m in zip(shown["ids"], shown["loss_mask"]) if m]

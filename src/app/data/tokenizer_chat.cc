@@ -1,8 +1,12 @@
 #include "src/app/data/tokenizer_chat.h"
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -59,26 +63,53 @@ ordered_json shown(const Tokenizer& tokenizer, const RenderedChat& chat) {
           {"loss_mask", encoded.marks}};
 }
 
-// Renders the conversation in one line of the input.
-void show(const ChatArguments& arguments, const ChatTemplate& chat_template,
-          const Tokenizer* tokenizer, std::string_view line, TextPrinter& printer) {
+// A line of the input that is not blank.
+struct InputLine {
+  std::int64_t number = 0;  // from 1
+  std::string_view text;
+};
+
+std::vector<InputLine> lines_of(std::string_view input) {
+  std::vector<InputLine> lines;
+  std::int64_t number = 0;
+  for (std::size_t at = 0; at < input.size();) {
+    const std::size_t end = std::min(input.find('\n', at), input.size());
+    const std::string_view line = input.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      lines.push_back({number, line});
+    }
+  }
+  return lines;
+}
+
+// Renders a conversation. heading: what is printed in front of its text, or empty. Returns whether
+// the last line that was printed has ended.
+bool show(const ChatArguments& arguments, const ChatTemplate& chat_template,
+          const Tokenizer* tokenizer, std::string_view line, const std::string& heading,
+          TextPrinter& printer) {
   ordered_json tools;
   const ordered_json messages = messages_of(line, arguments.field, tools);
   if (!arguments.json && !arguments.answers) {
-    printer.print(chat_template.render(messages, tools, arguments.asks));
-    return;
+    const std::string text = chat_template.render(messages, tools, arguments.asks);
+    printer.print(heading);
+    printer.print(text);
+    return text.ends_with('\n');
   }
   const RenderedChat chat = arguments.asks
                                 ? RenderedChat{chat_template.render(messages, tools, true), {}}
                                 : chat_template.render_answers(messages, tools);
   if (arguments.json) {
     print_json_line(shown(*tokenizer, chat));
-    return;
+    return true;
   }
+  printer.print(heading);
   for (const auto& [begin, end] : chat.answers) {
     printer.print(std::string_view(chat.text).substr(begin, end - begin));
     printer.print("\n");
   }
+  return true;
 }
 
 void run_chat(const ChatArguments& arguments) {
@@ -86,18 +117,17 @@ void run_chat(const ChatArguments& arguments) {
   const std::unique_ptr<Tokenizer> tokenizer =
       arguments.json ? open_tokenizer(arguments.tokenizer) : nullptr;
   const std::string input = input_of(arguments);
+  const std::vector<InputLine> lines = lines_of(input);
   TextPrinter printer;
-  std::int64_t number = 0;
-  for (std::size_t at = 0; at < input.size();) {
-    const std::size_t end = std::min(input.find('\n', at), input.size());
-    const std::string_view line = std::string_view(input).substr(at, end - at);
-    at = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
-      continue;
-    }
+  bool ended = true;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [number, line] = lines[i];
+    const std::string heading = lines.size() > 1
+                                    ? fmt::format("{}--- conversation {} of {} ---\n",
+                                                  ended ? "" : "\n", i + 1, lines.size())
+                                    : "";
     try {
-      show(arguments, chat_template, tokenizer.get(), line, printer);
+      ended = show(arguments, chat_template, tokenizer.get(), line, heading, printer);
     } catch (const DataError& error) {
       throw DataError(fmt::format("line {} of the input: {}", number, error.what()));
     }
