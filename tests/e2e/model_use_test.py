@@ -4,6 +4,7 @@
 import hashlib
 import json
 import shutil
+import subprocess
 import unittest
 
 import harness
@@ -98,6 +99,20 @@ class ModelUse(unittest.TestCase):
         harness.must(harness.run("train", bf16))
         self.assertEqual(self.evaluate(bf16, self.datasets[1]),
                          harness.metrics(bf16)[-1]["val_loss"])
+
+    def test_generating_takes_memory_for_the_text_and_not_for_the_context(self):
+        config = harness.write_config(self.folder / "long.yaml", self.datasets, "llama",
+                                      data__sequence=24, train__steps=2,
+                                      model__context=1 << 20)
+        config.write_text(config.read_text().replace("  context: 64\n", ""))
+        harness.must(harness.run("train", config))
+        words = harness.command(["generate", "--checkpoint", self.checkpoints(config),
+                                 "--prompt", "the ", "--tokens", 5])
+        # Keys and values of the whole context would take 1.6 GiB.
+        result = subprocess.run(["bash", "-c", 'ulimit -v 1000000 && exec "$@"', "bash", *words],
+                                env=harness.ENVIRONMENT, capture_output=True, text=True,
+                                errors="replace", timeout=240, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_tokenizers_are_compared(self):
         words = ["'gpt2' (257 ids", "'bytes' (257 ids"]

@@ -43,14 +43,17 @@ struct GenerateOptions : ModelOptions {
   SamplingOptions sampling;
 };
 
-// Generator holds the sequence so far, and the cache with its newest part. When the context is
-// full, the cache is filled again with the last half of it.
+// Generator holds the sequence so far, and the cache with its newest part, which has room for the
+// longest sequence or for the model's context, whichever is shorter. When the context is full, the
+// cache is filled again with the last half of it.
 class Generator {
  public:
-  Generator(const LoadedModel& loaded, Run& run)
+  // longest: tokens of the longest sequence that will be asked for, with its prompt.
+  Generator(const LoadedModel& loaded, Run& run, std::int64_t longest)
       : loaded_(loaded),
         run_(run),
-        cache_(run.context, loaded.config, loaded.config.context, loaded.compute) {}
+        cache_(run.context, loaded.config, std::min(longest, loaded.config.context),
+               loaded.compute) {}
 
   // Discards the sequence.
   void restart() {
@@ -59,12 +62,13 @@ class Generator {
   }
   // Warns once if a sequence of this length is longer than those of training.
   void warn_beyond_training(std::int64_t length) {
-    if (std::min(length, cache_.capacity()) > loaded_.sequence && !warned_) {
+    const std::int64_t context = loaded_.config.context;
+    if (std::min(length, context) > loaded_.sequence && !warned_) {
       warned_ = true;
       fmt::print(stderr,
                  "trireme: the model was trained on sequences of {} tokens (data.sequence), and "
                  "its context is {}: text beyond {} tokens may be poor\n",
-                 loaded_.sequence, cache_.capacity(), loaded_.sequence);
+                 loaded_.sequence, context, loaded_.sequence);
     }
   }
   // Appends ids to the sequence and returns the logits of the next token.
@@ -207,6 +211,18 @@ std::vector<std::string> prompts_of(const GenerateOptions& options) {
   return read_prompts(options.prompts);
 }
 
+// Returns the number of tokens, with those that can be put before a text.
+std::int64_t longest_prompt(const std::vector<std::string>& prompts, const Tokenizer& tokenizer) {
+  std::int64_t longest = 1;
+  std::vector<std::int32_t> ids;
+  for (const std::string& prompt : prompts) {
+    ids = tokenizer.before_text();
+    tokenizer.encode(prompt, ids);
+    longest = std::max(longest, std::ssize(ids));
+  }
+  return longest;
+}
+
 void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
                  const GenerateOptions& options, AppContext& context) {
   const LoadedModel loaded =
@@ -220,10 +236,8 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
   if (options.special && tokenizer->before_text().empty()) {
     throw ConfigError("the model's tokenizer puts no tokens before a text: omit --special");
   }
-  std::vector<std::int32_t> ids;
-  for (const std::string& prompt : prompts) {
-    tokenizer->encode(prompt, ids);  // so that a bad prompt is refused before any text is printed
-  }
+  // A bad prompt is refused before any text is printed.
+  const std::int64_t longest = longest_prompt(prompts, *tokenizer) + options.tokens;
   Run run{.context = device, .parameters = *loaded.parameters, .dropout = {}};
   run.packed = loaded.packed.get();
   context.status.phase = "generate";
@@ -233,7 +247,7 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
              {options.sampling, options.tokens, options.stop}, loaded, run, *tokenizer);
     return;
   }
-  Generator generator(loaded, run);
+  Generator generator(loaded, run, longest);
   Sampling sampling(options, *tokenizer, generator, loaded);
   const auto count = static_cast<std::int64_t>(prompts.size());
   say_device(device.device());
