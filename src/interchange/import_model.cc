@@ -82,6 +82,7 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
                       .source_bytes = model.file_bytes(),
                       .padding_rows = model.padding_rows(),
                       .model_type = model.config().model_type,
+                      .model = model.config().model,
                       .dtype = model.dtype()};
   run_on_root(world, [&]() -> std::string {
     copy_carried_files(model.folder(), draft.path());

@@ -35,6 +35,7 @@ struct ImportResult {
   std::int64_t bytes = 0;         // of the checkpoint's shards
   std::int64_t padding_rows = 0;  // left out
   std::string model_type = {};
+  ModelConfig model = {};
   DType dtype = DType::f32;  // of the source
   double seconds = 0;        // without the comparison
   LogitDifference difference = {};

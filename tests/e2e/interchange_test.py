@@ -5,6 +5,7 @@ import hashlib
 import json
 import pathlib
 import shutil
+import struct
 import subprocess
 import unittest
 
@@ -138,6 +139,51 @@ class Interchange(unittest.TestCase):
         self.refused(2, "unknown option", "export", bad, "--bogus")
         self.refused(66, "", "export", FOLDER / "nowhere", "--format", "hf", "--out", FOLDER / "x")
         self.assertEqual(sorted(FOLDER.iterdir()), before)
+
+    def test_an_output_in_its_source_or_with_a_long_name_is_refused(self):
+        source, made = FOLDER / "around", FOLDER / "made"
+        shutil.copytree(GOLDEN / "gpt2", source)
+        harness.must(harness.run("import", source, "--out", made / "step-00000000"))
+        step = made / "step-00000000"
+        before = {path: files_of(path) for path in (source, step)}
+        for out in (source / "a", source):
+            self.refused(2, str(source), "import", source, "--out", out)
+        self.refused(2, f"lies in the checkpoint {step}", "import", source, "--out", step / "a")
+        for checkpoint, out in ((made, made / "a"), (made, made), (made, step / "a"),
+                                (step, step / "a/b"), (step, step)):
+            for words in (("export", checkpoint, "--format", "hf"),
+                          ("export", checkpoint, "--format", "onnx"),
+                          ("sparsify", checkpoint, "--sparsity", 0.5)):
+                self.refused(2, "outside", *words, "--out", out)
+        self.refused(2, f"lies in the checkpoint {step}", "import", source, "--out",
+                     made / "step-00000000/../step-00000000/a")
+        self.assertEqual({path: files_of(path) for path in (source, step)}, before)
+        self.assertEqual(list(made.iterdir()), [step])
+        for out, text in ((FOLDER / ("n" * 245), "has 245 bytes"),
+                          (FOLDER / ("n" * 256) / "a", "255 bytes")):
+            for words in (("import", source), ("export", step, "--format", "hf"),
+                          ("sparsify", step, "--sparsity", 0.5)):
+                self.refused(2, text, *words, "--out", out)
+        harness.must(harness.run("import", source, "--out", FOLDER / ("n" * 200)))
+
+    def test_an_import_ends_with_the_model_of_a_configuration(self):
+        header = "{'descr': '<u2', 'fortran_order': False, 'shape': (400,), }".ljust(117) + "\n"
+        ids = FOLDER / "ids.npy"
+        ids.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                        bytes(byte for i in range(400) for byte in (i % 30, 0)))
+        for name in ("gpt2_untied", "llama3"):
+            out, config = FOLDER / f"shown-{name}", FOLDER / f"tune-{name}.yaml"
+            text = harness.must(harness.run("import", GOLDEN / name, "--out", out)).stdout
+            model = text[text.index("model:\n"):]
+            vocab = int(model.split("vocab: ")[1].split()[0])
+            harness.must(harness.run("data", "convert", ids, "--vocab", vocab, "--tokenizer", "own",
+                                     "--out", FOLDER / f"ids-{name}"))
+            config.write_text(
+                f"{model}data: {{train: {FOLDER / f'ids-{name}'}, sequence: 16}}\n"
+                f"train: {{steps: 1, global_batch: 2, micro_batch: 1, threads: 1}}\n"
+                f"optimizer: {{lr: 1e-3, schedule: {{warmup: 1}}}}\n"
+                f"run: {{dir: {FOLDER / f'run-{name}'}}}\n")
+            harness.must(harness.run("train", config, f"checkpoint.init_from={out}"))
 
     def test_weights_that_the_configuration_does_not_use_are_refused(self):
         made = FOLDER / "fewer"

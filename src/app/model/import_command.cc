@@ -8,6 +8,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/app/model/model_exchange.h"
 #include "src/app/model/model_provenance.h"
+#include "src/app/model/model_yaml.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/interchange/hf_config.h"
@@ -38,6 +39,7 @@ void print_result(const ImportArguments& arguments, const ImportResult& result) 
                                    {"bytes", result.bytes},
                                    {"padding_rows", result.padding_rows},
                                    {"seconds", result.seconds}};
+    json["model"] = model_section(result.model);
     json["logits"] = logits_json(result.difference);
     print_json(json);
     return;
@@ -51,6 +53,8 @@ void print_result(const ImportArguments& arguments, const ImportResult& result) 
                counted(result.padding_rows, "row"));
   }
   print_logits(result.difference);
+  fmt::print("The configuration of a run that begins with it (checkpoint.init_from) has\n\n{}",
+             model_yaml(model_section(result.model)));
 }
 
 void import_with(ImportArguments& arguments, AppContext& context) {
