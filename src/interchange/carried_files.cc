@@ -7,6 +7,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/interchange/training_tokenizer.h"
 #include "src/train/saving/first_weights.h"
 
 namespace trireme {
@@ -96,17 +97,21 @@ std::string copy_carried_files(const StepFolder& step, const fs::path& to) {
     return "";
   }
   const std::optional<FirstWeights> first = find_first_weights(step);
-  if (!first) {
-    return "";
-  }
-  if (!first->is_there) {
+  if (first && !first->is_there) {
     return fmt::format(
         "the files of the tokenizer are missing, because {}, the imported model with which the run "
         "began, is gone or another checkpoint is there now: copy them from the model's own files",
         first->folder.string());
   }
-  copy_carried_files(first->folder, to);
-  return "";
+  if (first) {
+    copy_carried_files(first->folder, to);
+    return "";
+  }
+  const std::optional<TrainingTokenizer> trained = find_training_tokenizer(step);
+  if (trained && !trained->folder.empty()) {
+    copy_carried_files(trained->folder, to);
+  }
+  return trained ? trained->missing : "";
 }
 
 }  // namespace trireme

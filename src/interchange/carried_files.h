@@ -19,7 +19,8 @@ std::vector<std::filesystem::path> carried_files_in(const std::filesystem::path&
 // blobs/DIGEST. Throws IoError. Returns whether there were any.
 bool copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to);
 // Copies those of the weights in a step: from its own folder, or if that has none, from the
-// imported model with which its run began. Returns a warning if that model is gone, else "".
+// imported model with which its run began; if it began with new weights, from the dataset that it
+// learned from. Returns a warning if these are gone, else "".
 std::string copy_carried_files(const StepFolder& step, const std::filesystem::path& to);
 
 }  // namespace trireme

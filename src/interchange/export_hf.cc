@@ -15,6 +15,7 @@
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
 #include "src/interchange/hf_model.h"
+#include "src/interchange/training_tokenizer.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/run_config.h"
 #include "src/train/saving/first_weights.h"
@@ -130,14 +131,19 @@ const nlohmann::json& imported_part(const Manifest& manifest) {
              : nothing;
 }
 
-HfConfig config_of(const Manifest& manifest, const ModelConfig& model) {
+HfConfig config_of(const StepFolder& step, const ModelConfig& model) {
   HfConfig config{.model_type = {}, .model = model, .special_ids = {}};
-  const nlohmann::json& imported = imported_part(manifest);
+  const nlohmann::json& imported = imported_part(*step.manifest);
   if (imported.contains("model_type")) {
     config.model_type = text_field(imported, "model_type");
   }
   if (imported.contains("special_ids")) {
     config.special_ids = JsonValue(object_field(imported, "special_ids"));
+  } else if (const auto trained = find_training_tokenizer(step);
+             trained && trained->end_of_document) {
+    // In training, this token stands between documents: before each and after each.
+    const std::int32_t end = *trained->end_of_document;
+    config.special_ids = JsonValue({{"bos_token_id", end}, {"eos_token_id", end}});
   }
   return config;
 }
@@ -180,7 +186,7 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
     write_weights(draft.path() / file.name, file, dtype, weights);
   });
   run_on_root(world, [&]() -> std::string {
-    const HfConfig config = config_of(*weights.origin().manifest, weights.model());
+    const HfConfig config = config_of(weights.origin(), weights.model());
     write_whole_file(draft.path() / "config.json", hf_config_text(config, dtype));
     if (files.size() > 1) {
       write_whole_file(draft.path() / "model.safetensors.index.json",

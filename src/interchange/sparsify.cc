@@ -17,6 +17,7 @@
 #include "src/interchange/pruning.h"
 #include "src/nn/model_size.h"
 #include "src/train/saving/first_weights.h"
+#include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -194,8 +195,8 @@ CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& 
                        const SparsifyResult& result) {
   const Manifest& source = *weights.step().manifest;
   json extra = json::object();
-  for (const char* const field :
-       {"tokenizer", "tokenizer_vocab", "tokenizer_digest", "imported", kFirstWeightsField}) {
+  for (const char* const field : {"tokenizer", "tokenizer_vocab", "tokenizer_digest",
+                                  kTokenizerFolderField, "imported", kFirstWeightsField}) {
     if (source.meta.extra->contains(field)) {
       extra[field] = source.meta.extra->at(field);
     }

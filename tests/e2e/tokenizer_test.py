@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -73,8 +74,9 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(self.tokenizer("decode", out, "--ids", " ".join(ids)), "the ship")
         self.assertEqual(json.loads(self.tokenizer("info", out, "--json"))["end_of_document"], 0)
         new = self.folder / "new"
-        for words, arguments in (("has a tokenizer.json", ["--vocab", 400, "--out", out]),
-                                 ("a vocabulary of 9 ids", ["--vocab", 9, "--out", new]),
+        for words, place in (("has a tokenizer.json", out), ("exists", self.llama3)):
+            self.refused(77, [words], "tokenizer", "train", text, "--vocab", 400, "--out", place)
+        for words, arguments in (("a vocabulary of 9 ids", ["--vocab", 9, "--out", new]),
                                  ("pattern 'x'", ["--vocab", 9, "--out", new, "--pattern", "x"])):
             self.refused(2, [words], "tokenizer", "train", text, *arguments)
 
@@ -110,6 +112,27 @@ class Tokenizers(unittest.TestCase):
         self.refused(2, ["--tokenizer", info["digest"][:12]], *generate, "--tokenizer",
                      self.folder / "gpt2.json")
         self.refused(2, ["--tokenizer", "--ids"], *generate)
+        self.exports_take_the_tokenizer_of(data / "train", info)
+
+    def exports_take_the_tokenizer_of(self, dataset, info):
+        export = ("export", self.folder / "run/checkpoints", "--format", "hf", "--json", "--out")
+        first, second, third = (self.folder / f"exported-{i}" for i in range(3))
+        self.assertEqual(json.loads(harness.must(harness.run(*export, first)).stdout)["warning"],
+                         "")
+        self.assertEqual(json.loads(self.tokenizer("info", first, "--json"))["digest"],
+                         info["digest"])
+        config = json.loads((first / "config.json").read_text())
+        self.assertEqual((config["bos_token_id"], config["eos_token_id"]),
+                         (info["end_of_document"], info["end_of_document"]))
+        (dataset / "tokenizer").rename(dataset / "elsewhere")
+        warning = json.loads(harness.must(harness.run(*export, second)).stdout)["warning"]
+        self.assertIn("train/tokenizer has none", warning)
+        self.assertEqual(sorted(path.name for path in second.iterdir()),
+                         ["config.json", "model.safetensors"])
+        (dataset / "tokenizer").mkdir()
+        shutil.copy(self.folder / "gpt2.json", dataset / "tokenizer/tokenizer.json")
+        warning = json.loads(harness.must(harness.run(*export, third)).stdout)["warning"]
+        self.assertIn("of another tokenizer by now", warning)
 
     def test_an_imported_model_takes_the_tokenizer_that_it_holds(self):
         text = harness.make_text(self.folder / "for-import", 60_000, 3)
@@ -120,6 +143,8 @@ class Tokenizers(unittest.TestCase):
         harness.must(harness.run("train", config, "model.vocab=300"))
         harness.must(harness.run("export", self.folder / "to-export/checkpoints", "--format", "hf",
                                  "--out", source))
+        special = json.loads((source / "config.json").read_text())
+        self.assertEqual((special["bos_token_id"], special["eos_token_id"]), (256, 256))
         for out, ids in ((source, 300), (other, 299)):
             self.tokenizer("train", text, "--vocab", ids, "--out", out)
         harness.must(harness.run("import", source, "--out", imported))

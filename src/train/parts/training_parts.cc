@@ -266,6 +266,7 @@ void TrainingParts::make_checkpoints(const RunOrigin* origin,
   fingerprints = {JsonValue(config_fingerprint(config, data.digest(), describe(tokenizer))),
                   JsonValue(std::move(numerics)), JsonValue(nlohmann::json::object())};
   put_tokenizer(tokenizer, *fingerprints.extra);
+  put_tokenizer_folder(tokenizer, data[0].folder(), *fingerprints.extra);
   if (base) {
     put_base(*base, *fingerprints.extra,
              config.model.lora.is_on() ? kBaseOfAdapters : kBaseOfModules);

@@ -69,6 +69,14 @@ void put_tokenizer(const TokenizerIdentity& tokenizer, nlohmann::json& extra) {
   extra["tokenizer_digest"] = tokenizer.digest;
 }
 
+void put_tokenizer_folder(const TokenizerIdentity& tokenizer, const std::filesystem::path& dataset,
+                          nlohmann::json& extra) {
+  if (!has_tokenizer(tokenizer)) {
+    extra[kTokenizerFolderField] =
+        (std::filesystem::absolute(dataset) / "tokenizer").lexically_normal().string();
+  }
+}
+
 TokenizerIdentity tokenizer_from_extra(const nlohmann::json& extra) {
   TokenizerIdentity tokenizer{"bytes", 0, ""};
   if (extra.contains("tokenizer")) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,10 @@ TokenizerIdentity tokenizer_of(const DatasetManifest& manifest);
 // Write to, and read from, the `extra` part of a checkpoint's manifest. Checkpoints of older
 // versions contain only the name.
 void put_tokenizer(const TokenizerIdentity& tokenizer, nlohmann::json& extra);
+// Adds where the files of a tokenizer lie that this program does not have: in the dataset's folder.
+inline constexpr const char* kTokenizerFolderField = "tokenizer_folder";
+void put_tokenizer_folder(const TokenizerIdentity& tokenizer, const std::filesystem::path& dataset,
+                          nlohmann::json& extra);
 TokenizerIdentity tokenizer_from_extra(const nlohmann::json& extra);
 
 // Throws DataError if the tokenizer of a checkpoint cannot be that of its model, which has `vocab`
