@@ -35,8 +35,8 @@ PrivateFile::~PrivateFile() { OPENSSL_cleanse(text_.data(), text_.size()); }
 void PrivateFile::check_owner_only(std::string_view what) const {
   if ((mode_ & 077U) != 0) {
     throw PolicyError(fmt::format(
-        "{} is {} that others can use (mode {:04o}): chmod 600 it, and replace {} if they may have "
-        "read it",
+        "{} is {} that others can use (mode {:04o}): chmod 600 it, and replace the {} if they may "
+        "have read it",
         printable(path_.string()), what, mode_, what.substr(what.find(' ') + 1)));
   }
   if (owner_ != 0 && owner_ != ::geteuid()) {
