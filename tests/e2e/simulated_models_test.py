@@ -64,15 +64,21 @@ class SimulatedModels(SimulatedTest):
         self.assertAlmostEqual(*losses, delta=2e-5)
 
     def test_adapters_have_the_same_bits_in_all_layouts(self):
-        base = self.config("base", "llama", train__steps=2)
+        self.fine_tune("adapters", lora__products="all", lora__rank=4)
+
+    def test_what_is_not_frozen_has_the_same_bits_in_all_layouts(self):
+        self.fine_tune("frozen", train__frozen="[model.embed_tokens, model.layers.0]")
+
+    def fine_tune(self, name, **what):
+        base = self.config(f"base-of-{name}", "llama", train__steps=2)
         self.train(base)
-        keys = {"model": "llama", "lora__products": "all", "lora__rank": 4, "optimizer__lr": 0.01,
+        keys = {"model": "llama", "optimizer__lr": 0.01, **what,
                 "checkpoint__init_from": harness.run_dir(base) / "checkpoints"}
-        alone = self.trained("adapters", **keys)
-        for name, ranks, more in [("replicas", 2, "parallel.zero=2"),
-                                  ("stages", 2, "parallel.pp=2"),
-                                  ("direct", 0, "train.graphs=off")]:
-            self.assertEqual(self.trained(f"adapters-{name}", ranks, more=[more], **keys), alone)
+        alone = self.trained(name, **keys)
+        for layout, ranks, more in [("replicas", 2, "parallel.zero=2"),
+                                    ("stages", 2, "parallel.pp=2"),
+                                    ("direct", 0, "train.graphs=off")]:
+            self.assertEqual(self.trained(f"{name}-{layout}", ranks, more=[more], **keys), alone)
 
     def test_documents_that_are_apart_have_the_same_bits_in_all_layouts(self):
         text = "the ship sails under oars"
