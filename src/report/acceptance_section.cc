@@ -1,5 +1,9 @@
 #include "src/report/acceptance_section.h"
 
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -35,6 +39,77 @@ std::string subject_of(const nlohmann::json& verdict) {
   return text;
 }
 
+// Returns a number that may be null.
+std::string number_or_dash(const nlohmann::json& object, const char* name) {
+  const nlohmann::json& value = field(object, name);
+  return value.is_number() ? number_text(value.get<double>()) : "-";
+}
+
+std::string limit_text(const nlohmann::json& figure) {
+  const auto agreed = figure.find("agreed");
+  if (agreed == figure.end() || !agreed->is_object()) {
+    return "-";
+  }
+  return fmt::format("at {} {}{}", flag_field(*agreed, "at_least") ? "least" : "most",
+                     number_or_dash(*agreed, "value"),
+                     flag_field(figure, "limit") ? ", MISSED" : "");
+}
+
+// Adds a table of what was measured, if the document has it.
+void add_figures(DocSection& section, const std::string& what, const nlohmann::json& verdicts) {
+  DocTable table{what, {"name", "figure", "median", "typical", "unit", "%", "limit"}, {}};
+  std::size_t all = 0;
+  for (const nlohmann::json& verdict : verdicts) {
+    if (!verdict.contains("figures")) {
+      continue;  // of an older program
+    }
+    for (const nlohmann::json& figure : array_field(verdict, "figures")) {
+      if (++all <= kMostVerdicts) {
+        const std::string& details = text_field(figure, "details");
+        table.rows.push_back({subject_of(verdict),
+                              text_field(figure, "name") + (details.empty() ? "" : " " + details),
+                              number_or_dash(figure, "value"), number_or_dash(figure, "typical"),
+                              text_field(figure, "unit"), number_or_dash(figure, "percent"),
+                              limit_text(figure)});
+      }
+    }
+  }
+  if (all > kMostVerdicts) {
+    table.caption += fmt::format(" (the first {} of {})", kMostVerdicts, all);
+  }
+  if (all > 0) {
+    section.tables.push_back(std::move(table));
+  }
+}
+
+// Says when and by which profile the machine was judged, if the document has it.
+void add_profile(DocSection& section, const nlohmann::json& document) {
+  const auto profile = document.find("profile");
+  const auto time = document.find("time");
+  if (profile == document.end() || time == document.end() || !time->is_number()) {
+    return;  // of an older program
+  }
+  constexpr double kMostTime = 2.5e11;  // seconds; a year with four digits
+  const double seconds = std::clamp(time->get<double>(), 0.0, kMostTime);
+  section.paragraphs.push_back(
+      fmt::format("Measured at {:%Y-%m-%d %H:%M} UTC, judged by the profile {} (SHA-256 {}).",
+                  fmt::gmtime(static_cast<std::time_t>(seconds)), text_field(*profile, "file"),
+                  text_field(*profile, "sha256")));
+  for (const char* const which : {"node", "link"}) {
+    const nlohmann::json& demands = object_field(*profile, which);
+    std::string limits;
+    for (const auto& [name, value] : object_field(demands, "limits").items()) {
+      limits += fmt::format("{}{}={}", limits.empty() ? "" : ", ", name,
+                            value.is_number() ? number_text(value.get<double>()) : "-");
+    }
+    section.paragraphs.push_back(
+        fmt::format("Demanded of each {}: {} % of the typical speed, unless it is within {} robust "
+                    "standard deviations; limits: {}.",
+                    which, number_or_dash(demands, "at_least"), number_or_dash(demands, "score"),
+                    limits.empty() ? "none" : limits));
+  }
+}
+
 // Adds a table of verdicts, the bad ones first, and the sentences about those.
 void add_verdicts(DocSection& section, const std::string& what, const nlohmann::json& verdicts) {
   DocTable good{what, {"name", "verdict", "findings"}, {}};
@@ -49,8 +124,20 @@ void add_verdicts(DocSection& section, const std::string& what, const nlohmann::
       findings += (findings.empty() ? "" : "; ") +
                   (complaint.is_string() ? complaint.get<std::string>() : complaint.dump());
     }
+    if (const auto notes = verdict.find("notes"); notes != verdict.end() && notes->is_array()) {
+      for (const nlohmann::json& note : *notes) {
+        findings += (findings.empty() ? "note: " : "; note: ") +
+                    (note.is_string() ? note.get<std::string>() : note.dump());
+      }
+    }
+    const auto judged = verdict.find("judged");
+    const bool is_judged =
+        judged == verdict.end() || *judged == true || !field(verdict, "sentence").is_null();
     (is_good ? good : table)
-        .rows.push_back({subject_of(verdict), is_good ? "good" : "BAD",
+        .rows.push_back({subject_of(verdict),
+                         is_good     ? "good"
+                         : is_judged ? "BAD"
+                                     : "not judged",
                          findings.empty() ? "-" : std::move(findings)});
     if (const nlohmann::json& sentence = field(verdict, "sentence"); sentence.is_string()) {
       section.paragraphs.push_back("For the vendor: " + sentence.get<std::string>());
@@ -83,17 +170,25 @@ DocSection acceptance_section(std::string_view text, const std::string& name) {
   DocSection section;
   section.heading = "Acceptance: " + name;
   const nlohmann::json& seconds = field(document, "seconds");
+  const auto verdict = document.find("verdict");
+  const bool unsure = verdict != document.end() && *verdict == "not judged";
   section.paragraphs.push_back(
       fmt::format("The machine is {}. {} and {} were measured in {}.",
-                  flag_field(document, "accepted") ? "accepted" : "REJECTED",
+                  flag_field(document, "accepted") ? "accepted"
+                  : unsure                         ? "NOT JUDGED"
+                                                   : "REJECTED",
                   counted(std::ssize(array_field(document, "nodes")), "node"),
                   counted(std::ssize(array_field(document, "links")), "link"),
                   seconds.is_number() ? format_seconds(seconds.get<double>()) : "an unknown time"));
   if (const auto program = document.find("program");
       program != document.end() && program->is_object()) {
     section.paragraphs.push_back(fmt::format("Measured with trireme {} ({}).",
-                                             program->value("version", std::string("?")),
-                                             program->value("commit", std::string("?"))));
+                                             text_field(*program, "version"),
+                                             text_field(*program, "commit")));
+  }
+  add_profile(section, document);
+  if (const auto doubt = document.find("doubt"); doubt != document.end() && doubt->is_string()) {
+    section.remarks.push_back(doubt->get<std::string>());
   }
   if (const auto drain = document.find("drain"); drain != document.end()) {
     if (const nlohmann::json& cause = field(*drain, "shared_cause"); cause.is_string()) {
@@ -102,6 +197,8 @@ DocSection acceptance_section(std::string_view text, const std::string& name) {
   }
   add_verdicts(section, "Nodes, the bad ones first", array_field(document, "nodes"));
   add_verdicts(section, "Links, the bad ones first", array_field(document, "links"));
+  add_figures(section, "Measured on the nodes", array_field(document, "nodes"));
+  add_figures(section, "Measured on the links", array_field(document, "links"));
   for (const nlohmann::json& command : array_field(document, "drain_commands")) {
     section.text_heading = "Commands that drain the bad nodes";
     section.text += (command.is_string() ? command.get<std::string>() : command.dump()) + "\n";

@@ -36,6 +36,9 @@ void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c
   b.real(section + ".score", c.score, "robust standard deviations that are tolerated").at_least(0);
   b.texts(section + ".limits", limits, "absolute limits, as NAME=VALUE");
   parse_limits(b, section + ".limits", limits, c.limits);
+  if (c.measures.empty()) {
+    b.refuse(section + ".measures", "nothing would be measured, so nothing could be accepted");
+  }
   for (const std::string& measure : c.measures) {
     if (measure.empty() || measure.front() == '-') {
       b.refuse(section + ".measures", fmt::format("'{}' names no benchmark", measure));
@@ -64,7 +67,8 @@ AcceptProfile load_accept_profile(const std::filesystem::path& file) {
       .at_least(0)
       .at_most(100'000);
   b.real("burn_in_minutes", profile.burn_in_minutes, "how long rounds are repeated").at_least(0);
-  b.integer("at_once", profile.at_once, "nodes or pairs measured at the same time; 0: all")
+  b.integer("at_once", profile.at_once,
+            "nodes or pairs measured at the same time; 0: all, up to 256")
       .at_least(0);
   b.real("seconds", profile.seconds, "limit for one measurement").at_least(1);
   b.real("drain_at_most", profile.drain_at_most,

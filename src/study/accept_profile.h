@@ -10,6 +10,9 @@
 namespace trireme {
 
 struct AcceptProfile {
+  // Each measurement keeps a thread and a launcher on this node.
+  static constexpr std::size_t kMostAtOnce = 256;
+
   // What is demanded of one kind of measurement.
   struct Demands {
     // Words of the command that starts a program on a node, or on two. {node}, {a} and {b} are
@@ -18,7 +21,8 @@ struct AcceptProfile {
     std::vector<std::string> measures;  // "health", or arguments of trireme bench
     double at_least = 0;                // percent of the median of all
     double score = 3;                   // and at least this many robust standard deviations from it
-    // Absolute limits by the name of a measurement: the least rate, or the longest time.
+    // Absolute limits by words of a figure's name (accept_figures.h): the least rate, or the
+    // longest time.
     std::map<std::string, double> limits;
   };
 
@@ -27,7 +31,7 @@ struct AcceptProfile {
   int rounds = 3;              // of measurements of each node
   double burn_in_minutes = 0;  // repeat the rounds until this time has passed
   int link_rounds = 0;         // of pairs of nodes; 0 for as many as link_rounds.h says
-  int at_once = 0;             // nodes or pairs measured at the same time; 0 for all
+  int at_once = 0;             // nodes or pairs measured at the same time; 0 for kMostAtOnce
   double seconds = 120;        // limit for one measurement
   double drain_at_most = 50;   // percent of all nodes; more are drained with --drain-all only
   Demands node, link;

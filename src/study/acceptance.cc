@@ -1,26 +1,20 @@
 #include "src/study/acceptance.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "benchmarks/busy_watch.h"
 #include "benchmarks/statistics.h"
-#include "src/base/error.h"
-#include "src/base/json_fields.h"
 #include "src/base/median.h"
 #include "src/base/units.h"
-#include "src/study/comparison.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kFewestToCompare = 3;
 constexpr std::size_t kPartners = 2;
-
-// Returns the value as a speed, of which more is better.
-double speed(double value, Better better) { return better == Better::lower ? 1 / value : value; }
 
 std::set<std::string> names_of(const std::vector<AcceptSubject>& subjects) {
   std::set<std::string> names;
@@ -32,39 +26,74 @@ std::set<std::string> names_of(const std::vector<AcceptSubject>& subjects) {
   return names;
 }
 
-// Judges one measurement of all subjects, and adds findings to their verdicts.
-void judge_measure(const std::string& name, const std::vector<AcceptSubject>& subjects,
-                   const AcceptProfile::Demands& demands, std::vector<AcceptVerdict>& verdicts) {
+// Judges one figure of all subjects, and adds it to their verdicts.
+void judge_figure(const std::string& name, const std::vector<AcceptSubject>& subjects,
+                  const AcceptProfile::Demands& demands, std::vector<AcceptVerdict>& verdicts) {
   std::vector<std::size_t> who;
-  std::vector<double> speeds;
+  std::vector<double> medians, speeds;
+  std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     const auto found = subjects[i].measured.find(name);
     if (found == subjects[i].measured.end()) {
-      verdicts[i].complaints.push_back(fmt::format("{} could not be measured", name));
+      missing.push_back(i);
     } else {
       who.push_back(i);
-      speeds.push_back(speed(median(found->second.values), found->second.better));
+      medians.push_back(median(found->second.values));
+      speeds.push_back(speed_of(medians.back(), found->second));
     }
   }
   const std::vector<double> scores = robust_scores(speeds);
   const double typical = median(speeds);
-  const auto limit = demands.limits.find(name);
+  const AcceptValues& first = subjects[who.front()].measured.at(name);
+  for (const std::size_t i : missing) {
+    if (first.compared) {  // the times of the same row are missing, too
+      verdicts[i].complaints.push_back(fmt::format("{} could not be measured", name));
+    }
+  }
+  const auto limit = limit_of(name, first, demands);
   for (std::size_t i = 0; i < who.size(); ++i) {
     const AcceptValues& values = subjects[who[i]].measured.at(name);
-    const bool slow = who.size() >= kFewestToCompare &&
-                      speeds[i] < demands.at_least / 100 * typical && scores[i] < -demands.score;
-    const bool beyond =
-        limit != demands.limits.end() && speeds[i] < speed(limit->second, values.better);
-    if (slow || beyond) {
-      verdicts[who[i]].findings.push_back({name, speed(speeds[i], values.better),
-                                           speed(typical, values.better), values.unit,
-                                           100 * speeds[i] / typical, -scores[i], beyond});
+    AcceptVerdict& verdict = verdicts[who[i]];
+    const bool compared = values.compared && who.size() >= kFewestToCompare;
+    AcceptFigure figure{
+        name, medians[i], median(medians), values.unit, 100 * speeds[i] / typical, -scores[i]};
+    figure.details = values.details;
+    figure.more_is_better = values.better != Better::lower;
+    figure.slow =
+        compared && speeds[i] < demands.at_least / 100 * typical && scores[i] < -demands.score;
+    if (limit) {
+      figure.agreed = limit;
+      figure.limit_percent = 100 * speeds[i] / speed_of(limit->value, values);
+      figure.limit = speeds[i] < speed_of(limit->value, values);
     }
+    verdict.judged = verdict.judged || compared || limit.has_value();
+    if (figure.slow || figure.limit) {
+      verdict.findings.push_back(figure);
+    }
+    verdict.figures.push_back(std::move(figure));
   }
 }
 
-std::string number_text(double value, const std::string& unit) {
-  return unit.empty() ? fmt::format("{:.4g}", value) : fmt::format("{:.4g} {}", value, unit);
+// Says for which measurements the machine was too busy.
+std::vector<std::string> busy_notes(const AcceptSubject& subject) {
+  std::vector<std::string> notes;
+  for (const auto& [what, part] : subject.waited) {
+    if (part >= kBusyPart) {
+      notes.push_back(fmt::format(
+          "{} waited for a core {:.0f} % of its time: other programs kept the cores busy", what,
+          100 * part));
+    }
+  }
+  return notes;
+}
+
+// Of a bad figure: percent of the speed that it should have.
+double shortfall(const AcceptFigure& figure) {
+  return std::min(figure.slow ? figure.percent : 100, figure.limit ? figure.limit_percent : 100);
+}
+
+std::string full_name(const AcceptFigure& figure) {
+  return figure.details.empty() ? figure.name : fmt::format("{} ({})", figure.name, figure.details);
 }
 
 std::string subject_text(const std::vector<std::string>& nodes) {
@@ -74,40 +103,11 @@ std::string subject_text(const std::vector<std::string>& nodes) {
 
 }  // namespace
 
-void add_health(std::string_view text, AcceptSubject& subject) {
-  const nlohmann::json health = parse_json(text);
-  for (const nlohmann::json& complaint : array_field(health, "complaints")) {
-    if (!complaint.is_string()) {
-      throw DataError("a complaint is not a text");
-    }
-    subject.complaints.insert(complaint.get<std::string>());
+std::string figure_text(double value, const std::string& unit) {
+  if (unit == "FLOP/s" || unit == "B/s") {
+    return format_rate(value, unit);
   }
-  for (const auto& [name, rate] : object_field(health, "rates").items()) {
-    const nlohmann::json& value = field(rate, "median");
-    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
-      throw DataError(fmt::format("the rate {} is not a number above 0", name));
-    }
-    AcceptValues& values = subject.measured[name];
-    values.unit = text_field(rate, "unit");
-    values.values.push_back(value.get<double>());
-  }
-}
-
-void add_result(const MeasuredResult& result, AcceptSubject& subject) {
-  for (const ResultRow& row : result.rows) {
-    for (const SampleSet& samples : row.samples) {
-      const Better better = better_of(samples.name);
-      if (samples.reference || samples.values.empty() || better == Better::unknown) {
-        continue;
-      }
-      const double value = median(samples.values);
-      if (value > 0) {
-        AcceptValues& values = subject.measured[row_title(row, result) + " " + samples.name];
-        values.better = better;
-        values.values.push_back(value);
-      }
-    }
-  }
+  return unit.empty() ? fmt::format("{:.4g}", value) : fmt::format("{:.4g} {}", value, unit);
 }
 
 std::vector<AcceptVerdict> judge(const std::vector<AcceptSubject>& subjects,
@@ -115,13 +115,15 @@ std::vector<AcceptVerdict> judge(const std::vector<AcceptSubject>& subjects,
   std::vector<AcceptVerdict> verdicts;
   for (const AcceptSubject& subject : subjects) {
     verdicts.push_back({subject.nodes, {}, {subject.complaints.begin(), subject.complaints.end()}});
+    verdicts.back().notes = busy_notes(subject);
+    verdicts.back().judged = false;
   }
   for (const std::string& name : names_of(subjects)) {
-    judge_measure(name, subjects, demands, verdicts);
+    judge_figure(name, subjects, demands, verdicts);
   }
   for (AcceptVerdict& verdict : verdicts) {
     std::sort(verdict.findings.begin(), verdict.findings.end(),
-              [](const auto& a, const auto& b) { return a.percent < b.percent; });
+              [](const auto& a, const auto& b) { return shortfall(a) < shortfall(b); });
   }
   return verdicts;
 }
@@ -132,7 +134,7 @@ std::vector<std::pair<std::string, std::string>> partner_tests(
   std::set<std::string> partners;
   for (const AcceptVerdict& link : links) {
     for (const std::string& node : link.nodes) {
-      (link.good() ? partners : suspects).insert(node);
+      (link.bad() ? suspects : partners).insert(node);
     }
   }
   // A healthy node that shares a link with the culprit is a suspect, too. The nodes with the fewest
@@ -141,9 +143,9 @@ std::vector<std::pair<std::string, std::string>> partner_tests(
   std::set<std::pair<std::string, std::string>> bad_pairs;
   for (const AcceptVerdict& link : links) {
     for (const std::string& node : link.nodes) {
-      bad_links[node] += link.good() ? 0 : 1;
+      bad_links[node] += link.bad() ? 1 : 0;
     }
-    if (!link.good()) {
+    if (link.bad()) {
       bad_pairs.insert(std::minmax(link.nodes[0], link.nodes[1]));
     }
   }
@@ -183,7 +185,7 @@ std::set<std::string> guilty_ends(const std::vector<std::pair<std::string, std::
   std::map<std::string, int> all;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     ++all[pairs[i].first];
-    bad[pairs[i].first] += tested[i].good() ? 0 : 1;
+    bad[pairs[i].first] += tested[i].bad() ? 1 : 0;
   }
   std::set<std::string> guilty;
   for (const auto& [node, count] : all) {
@@ -205,29 +207,55 @@ std::string shared_cause(std::size_t bad, std::size_t all, double most_percent) 
       bad, counted(static_cast<std::int64_t>(all), "node"), most_percent);
 }
 
+std::string short_text(const AcceptVerdict& verdict) {
+  if (!verdict.bad()) {
+    return verdict.judged ? "good" : verdict.figures.empty() ? "not measured" : "not judged";
+  }
+  if (verdict.findings.empty()) {
+    return "BAD: " + verdict.complaints.front();
+  }
+  const AcceptFigure& worst = verdict.findings.front();
+  return worst.limit ? fmt::format("BAD: {} is {}, limit {}", worst.name,
+                                   figure_text(worst.value, worst.unit),
+                                   figure_text(worst.agreed->value, worst.unit))
+                     : fmt::format("BAD: {} at {:.0f} %", worst.name, worst.percent);
+}
+
 std::string sentence(const AcceptVerdict& verdict, int rounds) {
   std::string text;
-  for (const AcceptFinding& finding : verdict.findings) {
-    text += fmt::format(
-        "{}{} reaches {:.0f} % of the typical speed in {}: {}, where the median of all is {} "
-        "(median of {} round{}{}).",
-        text.empty() ? "" : " ", subject_text(verdict.nodes), finding.percent, finding.name,
-        number_text(finding.value, finding.unit), number_text(finding.typical, finding.unit),
-        rounds, rounds == 1 ? "" : "s",
-        finding.limit ? ", beyond the agreed limit"
-                      : fmt::format(", {:.1f} robust standard deviations slower", finding.score));
+  const std::string subject = subject_text(verdict.nodes);
+  for (const AcceptFigure& figure : verdict.findings) {
+    const std::string value = figure_text(figure.value, figure.unit);
+    const std::string typical = figure_text(figure.typical, figure.unit);
+    text += text.empty() ? "" : " ";
+    text +=
+        figure.limit
+            ? fmt::format(
+                  "{} misses the agreed limit {}={:g} in {}: {} instead of at {} {} (median of {}; "
+                  "the median of all is {}).",
+                  subject, figure.agreed->name, figure.agreed->value, full_name(figure), value,
+                  figure.more_is_better ? "least" : "most",
+                  figure_text(figure.agreed->value, figure.unit), counted(rounds, "round"), typical)
+            : fmt::format(
+                  "{} reaches {:.0f} % of the typical speed in {}: {}, where the median of "
+                  "all is {} (median of {}, {:.1f} robust standard deviations slower).",
+                  subject, figure.percent, full_name(figure), value, typical,
+                  counted(rounds, "round"), figure.score);
   }
   for (const std::string& complaint : verdict.complaints) {
-    text +=
-        fmt::format("{}{}: {}.", text.empty() ? "" : " ", subject_text(verdict.nodes), complaint);
+    text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", subject, complaint);
   }
   return text;
 }
 
 std::string reason(const AcceptVerdict& verdict) {
   if (!verdict.findings.empty()) {
-    const AcceptFinding& worst = verdict.findings.front();
-    return fmt::format("trireme accept: {} at {:.0f} % of the median", worst.name, worst.percent);
+    const AcceptFigure& worst = verdict.findings.front();
+    return worst.limit ? fmt::format("trireme accept: {} is {}, limit {}", full_name(worst),
+                                     figure_text(worst.value, worst.unit),
+                                     figure_text(worst.agreed->value, worst.unit))
+                       : fmt::format("trireme accept: {} at {:.0f} % of the median", worst.name,
+                                     worst.percent);
   }
   return fmt::format("trireme accept: {}",
                      verdict.complaints.empty() ? "bad link" : verdict.complaints.front());

@@ -66,6 +66,13 @@ ResultRow row_of(const json& result) {
   for (const auto& [name, of_name] : object_field(result, "samples").items()) {
     row.samples.push_back(sample_set(name, of_name));
   }
+  if (const auto metrics = result.find("metrics"); metrics != result.end()) {
+    for (const auto& [name, value] : metrics->items()) {
+      if (value.is_number() && std::isfinite(value.get<double>())) {
+        row.metrics[name] = value.get<double>();
+      }
+    }
+  }
   return row;
 }
 

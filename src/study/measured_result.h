@@ -34,6 +34,7 @@ struct ResultRow {
   std::string name;                           // "gemm"
   std::map<std::string, std::string> params;  // values as JSON, without those that vary by chance
   std::vector<SampleSet> samples;
+  std::map<std::string, double> metrics = {};  // those that are finite numbers
 
   // Identifies the row in another measurement: the name and all parameters.
   std::string key() const;

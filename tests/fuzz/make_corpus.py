@@ -217,14 +217,17 @@ def studies():
     """Writes what comparisons and histories read."""
     times = {"values": [1.5, 1.4, None, 1.6], "median": 1.5, "low": 1.4, "high": 1.6,
              "by_rank": None}
-    put("measured_result_fuzz", "bench", json.dumps(
+    bench = json.dumps(
         {"schema": 2, "command": "gemm",
          "program": {"version": "0.1.0", "commit": "c", "mpi": None, "built_with": {"fmt": "9"}},
          "host": {"name": "n1", "cores": 2, "memory_bytes": 1 << 34},
          "ranks": [{"rank": 0, "host": "n1", "cpus": "0-1"}],
          "environment": {"OMP_NUM_THREADS": "1"}, "clock": {"name": "m", "source": None},
          "time": 1.8e9, "waited_fraction": 0, "results": [
-             {"name": "gemm", "params": {"m": 96, "rounds": 4}, "samples": {"time_us": times}}]}))
+             {"name": "gemm", "params": {"m": 96, "rounds": 4}, "samples": {"time_us": times},
+              "metrics": {"flops_per_s": 1e9, "lost_fraction": 0.1}}]})
+    put("measured_result_fuzz", "bench", bench)
+    put("accept_fuzz", "bench", bench)
     put("measured_result_fuzz", "run",
         '{"step":1,"step_ms":9}\n{"step":2,"step_ms":3,"data_wait_ms":1}\n{"step":3,"step_ms":4}\n'
         "\0train: {global_batch: 8}\n")
@@ -258,14 +261,16 @@ def reports():
                          "bandwidth_GBps": [[None, 9], [8, None]],
                          "latency_us": [[None, 1], [2, None]]}
     put("report_fuzz", "pairs", json.dumps(dict(results, results=[pairs])))
-    finding = {"name": "gemm time_us", "value": 9.5, "typical": 3, "unit": "us", "percent": 32,
-               "score": 8, "limit": None}
-    node = {"nodes": ["n1"], "good": False, "findings": [finding], "complaints": ["clock"],
-            "sentence": "Node n1 is slow."}
+    finding = {"name": "gemm", "value": 9.5, "typical": 3, "unit": "us", "percent": 32, "score": 8,
+               "limit": True, "details": "m", "agreed": {"name": "t", "value": 5, "at_least": True}}
+    node = {"nodes": ["n1"], "good": False, "judged": True, "findings": [finding],
+            "complaints": ["clock"], "notes": ["busy"], "figures": [finding], "sentence": "Slow."}
+    asked = {"measures": ["gemm"], "at_least": 90, "score": 3, "limits": {"time_us": 5}}
     put("report_fuzz", "acceptance", json.dumps(
-        {"schema": 1, "accepted": False, "seconds": 56, "rounds": 3, "nodes": [node],
-         "links": [dict(node, nodes=["n1", "n2"])], "partner_tests": [],
-         "nodes_with_bad_links": [], "drain_commands": ["scontrol update NodeName=n1"]}))
+        {"schema": 1, "accepted": False, "verdict": "rejected", "doubt": None, "time": 1.8e9,
+         "profile": {"file": "p.yaml", "sha256": "0" * 64, "node": asked, "link": asked},
+         "seconds": 56, "rounds": 3, "nodes": [node], "links": [dict(node, nodes=["n1", "n2"])],
+         "partner_tests": [], "nodes_with_bad_links": [], "drain_commands": ["scontrol n1"]}))
     terms = ["products", "head", "attention", "kernels", "recompute", "tensor", "accumulate",
              "transfer", "bubble", "gradients", "parameters", "optimizer", "checkpoint"]
     parts = ["parameters", "gradients", "optimizer", "activations", "communication", "snapshot",

@@ -73,6 +73,53 @@ TEST(AcceptanceSection, SaysThatTheBadNodesAreTooMany) {
   EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
 }
 
+TEST(AcceptanceSection, ShowsWhatWasMeasuredAndDemanded) {
+  Json document = acceptance();
+  const Json figure = {{"name", "gemm flops_per_s"},
+                       {"details", "m=512 precision=fp32"},
+                       {"value", 5e8},
+                       {"typical", 6e8},
+                       {"unit", "FLOP/s"},
+                       {"percent", 83.3},
+                       {"score", nullptr},
+                       {"limit", true},
+                       {"agreed", {{"name", "flops_per_s"}, {"value", 1e9}, {"at_least", true}}}};
+  document["nodes"][0]["figures"] = {figure};
+  document["nodes"][0]["notes"] = {"gemm waited"};
+  const Json demands = {
+      {"measures", {"gemm"}}, {"at_least", 90}, {"score", 3}, {"limits", {{"flops_per_s", 1e9}}}};
+  document["time"] = 1795880716;
+  document["profile"] = {
+      {"file", "p.yaml"}, {"sha256", "0123abcd"}, {"node", demands}, {"link", demands}};
+  const std::string page = to_markdown({"t", {}, {acceptance_section(document.dump(), "a")}});
+  for (const char* const words : {"gemm flops\\_per\\_s m=512 precision=fp32 | 500000000 | "
+                                  "600000000 | FLOP/s | 83.3 | at least "
+                                  "1000000000, MISSED",
+                                  "note: gemm waited", "2026-11-2", "p.yaml", "0123abcd",
+                                  "Demanded of each node: 90 % of the typical speed"}) {
+    EXPECT_THAT(page, HasSubstr(words)) << words;
+  }
+  for (const char* const key : {"value", "name", "details", "unit"}) {
+    Json odd = document;
+    odd["nodes"][0]["figures"][0].erase(key);
+    EXPECT_THROW(acceptance_section(odd.dump(), "a"), DataError) << key;
+  }
+  document["profile"]["node"] = 5;
+  EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
+}
+
+TEST(AcceptanceSection, SaysThatAMachineIsNotJudged) {
+  Json document = acceptance();
+  document["verdict"] = "not judged";
+  document["doubt"] = "2 nodes not judged";
+  document["nodes"][0]["good"] = false;
+  document["nodes"][0]["judged"] = false;
+  const DocSection section = acceptance_section(document.dump(), "a");
+  EXPECT_THAT(section.paragraphs[0], HasSubstr("The machine is NOT JUDGED."));
+  EXPECT_THAT(section.remarks, testing::ElementsAre("2 nodes not judged"));
+  EXPECT_EQ(section.tables[0].rows[0][1], "not judged");
+}
+
 TEST(AcceptanceSection, SaysWhatIsWrongWithAFile) {
   EXPECT_THROW(acceptance_section("{\"schema\": 1, \"acc", "a"), DataError);
   for (const auto& [key, value] : std::map<std::string, Json>{
@@ -83,6 +130,9 @@ TEST(AcceptanceSection, SaysWhatIsWrongWithAFile) {
   }
   Json odd = acceptance();
   odd["nodes"][0]["nodes"] = {5};
+  EXPECT_THROW(acceptance_section(odd.dump(), "a"), DataError);
+  odd = acceptance();
+  odd["program"] = {{"version", "0.1.0"}, {"commit", 5}};
   EXPECT_THROW(acceptance_section(odd.dump(), "a"), DataError);
 }
 

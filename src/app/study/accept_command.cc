@@ -7,11 +7,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "io/data/file_lock.h"
 #include "slurm/job/host_list.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/study/accept_runner.h"
 #include "src/app/study/acceptance_text.h"
 #include "src/base/command.h"
+#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/interruption.h"
@@ -31,8 +33,9 @@ struct AcceptOptions {
   bool json = false;
 };
 
-std::vector<std::string> nodes_of(const AcceptProfile& profile) {
+std::vector<std::string> nodes_of(const AcceptProfile& profile, const std::string& file) {
   std::string list = profile.nodes;
+  std::string origin = file + ": nodes";
   if (list.empty()) {
     const char* job = std::getenv("SLURM_JOB_NODELIST");
     if (job == nullptr) {
@@ -41,21 +44,26 @@ std::vector<std::string> nodes_of(const AcceptProfile& profile) {
           "the command within salloc or sbatch");
     }
     list = job;
+    origin = "SLURM_JOB_NODELIST";
   }
-  std::vector<std::string> nodes = expand_host_list(list);
-  std::set<std::string> seen;
-  for (const std::string& node : nodes) {
-    if (node.front() == '-' || !seen.insert(node).second) {  // the list refuses other characters
-      throw ConfigError(fmt::format("'{}' is no name of a node, or occurs twice", node));
+  try {
+    std::vector<std::string> nodes = expand_host_list(list);
+    std::set<std::string> seen;
+    for (const std::string& node : nodes) {
+      if (node.front() == '-' || !seen.insert(node).second) {  // the list refuses other characters
+        throw ConfigError(fmt::format("'{}' is no name of a node, or occurs twice", node));
+      }
     }
+    return nodes;
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", origin, error.what()));
   }
-  return nodes;
 }
 
 std::set<std::string> bad_nodes(const std::vector<AcceptVerdict>& nodes) {
   std::set<std::string> bad;
   for (const AcceptVerdict& verdict : nodes) {
-    if (!verdict.good()) {
+    if (verdict.bad()) {
       bad.insert(verdict.nodes.front());
     }
   }
@@ -75,17 +83,14 @@ std::vector<AcceptVerdict> judge_partners(std::vector<AcceptSubject> links,
   return verdicts;
 }
 
-Acceptance accept(const AcceptProfile& profile, const std::filesystem::path& folder) {
-  Acceptance acceptance;
-  const Stopwatch watch;
-  acceptance.names = nodes_of(profile);
-  AcceptRunner runner(profile, folder);
-  acceptance.nodes = judge(runner.measure_nodes(acceptance.names), profile.node);
-  acceptance.rounds = runner.rounds_done();
+void judge_links(const AcceptProfile& profile, AcceptRunner& runner, Acceptance& acceptance) {
   const NodePairRounds pairs = link_rounds(acceptance.names, profile.link_rounds);
   acceptance.link_rounds = pairs.size();
   const std::vector<AcceptSubject> links = runner.measure_links(pairs, "l");
   acceptance.links = judge(links, profile.link);
+  if (!links.empty()) {
+    acceptance.limit_problem = limit_problem(links, profile.link, "link.limits");
+  }
   const NodePairRounds tests =
       disjoint_rounds(partner_tests(acceptance.links, bad_nodes(acceptance.nodes)));
   for (const auto& round : tests) {
@@ -93,10 +98,24 @@ Acceptance accept(const AcceptProfile& profile, const std::filesystem::path& fol
   }
   if (!tests.empty()) {
     fmt::print(stderr, "accept: bad links, their ends with known-good partners\n");
-    acceptance.guilty =
-        guilty_ends(acceptance.partner_pairs,
-                    judge_partners(links, runner.measure_links(tests, "p"), profile.link));
+    acceptance.partner_verdicts =
+        judge_partners(links, runner.measure_links(tests, "p"), profile.link);
+    acceptance.guilty = guilty_ends(acceptance.partner_pairs, acceptance.partner_verdicts);
   }
+}
+
+Acceptance accept(const AcceptProfile& profile, const AcceptOptions& options) {
+  Acceptance acceptance;
+  const Stopwatch watch;
+  acceptance.time = static_cast<double>(std::time(nullptr));
+  acceptance.profile = profile;
+  acceptance.profile_file = options.profile;
+  acceptance.profile_sha256 = sha256_hex(read_file(options.profile));
+  acceptance.names = nodes_of(profile, options.profile);
+  AcceptRunner runner(profile, std::filesystem::absolute(options.folder));
+  acceptance.nodes = judge(runner.measure_nodes(acceptance.names), profile.node);
+  acceptance.rounds = runner.rounds_done();
+  judge_links(profile, runner, acceptance);
   acceptance.shared_cause = shared_cause(drain_commands(acceptance).size(), acceptance.names.size(),
                                          profile.drain_at_most);
   acceptance.seconds = watch.seconds();
@@ -121,16 +140,33 @@ void write_verdicts(const Acceptance& acceptance, const AcceptOptions& options) 
   }
 }
 
+// Makes the folder. Two acceptances in one folder would take each other's files for their own.
+FileLock locked_folder(const std::filesystem::path& folder) {
+  make_directories(folder);
+  std::optional<FileLock> lock = FileLock::try_take(folder / ".accept.lock");
+  if (!lock) {
+    throw PolicyError(fmt::format(
+        "another `trireme accept` is at work in {}: give each its own --dir", folder.string()));
+  }
+  check_named_file(folder / "acceptance.json");
+  std::filesystem::remove(folder / "acceptance.json");  // of an earlier call
+  return std::move(*lock);
+}
+
 void run(AcceptOptions& options, int& exit_code) {
   const AcceptProfile profile = load_accept_profile(options.profile);
   if (!options.out.empty()) {
     check_named_file(options.out);
+    std::error_code absent;
+    if (std::filesystem::equivalent(options.out, options.profile, absent)) {
+      throw ConfigError("-J would replace the profile: name another file");
+    }
   }
   if (options.folder.empty()) {
     options.folder = fmt::format("accept-{:%Y%m%d-%H%M%S}", fmt::gmtime(std::time(nullptr)));
   }
-  make_directories(options.folder);
-  Acceptance acceptance = accept(profile, std::filesystem::absolute(options.folder));
+  const FileLock lock = locked_folder(options.folder);
+  Acceptance acceptance = accept(profile, options);
   acceptance.drain_asked = options.drain || options.drain_all;
   const bool withheld =
       acceptance.drain_asked && !options.drain_all && !acceptance.shared_cause.empty();
@@ -144,8 +180,10 @@ void run(AcceptOptions& options, int& exit_code) {
   if (withheld) {
     throw PolicyError("no node was drained: " + acceptance.shared_cause);
   }
-  if (!acceptance.accepted()) {
+  if (acceptance.rejected()) {
     exit_code = static_cast<int>(ExitCode::below_threshold);
+  } else if (!acceptance.accepted()) {
+    throw ConfigError("the machine is not judged: " + doubt_text(acceptance));
   }
 }
 
@@ -174,7 +212,8 @@ void add_accept_command(CommandLine& app, int& exit_code) {
       "Examples:\n"
       "  salloc -N 16 --exclusive trireme accept configs/accept/slurm.yaml\n"
       "  trireme accept site-accept.yaml --drain -J acceptance.json\n"
-      "Exits with 0 if the machine is accepted, 4 if a node or a link is bad, and 77 if --drain "
+      "Exits with 0 if the machine is accepted, 2 if something could not be judged, such as two "
+      "nodes without limits, 4 if a node or a link is bad, and 77 if --drain "
       "drained nothing because more than half of the nodes are bad. A bad link is "
       "measured again with known-good partners at each end, which tells whether the node or the "
       "path between the two is at fault. docs/studies.md describes the profile.");

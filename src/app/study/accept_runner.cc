@@ -57,6 +57,16 @@ bool died_at_start(const CommandResult& result, const AcceptSubject& subject) {
          result.output.empty();
 }
 
+// Reads what a benchmark wrote. Another benchmark's document is no answer to the question.
+MeasuredResult read_answer(const std::filesystem::path& file, const std::string& benchmark) {
+  MeasuredResult result = read_measured_result(file);
+  if (result.command != benchmark) {
+    throw DataError(fmt::format("{} holds a measurement of bench {}, not of bench {}",
+                                file.string(), result.command, benchmark));
+  }
+  return result;
+}
+
 }  // namespace
 
 AcceptRunner::AcceptRunner(const AcceptProfile& profile, std::filesystem::path folder)
@@ -87,6 +97,13 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
   } else {
     words.insert(words.end(), {"-J", file.string()});
   }
+  std::error_code failed;
+  std::filesystem::remove(file, failed);  // an earlier call may have left it
+  if (failed) {
+    subject.failed = true;
+    subject.complaints.insert(fmt::format("cannot remove {}: {}", file.string(), failed.message()));
+    return;
+  }
   const std::chrono::duration<double> limit(profile_.seconds + (is_health ? 10 : 0));
   CommandResult result = run_launcher(words, limit);
   if (died_at_start(result, subject)) {
@@ -105,17 +122,21 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
       write_file_durably(file, result.output);
       add_health(result.output, subject);
     } else {
-      add_result(read_measured_result(file), subject);
+      const MeasuredResult answer = read_answer(file, words_of(what).front());
+      add_result(answer, subject);
+      double& waited = subject.waited[what];
+      waited = std::max(waited, answer.waited_fraction);
     }
   } catch (const Error& error) {
+    subject.failed = true;
     subject.complaints.insert(fmt::format("{} has failed: {}", what, error.what()));
   }
 }
 
 void AcceptRunner::measure_all(const AcceptProfile::Demands& demands,
                                std::vector<AcceptSubject*> subjects, const std::string& tag) const {
-  const std::size_t most =
-      profile_.at_once == 0 ? subjects.size() : static_cast<std::size_t>(profile_.at_once);
+  const std::size_t most = profile_.at_once == 0 ? AcceptProfile::kMostAtOnce
+                                                 : static_cast<std::size_t>(profile_.at_once);
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     try {
@@ -151,6 +172,10 @@ std::vector<AcceptSubject> AcceptRunner::measure_nodes(const std::vector<std::st
     ++rounds_;
     fmt::print(stderr, "accept: nodes, round {}, after {:.0f} s\n", rounds_, watch.seconds());
     measure_all(profile_.node, all, fmt::format("r{:02}", rounds_));
+    if (const std::string problem = limit_problem(subjects, profile_.node, "node.limits");
+        rounds_ == 1 && !problem.empty()) {
+      throw ConfigError(problem);
+    }
   }
   return subjects;
 }

@@ -19,9 +19,14 @@ struct Acceptance {
   std::vector<AcceptVerdict> nodes, links;
   std::set<std::string> guilty;  // nodes whose links are bad with known-good partners, too
   std::vector<std::pair<std::string, std::string>> partner_pairs;
+  std::vector<AcceptVerdict> partner_verdicts;  // on each of these pairs
   int rounds = 0;
   std::size_t link_rounds = 0;
   double seconds = 0;
+  double time = 0;  // when it began, in seconds since the epoch
+  AcceptProfile profile;
+  std::string profile_file, profile_sha256;
+  std::string limit_problem;  // of link.limits; empty if there is none
   // Why the bad nodes are too many to be drained; empty if they are not (shared_cause()).
   std::string shared_cause;
   bool drain_asked = false;
@@ -29,10 +34,18 @@ struct Acceptance {
 
   bool accepted() const {
     const auto good = [](const AcceptVerdict& verdict) { return verdict.good(); };
-    return std::all_of(nodes.begin(), nodes.end(), good) &&
+    return limit_problem.empty() && std::all_of(nodes.begin(), nodes.end(), good) &&
            std::all_of(links.begin(), links.end(), good);
   }
+  bool rejected() const {
+    const auto bad = [](const AcceptVerdict& verdict) { return verdict.bad(); };
+    return std::any_of(nodes.begin(), nodes.end(), bad) ||
+           std::any_of(links.begin(), links.end(), bad);
+  }
 };
+
+// Says what was not judged, and why; "" if everything was.
+std::string doubt_text(const Acceptance& acceptance);
 
 // Returns the words of the command for each node that should not run jobs.
 std::vector<std::vector<std::string>> drain_commands(const Acceptance& acceptance);

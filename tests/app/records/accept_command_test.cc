@@ -1,16 +1,11 @@
-// `trireme accept` on machines that a script plays: the script answers for each node and link what
-// a file of the test says. The statistics have tests of their own (tests/study/acceptance_test.cc).
+// `trireme accept` on machines that a script plays. The statistics have tests of their own
+// (tests/study/acceptance_test.cc).
 #include "src/app/study/accept_command.h"
-
-#include <fstream>
 
 #include <gmock/gmock.h>
 
 #include "src/base/file.h"
-#include "tests/app/command_run.h"
-#include "tests/study/result_text.h"
-#include "tests/support/environment_variables.h"
-#include "tests/support/temp_folder.h"
+#include "tests/app/records/accepted_machine.h"
 
 namespace trireme {
 namespace {
@@ -22,74 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int kBadMachine = static_cast<int>(ExitCode::below_threshold);
-
-class AcceptCommand : public testing::Test {
- protected:
-  AcceptCommand() {
-    variables_.set("SLURM_JOB_NODELIST", std::nullopt);
-    variables_.set("PATH", path("bin") + ":/usr/bin:/bin");
-    fs::create_directory(path("bin"));
-    make_program("program",
-                 "[ \"$1\" = health ] || {\n"
-                 "  while [ $# -gt 2 ]; do shift; done\n"
-                 "  cp link-$A-$B \"$2\" 2>/dev/null || cp link-$B-$A \"$2\"; exit\n"
-                 "}\n"
-                 "cat errors-$NODE >&2 2>/dev/null\n"
-                 "cat health-$NODE\n"
-                 "exit $(cat code-$NODE 2>/dev/null || echo 0)\n");
-    for (const int node : {1, 2, 3, 4}) {
-      health(node, 98 + node);
-      for (int other = node + 1; other <= 4; ++other) {
-        link(node, other, 100 + node + other);
-      }
-    }
-    profile("n[1-4]");
-  }
-  // A program that notes its arguments in the file `calls` first.
-  void make_program(const std::string& name, const std::string& script) const {
-    write(name, "#!/bin/sh\ncd " + folder_.path().string() +
-                    " || exit 1\n"
-                    "echo \"$NODE$A$B $*\" >> calls\n" +
-                    script);
-    fs::permissions(path(name), fs::perms::owner_all);
-  }
-  void health(int node, double rate, const std::vector<std::string>& complaints = {}) const {
-    write(fmt::format("health-n{}", node),
-          json{{"complaints", complaints},
-               {"rates", {{"memory", {{"median", rate}, {"unit", "GB/s"}}}}}}
-              .dump());
-  }
-  void link(int a, int b, double time) const {
-    write(fmt::format("link-n{}-n{}", a, b), bench_json({time}).dump());
-  }
-  // Writes the profile, with more keys of the whole and of its section `link`.
-  void profile(const std::string& nodes, const std::string& keys = "rounds: 1\n",
-               const std::string& link_keys = "") const {
-    write("accept.yaml", "nodes: \"" + nodes + "\"\nprogram: " + path("program") + "\n" + keys +
-                             "node:\n  start: [env, \"NODE={node}\"]\n  measures: [health]\n"
-                             "link:\n  start: [env, \"A={a}\", \"B={b}\"]\n"
-                             "  measures: [p2p --test bandwidth]\n" +
-                             link_keys);
-  }
-  CommandRun accept(std::vector<std::string> words = {}) const {
-    words.insert(words.begin(), {"accept", path("accept.yaml"), "--dir", path("out")});
-    return run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
-                            words);
-  }
-  static std::vector<std::string> texts_of(const json& list) {
-    return list.get<std::vector<std::string>>();
-  }
-  json document() const { return json::parse(read_file(path("out/acceptance.json"))); }
-  std::string calls() const { return read_file(path("calls")); }
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-  }
-
-  TempFolder folder_;
-  EnvironmentVariables variables_;
-};
+class AcceptCommand : public AcceptedMachine {};
 
 TEST_F(AcceptCommand, AMachineOfEqualNodesIsAccepted) {
   const CommandRun run = accept({"-J", path("named.json")});
@@ -117,7 +45,7 @@ TEST_F(AcceptCommand, AMachineOfEqualNodesIsAccepted) {
 }
 
 TEST_F(AcceptCommand, MeasurementsAreStartedAsTheProfileSays) {
-  profile("n[1-2]", "rounds: 2\nat_once: 1\nseconds: 7\n");
+  profile("n[1-2]", "rounds: 2\nat_once: 1\nseconds: 7\n", kLinkLimit, kNodeLimit);
   EXPECT_EQ(accept().code, 0);
   const std::string health = " health --json --seconds 7\n";
   EXPECT_EQ(calls(), "n1" + health + "n2" + health + "n1" + health + "n2" + health +
@@ -289,15 +217,27 @@ TEST_F(AcceptCommand, ABadLinkOfGoodEndsIsItsOwnFault) {
   const json found = document();
   EXPECT_TRUE(found["nodes_with_bad_links"].empty());
   ASSERT_EQ(found["partner_tests"].size(), 4U);
-  EXPECT_EQ(found["partner_tests"][0], (json{{"suspect", "n1"}, {"partner", "n3"}}));
+  EXPECT_EQ(found["partner_tests"][0]["suspect"], "n1");
+  EXPECT_EQ(found["partner_tests"][0]["partner"], "n3");
+  EXPECT_EQ(found["partner_tests"][0]["good"], true);
+  EXPECT_EQ(found["partner_tests"][0]["figures"][0]["value"], 104.0);
+  for (const std::string& text :
+       {run.out, link_verdict("n1", "n2")["sentence"].get<std::string>()}) {
+    EXPECT_THAT(text, HasSubstr(" n1 is fast with n3 and n4. n2 is fast with n4 and n3. So the "
+                                "fault lies on the path between the two."));
+  }
 }
 
 TEST_F(AcceptCommand, ABadNodeIsNoPartnerAndItsPairsAreMeasuredOneAfterTheOther) {
   link(1, 2, 900);
   health(3, 25);
   EXPECT_EQ(accept().code, kBadMachine);
-  EXPECT_EQ(document()["partner_tests"],
-            (json{{{"suspect", "n1"}, {"partner", "n4"}}, {{"suspect", "n2"}, {"partner", "n4"}}}));
+  const json tests = document()["partner_tests"];
+  ASSERT_EQ(tests.size(), 2U);
+  for (const int i : {0, 1}) {
+    EXPECT_EQ(tests[static_cast<std::size_t>(i)]["suspect"], fmt::format("n{}", i + 1));
+    EXPECT_EQ(tests[static_cast<std::size_t>(i)]["partner"], "n4");
+  }
   EXPECT_TRUE(fs::exists(path("out/n1-n4-p01-0.json")));
   EXPECT_TRUE(fs::exists(path("out/n2-n4-p02-0.json"))) << "n4 has one partner at a time";
 }
@@ -312,6 +252,7 @@ TEST_F(AcceptCommand, ANodeWhoseLinksAreAllBadIsGuilty) {
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("0 of 4 nodes bad, 3 of 6 links bad"),
                     HasSubstr("- The links of n2 are slow with known-good partners, too: "),
+                    HasSubstr(". With n1: gemm time_us 900 us with m=96 precision=fp32, typical "),
                     Not(HasSubstr("- The link between")),
                     HasSubstr("scontrol update NodeName=n2 State=DRAIN 'Reason=trireme accept: "
                               "slow link with every partner'\n"),
@@ -332,7 +273,7 @@ TEST_F(AcceptCommand, PairsThatWereNotMeasuredAreCounted) {
 }
 
 TEST_F(AcceptCommand, OneNodeHasNoLinks) {
-  profile("n1");
+  profile("n1", "rounds: 1\n", kLinkLimit, kNodeLimit);
   const CommandRun run = accept();
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("# machine ACCEPTED: 0 of 1 node bad, 0 of 0 links bad; "));
@@ -366,7 +307,7 @@ TEST_F(AcceptCommand, WithoutDirTheFolderIsNamedAfterTheTime) {
   const fs::path before = fs::current_path();
   fs::create_directory(path("here"));
   fs::current_path(path("here"));
-  profile("n1");
+  profile("n1", "rounds: 1\n", "", kNodeLimit);
   const CommandRun run =
       run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
                        {"accept", path("accept.yaml"), "--json"});

@@ -1,0 +1,102 @@
+"""`trireme accept` with profiles that are wrong, that no node answers, and whose limits name rates.
+No launcher but `env` is needed."""
+
+import json
+import os
+import unittest
+
+import harness
+from accept_test import script, verdicts
+
+
+class Profiles(unittest.TestCase):
+    def test_refusals(self):
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        for text, words, code in [("nodes: n1\nnodez: 1\n", "nodez", 2),
+                                  ("nodes: 'n[1-'\n", "n[1-", 2), ("nodes: n1,n1\n", "twice", 2),
+                                  ("nodes: '-n1'\n", "no name of a node", 2),
+                                  ("nodes: ''\n", "no Slurm job", 2)]:
+            with self.subTest(text):
+                profile.write_text(text)
+                result = harness.run("accept", profile, "--dir", folder / "a")
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn(words, result.stderr)
+        self.assertEqual(harness.run("accept", folder / "missing.yaml").returncode, 66)
+
+    def test_nodes_that_do_not_answer(self):
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text("nodes: n[1-3]\nrounds: 1\nnode: {start: ['false']}\n"
+                           "link: {start: [/nonexistent/launcher]}\n")
+        # A scontrol that would be noticed: nothing is drained without --drain.
+        called = folder / "called"
+        (folder / "bin").mkdir()
+        script(folder / "bin/scontrol", f'echo "$@" >>{called}\n')
+        path = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json", env=path)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertFalse(called.exists())
+        found = verdicts(result.stdout)
+        self.assertEqual([v["complaints"] for v in found["nodes"]],
+                         [["health has failed: exit code 1"]] * 3)
+        self.assertEqual(len(found["drain_commands"]), 3)
+        self.assertIn("3 of 3 nodes would be drained", found["drain"]["shared_cause"])
+        refused = harness.run("accept", profile, "--dir", folder / "b", "--drain", env=path)
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        self.assertIn("no node was drained: 3 of 3 nodes would be drained", refused.stderr)
+        self.assertFalse(called.exists())
+        drained = harness.run("accept", profile, "--dir", folder / "c", "--drain-all", env=path)
+        self.assertEqual(drained.returncode, 4)
+        self.assertEqual([line.split()[:3] for line in called.read_text().splitlines()],
+                         [["update", f"NodeName=n{i}", "State=DRAIN"] for i in (1, 2, 3)])
+
+    def test_burn_in(self):
+        """Rounds are repeated until the time has passed, and all of them count."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text("nodes: n1\nrounds: 1\nburn_in_minutes: 0.03\nnode: {start: [env], "
+                           "measures: ['gemm --size 32 --precision fp32 --duration 0.1'], "
+                           "limits: ['gemm m=32 flops_per_s=1']}\n")
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = verdicts(result.stdout)
+        self.assertGreaterEqual(found["rounds"], 2)
+        self.assertGreaterEqual(found["seconds"], 60 * 0.03)
+        self.assertEqual(len(list((folder / "a").glob("n1-r*.json"))), found["rounds"])
+        [figure] = [f for f in found["nodes"][0]["figures"] if f["name"] == "gemm flops_per_s"]
+        self.assertEqual(figure["agreed"]["value"], 1)
+        self.assertIn("precision=fp32", figure["details"])
+
+    def test_noise_and_rates(self):
+        """The names of limits that docs/studies.md lists exist, and a missed one is named."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        names = ["gemm precision=fp32 flops_per_s=1", "mem_stream kernel=triad bytes_per_s=1",
+                 "mem_latency latency_ns=1e9", "noise lost_fraction=1",
+                 "noise_core lost_fraction=1"]
+        text = ("nodes: n1\nrounds: 1\nnode:\n  start: [env]\n  measures: ['gemm --size 64 "
+                "--precision fp32 --duration 0.1', 'mem --bytes 4M --duration 0.2', "
+                "'noise --method work --duration 0.2']\n  limits: {}\n")
+        profile.write_text(text.format(json.dumps(names)))
+        result = harness.run("accept", profile, "--dir", folder / "a", "--json")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        found = verdicts(result.stdout)
+        self.assertEqual({f["agreed"]["name"] for f in found["nodes"][0]["figures"]
+                          if f["agreed"]}, {name.rsplit("=", 1)[0] for name in names})
+        profile.write_text(text.format(json.dumps(["gemm flops_per_s=1e30"])))
+        result = harness.run("accept", profile, "--dir", folder / "a")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertRegex(result.stdout,
+                         r"Node n1 misses the agreed limit gemm flops_per_s=1e\+30 in gemm "
+                         r"flops_per_s \(.*k=64.* precision=fp32.*\): [0-9.]+ .FLOP/s instead "
+                         "of at least ")
+        profile.write_text(text.format(json.dumps(["nonsense=3"])))
+        result = harness.run("accept", profile, "--dir", folder / "a")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("'nonsense=3' concerns nothing that was measured", result.stderr)
+        self.assertIn("'gemm flops_per_s' (", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
