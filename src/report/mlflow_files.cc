@@ -1,6 +1,7 @@
 #include "src/report/mlflow_files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -43,6 +44,14 @@ std::int64_t milliseconds(double seconds) {
                                 : 0;
 }
 
+// Returns when the run began, in milliseconds. It has a step with a time.
+std::int64_t began_at(const RunFolder& run) {
+  const double first = run.metrics.of("time").front();
+  return milliseconds(run.journal_began > 0  ? run.journal_began
+                      : std::isfinite(first) ? first
+                                             : run.metrics.last("time"));
+}
+
 int status_of(const std::string& state) {
   return state == "finished"                           ? 3
          : state == "running" || state == "starting"   ? 1
@@ -76,11 +85,52 @@ std::string make_experiment(const MlflowExport& what, std::int64_t time) {
   return id;
 }
 
-void write_metrics(const RunColumns& metrics, const fs::path& folder) {
+// Returns whether MLflow takes the name, and the name stays below the folder of metrics. Names of
+// sources and validation sets come from the run's configuration and logs.
+bool is_metric_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
+           c == ' ' || c == '/';
+  };
+  const fs::path path(name);
+  return !name.empty() && name.size() <= kMostName &&
+         std::all_of(name.begin(), name.end(), is_plain) && path.is_relative() &&
+         path.lexically_normal().native() == name &&
+         std::all_of(path.begin(), path.end(),
+                     [](const fs::path& part) { return !part.empty() && part.native()[0] != '.'; });
+}
+
+// Returns whether another metric has a name that would have to be a folder and a file at once, as
+// "a" beside "a/b".
+bool is_below_another(std::string_view name, const RunColumns& metrics) {
+  for (auto slash = name.find('/'); slash != std::string_view::npos;
+       slash = name.find('/', slash + 1)) {
+    if (metrics.fields.contains(name.substr(0, slash))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Makes the folders of "sources/web/loss" below `folder`.
+void make_folders_of(const std::string& name, fs::path folder) {
+  for (const fs::path& part : fs::path(name).parent_path()) {
+    folder /= part;
+    make_folder(folder);
+  }
+}
+
+// Returns the names that were left out.
+std::vector<std::string> write_metrics(const RunColumns& metrics, const fs::path& folder) {
   make_folder(folder);
+  std::vector<std::string> left_out;
   const std::vector<double>& time = metrics.of("time");
   for (const auto& [name, values] : metrics.fields) {
     if (name == "time") {
+      continue;
+    }
+    if (!is_metric_name(name) || is_below_another(name, metrics)) {
+      left_out.push_back(name);
       continue;
     }
     std::string lines;
@@ -89,8 +139,10 @@ void write_metrics(const RunColumns& metrics, const fs::path& folder) {
         lines += fmt::format("{} {} {:.0f}\n", milliseconds(time[i]), values[i], metrics.step[i]);
       }
     }
+    make_folders_of(name, folder);
     write_file_durably(folder / name, lines);
   }
+  return left_out;
 }
 
 // Writes the values of the configuration. A key has only letters, digits, "_", "-" and ".". Returns
@@ -113,50 +165,56 @@ std::string write_params(const std::string& config, const fs::path& folder) {
 
 }  // namespace
 
-fs::path export_to_mlflow(const RunFolder& run, const MlflowExport& what) {
-  const double last = run.metrics.last("time");
-  if (!std::isfinite(last)) {
+fs::path mlflow_run_folder(const RunFolder& run, const MlflowExport& what) {
+  if (!std::isfinite(run.metrics.last("time"))) {
     throw DataError(
         fmt::format("{}: metrics.jsonl has no step with a time, so there is nothing to "
                     "export",
                     run.path.string()));
   }
-  const double first = run.metrics.of("time").front();
-  const std::int64_t began = milliseconds(run.journal_began > 0  ? run.journal_began
-                                          : std::isfinite(first) ? first
-                                                                 : last);
   make_folder(what.folder);
-  const std::string experiment = make_experiment(what, began);
-  const std::string id = id_of(fs::absolute(run.path).lexically_normal().string());
-  const fs::path folder = what.folder / experiment / id;
-  make_folder(folder);
-  make_folder(folder / "artifacts");
-  const int status = status_of(what.state);
-  write_metrics(run.metrics, folder / "metrics");
-  make_folder(folder / "tags");
-  const std::string fault = write_params(run.config, folder / "params");
-  if (!fault.empty()) {
-    write_file_durably(folder / "tags/trireme.params_missing", fault);
+  const std::string experiment = make_experiment(what, began_at(run));
+  return what.folder / experiment / id_of(fs::absolute(run.path).lexically_normal().string());
+}
+
+std::vector<std::string> write_mlflow_run(const RunFolder& run, const MlflowExport& what,
+                                          const fs::path& folder, const fs::path& draft) {
+  make_folder(draft);
+  make_folder(draft / "artifacts");
+  make_folder(draft / "tags");
+  const auto write_tag = [&](const std::string& name, std::string_view value) {
+    write_file_durably(draft / "tags" / name, value);
+  };
+  const std::vector<std::string> left_out = write_metrics(run.metrics, draft / "metrics");
+  if (!left_out.empty()) {
+    write_tag("trireme.metrics_missing", fmt::format("{}", fmt::join(left_out, "\n")));
   }
-  write_file_durably(folder / "tags/mlflow.runName", run.name);
-  write_file_durably(folder / "tags/mlflow.user", what.user);
-  write_file_durably(folder / "tags/mlflow.source.type", "LOCAL");
-  write_file_durably(folder / "tags/trireme.state", what.state);
-  write_file_durably(folder / "tags/trireme.folder", fs::absolute(run.path).string());
+  const std::string fault = write_params(run.config, draft / "params");
+  if (!fault.empty()) {
+    write_tag("trireme.params_missing", fault);
+  }
+  write_tag("mlflow.runName", run.name);
+  write_tag("mlflow.user", what.user);
+  write_tag("mlflow.source.type", "LOCAL");
+  write_tag("trireme.state", what.state);
+  write_tag("trireme.folder", fs::absolute(run.path).string());
   for (const auto& [name, value] : what.tags) {
-    write_file_durably(folder / "tags" / name, value);
+    write_tag(name, value);
   }
   // Last, because MLflow takes a folder with this file for a run.
+  const int status = status_of(what.state);
+  const std::string end =
+      status == 1 ? "null" : std::to_string(milliseconds(run.metrics.last("time")));
   write_file_durably(
-      folder / "meta.yaml",
+      draft / "meta.yaml",
       fmt::format("artifact_uri: {0}\nend_time: {1}\nentry_point_name: ''\nexperiment_id: '{2}'\n"
                   "lifecycle_stage: active\nrun_id: {3}\nrun_name: {4}\nrun_uuid: {3}\n"
                   "source_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: {5}\n"
                   "status: {6}\ntags: []\nuser_id: {7}\n",
-                  yaml_text("file://" + fs::absolute(folder / "artifacts").string()),
-                  status == 1 ? "null" : std::to_string(milliseconds(last)), experiment,
-                  yaml_text(id), yaml_text(run.name), began, status, yaml_text(what.user)));
-  return folder;
+                  yaml_text("file://" + fs::absolute(folder / "artifacts").string()), end,
+                  folder.parent_path().filename().string(), yaml_text(folder.filename().string()),
+                  yaml_text(run.name), began_at(run), status, yaml_text(what.user)));
+  return left_out;
 }
 
 }  // namespace trireme

@@ -271,10 +271,19 @@ TEST_F(ModelExchange, ARunBecomesFilesOfMlflow) {
   EXPECT_TRUE(fs::exists(made / "meta.yaml"));
   EXPECT_EQ(run({"export", "mlflow", path("run"), path("store")}).out, first.out)
       << "it replaces what was exported before";
+  for (const fs::directory_entry& each : fs::directory_iterator(made.parent_path())) {
+    EXPECT_EQ(each.path().filename().string().find("draft"), std::string::npos);
+  }
   const CommandRun other =
       run({"export", "mlflow", path("run"), path("store"), "--experiment", "second"});
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_NE(other.out, first.out);
+  write_file_durably(
+      path("run/metrics.jsonl"),
+      "{\"step\": 1, \"loss\": 2, \"time\": 5, \"sources\": {\"a:b\": {\"loss\": 1}}}\n");
+  const CommandRun odd = run({"export", "mlflow", path("run"), path("odd")});
+  EXPECT_EQ(odd.code, 0) << odd.err;
+  EXPECT_NE(odd.err.find("left out the metric 'sources/a:b/loss'"), std::string::npos) << odd.err;
   EXPECT_EQ(run({"export", "mlflow", path("absent"), path("store")}).code,
             static_cast<int>(ExitCode::not_found));
 }

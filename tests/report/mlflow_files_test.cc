@@ -29,13 +29,20 @@ class MlflowTest : public testing::Test {
     what_.user = "me";
   }
 
+  fs::path export_run() {
+    const fs::path out = mlflow_run_folder(run_, what_);
+    left_out_ = write_mlflow_run(run_, what_, out, out);
+    return out;
+  }
+
+  std::vector<std::string> left_out_;
   TempFolder folder_;
   RunFolder run_;
   MlflowExport what_;
 };
 
 TEST_F(MlflowTest, WritesTheFilesOfTheStore) {
-  const fs::path out = export_to_mlflow(run_, what_);
+  const fs::path out = export_run();
   EXPECT_EQ(read_file(out / "metrics/loss"), "1000500 2.5 1\n");
   EXPECT_EQ(read_file(out / "metrics/val_loss"), "1001000 2 2\n");
   EXPECT_EQ(read_file(out / "params/train.steps"), "5");
@@ -51,17 +58,53 @@ TEST_F(MlflowTest, WritesTheFilesOfTheStore) {
 }
 
 TEST_F(MlflowTest, ASecondExportReplacesTheFirst) {
-  const fs::path out = export_to_mlflow(run_, what_);
+  const fs::path out = export_run();
   run_.metrics = parse_columns("{\"step\": 1, \"loss\": 7, \"time\": 1000}\n");
   what_.state = "running";
-  EXPECT_EQ(export_to_mlflow(run_, what_), out);
+  EXPECT_EQ(export_run(), out);
   EXPECT_EQ(read_file(out / "metrics/loss"), "1000000 7 1\n");
   EXPECT_THAT(read_file(out / "meta.yaml"), HasSubstr("end_time: null\n"));
 }
 
+TEST_F(MlflowTest, MetricsOfSourcesAndValidationSetsLieInFolders) {
+  run_.metrics =
+      parse_columns(R"({"step": 1, "loss": 7, "sources": {"a": {"loss": 2.5, "epochs": 1}},)"
+                    R"( "val_losses": {"a b": 3}, "time": 1000})");
+  const fs::path out = export_run();
+  EXPECT_EQ(read_file(out / "metrics/sources/a/loss"), "1000000 2.5 1\n");
+  EXPECT_EQ(read_file(out / "metrics/val_losses/a b"), "1000000 3 1\n");
+  EXPECT_TRUE(left_out_.empty());
+  fs::remove_all(out / "metrics/sources/a");
+  fs::create_directory(folder_.path() / "elsewhere");
+  fs::create_symlink(folder_.path() / "elsewhere", out / "metrics/sources/a");
+  EXPECT_THROW(export_run(), PolicyError);
+  EXPECT_TRUE(fs::is_empty(folder_.path() / "elsewhere"));
+}
+
+TEST_F(MlflowTest, NamesOfMetricsCannotLeaveTheFolder) {
+  run_.metrics = parse_columns(
+      R"({"step": 1, "loss": 7, "val_losses": {"../../../../up": 1, "/etc": 2, "a\nb": 3, "": 4,)"
+      R"( "x//y": 5, ".hidden": 6, "b/c": 7, "b": 8}, "time": 1000})");
+  const fs::path out = export_run();
+  EXPECT_THAT(left_out_, testing::IsSupersetOf({"val_losses/../../../../up", "val_losses/a\nb",
+                                                "val_losses/.hidden", "val_losses/b/c"}));
+  EXPECT_THAT(read_file(out / "tags/trireme.metrics_missing"), HasSubstr("../../up"));
+  EXPECT_EQ(read_file(out / "metrics/val_losses/b"), "1000000 8 1\n");
+  for (const fs::directory_entry& each : fs::recursive_directory_iterator(folder_.path())) {
+    EXPECT_NE(each.path().filename(), "up");
+  }
+}
+
+TEST_F(MlflowTest, ASecondExportKeepsWhatOthersAdded) {
+  const fs::path out = export_run();
+  write_file_durably(out / "artifacts/note.txt", "kept");
+  EXPECT_EQ(export_run(), out);
+  EXPECT_EQ(read_file(out / "artifacts/note.txt"), "kept");
+}
+
 TEST_F(MlflowTest, ADamagedConfigurationIsSaidInATag) {
   run_.config = "\"../../up\": 1\n";
-  const fs::path out = export_to_mlflow(run_, what_);
+  const fs::path out = export_run();
   EXPECT_THAT(read_file(out / "tags/trireme.params_missing"), HasSubstr("../../up"));
   EXPECT_TRUE(fs::is_empty(out / "params"));
   EXPECT_FALSE(fs::exists(folder_.path() / "up"));
@@ -69,10 +112,10 @@ TEST_F(MlflowTest, ADamagedConfigurationIsSaidInATag) {
 
 TEST_F(MlflowTest, RefusesARunWithoutStepsAndLinksInTheStore) {
   RunFolder empty;
-  EXPECT_THROW(export_to_mlflow(empty, what_), DataError);
+  EXPECT_THROW(mlflow_run_folder(empty, what_), DataError);
   fs::create_directory(folder_.path() / "elsewhere");
   fs::create_symlink(folder_.path() / "elsewhere", what_.folder);
-  EXPECT_THROW(export_to_mlflow(run_, what_), PolicyError);
+  EXPECT_THROW(export_run(), PolicyError);
 }
 
 }  // namespace

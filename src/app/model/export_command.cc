@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/checkpoint/store.h"
+#include "mpi/self_communicator.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/launch/run_state.h"
@@ -18,6 +19,8 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
+#include "src/interchange/draft_folder.h"
 #include "src/report/mlflow_files.h"
 
 namespace trireme {
@@ -58,7 +61,21 @@ void export_run(const MlflowOptions& options) {
   }
   const bool is_running = store.state == "running" || store.state == "starting";
   store.tags = tags_of_newest(options.run, reader, options.keys.access());
-  const auto folder = export_to_mlflow(read_run_folder(options.run, is_running, reader), store);
+  const RunFolder run = read_run_folder(options.run, is_running, reader);
+  const std::filesystem::path folder = mlflow_run_folder(run, store);
+  std::vector<std::string> left_out;
+  if (std::filesystem::exists(std::filesystem::symlink_status(folder))) {
+    left_out = write_mlflow_run(run, store, folder, folder);
+  } else {
+    SelfCommunicator alone;
+    DraftFolder draft(alone, folder);
+    left_out = write_mlflow_run(run, store, folder, draft.path());
+    draft.keep();
+  }
+  for (const std::string& name : left_out) {
+    say(fmt::format("export mlflow: left out the metric '{}': MLflow takes no such name",
+                    printable(name)));
+  }
   fmt::print("{}\n", printable(folder.string()));
 }
 
