@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -239,21 +240,34 @@ DocSection run_section(const RunFolder& run, const std::string& state) {
   return section;
 }
 
+void tell_apart(std::vector<RunFolder>& runs) {
+  std::map<std::string, int> count;
+  for (const RunFolder& run : runs) {
+    ++count[run.name];
+  }
+  for (RunFolder& run : runs) {
+    if (count[run.name] > 1) {
+      run.name += fmt::format(" ({})", run.path.string());
+    }
+  }
+}
+
 DocSection comparison_section(const std::vector<RunFolder>& runs) {
   constexpr std::size_t kMostLines = kSeriesStyles;
   DocSection section;
   section.heading = "Comparison of the runs";
-  DocTable table{"The runs side by side",
-                 {"run", "last step", "last loss", "lowest validation loss", "mean tokens/s",
-                  "useful share of the time"},
-                 {}};
+  DocTable table{
+      "The runs side by side",
+      {"run", "last step", "last loss", "lowest validation loss", "mean tokens/s", "goodput"},
+      {}};
   LinePlot plot{"", "step", "nats per token", {}};
   for (const RunFolder& run : runs) {
     const RunColumns& m = run.metrics;
     table.rows.push_back({run.name, m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()),
                           number_text(m.last("loss_mean")), number_text(least_of(m.of("val_loss"))),
                           number_text(mean_of(m.of("tokens_per_s"), m.step_counts())),
-                          percent_text(useful_share(m))});
+                          run.account ? percent_text(run.account->effective_ratio())
+                                      : percent_text(useful_share(m)) + " (no journal)"});
     if (m.has("loss") && plot.series.size() < kMostLines) {
       plot.series.push_back({run.name, m.step, m.of("loss")});
     }
@@ -266,6 +280,10 @@ DocSection comparison_section(const std::vector<RunFolder>& runs) {
   } else {
     section.tables.push_back(table);
   }
+  section.paragraphs.emplace_back(
+      "Goodput is the share of the time of all launches that went into steps that count and into "
+      "evaluations. Without a journal, it is that of the time from the first to the last logged "
+      "step, which knows nothing of starts and faults.");
   if (runs.size() > kMostLines) {
     section.remarks.push_back(fmt::format("The figure shows the first {} runs.", kMostLines));
   }

@@ -10,6 +10,8 @@ namespace trireme {
 
 // state: how the run stands, as "finished" or "stopped".
 DocSection run_section(const RunFolder& run, const std::string& state);
+// Adds its folder to the name of each run whose name another run has, too.
+void tell_apart(std::vector<RunFolder>& runs);
 // Compares several runs in a table and a figure of their losses.
 DocSection comparison_section(const std::vector<RunFolder>& runs);
 

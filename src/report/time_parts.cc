@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/config_tree.h"
+#include "src/base/error.h"
 #include "src/base/units.h"
 #include "src/figures/bar_plot.h"
 #include "src/report/line_figure.h"
@@ -120,9 +122,9 @@ void add_account(DocSection& section, const Account& account) {
   section.tables.push_back(std::move(table));
   section.paragraphs.push_back(
       fmt::format("Goodput: {} of the time went into steps that count and into evaluations. There "
-                  "were {} and {}.",
-                  share_text(account.effective_ratio(), 1), counted(account.launches, "launch"),
-                  counted(account.failures, "fault")));
+                  "{} {} and {}.",
+                  share_text(account.effective_ratio(), 1), account.launches == 1 ? "was" : "were",
+                  counted(account.launches, "launch"), counted(account.failures, "fault")));
 }
 
 // Returns the sum over all steps of values per step, and how many steps have one.
@@ -216,6 +218,19 @@ DocSection goodput_part(const RunFolder& run) {
   return section;
 }
 
+// Returns energy.currency of config.yaml, as in "EUR".
+std::string currency_of(const RunFolder& run) {
+  try {
+    for (const ConfigEntry& entry : parse_config(run.config, "config.yaml")) {
+      if (entry.key == "energy.currency" && entry.value.kind == ConfigValue::Kind::scalar) {
+        return entry.value.items.front();
+      }
+    }
+  } catch (const ConfigError&) {  // the section about provenance shows the damaged text
+  }
+  return "(in the site's currency, which config.yaml does not tell)";
+}
+
 DocSection energy_part(const RunFolder& run) {
   const RunColumns& m = run.metrics;
   DocSection section;
@@ -236,8 +251,11 @@ DocSection energy_part(const RunFolder& run) {
   }
   if (table.rows.empty()) {
     section.remarks.emplace_back(
-        "No energy was measured: metrics.jsonl has no joules, because a counter could not be read. "
-        "The log of rank 0 names it (\"energy is not counted\"). Nothing is estimated.");
+        std::string("No energy was measured: metrics.jsonl has no joules. ") +
+        (run.facts.empty() ? ""
+                           : "If a counter could not be read, the log of rank 0 names it (\"energy "
+                             "is not counted\"). ") +
+        "Nothing is estimated.");
     return section;
   }
   section.tables.push_back(std::move(table));
@@ -248,8 +266,8 @@ DocSection energy_part(const RunFolder& run) {
         fmt::format("Carbon dioxide by the site's factor: {} g.", number_text(carbon.sum)));
   }
   if (price.steps > 0) {
-    section.paragraphs.push_back(
-        fmt::format("Price by the site's tariff: {} (energy.currency).", number_text(price.sum)));
+    section.paragraphs.push_back(fmt::format("Price by the site's tariff: {} {}.",
+                                             number_text(price.sum), currency_of(run)));
   }
   DocFigure figure = line_figure(
       {"Energy per step",

@@ -196,6 +196,7 @@ void write_page(const PageOptions& options) {
     inputs.remarks.push_back(
         fmt::format("Only the first {} runs and files are shown.", kMostInputs));
   }
+  tell_apart(inputs.runs);
   const Document document = document_of(options, std::move(inputs));
   const std::string text = options.markdown ? to_markdown(document) : to_html(document);
   if (options.markdown && options.out.empty()) {
