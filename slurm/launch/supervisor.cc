@@ -76,7 +76,8 @@ class Supervisor {
         setting_(numbered(plan.setting)),
         files_(std::make_shared<RunFiles>(plan.run_folder, plan.checkpoint_folder)),
         journal_(files_->journal(), setting_.launch),
-        events_({plan.on_event, plan.event_deadline, setting_.launch, plan.run_folder.string(),
+        events_({plan.on_event, plan.event_deadline, setting_.launch,
+                 std::filesystem::absolute(plan.run_folder).lexically_normal().string(),
                  host_name(), plan.slurm_job}),
         fleet_(setting_, fresh_secret(), plan.health) {}
 

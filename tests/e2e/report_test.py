@@ -111,6 +111,7 @@ class RealRun(unittest.TestCase):
         events = [json.loads(line) for line in heard.read_text().splitlines()]
         self.assertEqual([event["event"] for event in events],
                          ["started", "fault", "relaunch", "finished"])
+        self.assertEqual({event["run"] for event in events}, {str(harness.run_dir(config))})
         gauges = dict(line.rsplit(" ", 1) for line in prom.read_text().splitlines()
                       if not line.startswith("#"))
         label = '{run="real"}'
