@@ -105,7 +105,8 @@ NodeReport on_each_node(AppContext& context, SecondRank second,
       nodes_of(session.places()).size() < session.places().size()) {
     throw ConfigError(
         "this benchmark measures a whole node by one process: start one rank per node (mpirun "
-        "--map-by ppr:1:node, srun --ntasks-per-node=1), or run it without mpirun or srun");
+        "--map-by ppr:1:node, srun --mpi=pmix --ntasks-per-node=1), or run it without mpirun or "
+        "srun");
   }
   NodeReport own;
   own.results = Json::array();

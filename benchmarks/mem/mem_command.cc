@@ -101,8 +101,9 @@ void add_mem_bench(CommandLine& bench, AppContext& context) {
   command.footer(
       "Examples:\n"
       "  trireme bench mem -J mem.json\n"
-      "  srun --ntasks-per-node=1 trireme bench mem -J mem.json\n"
-      "  srun --ntasks-per-node=8 --gpus-per-task=1 trireme bench mem --device cuda");
+      "  srun --mpi=pmix --ntasks-per-node=1 trireme bench mem -J mem.json\n"
+      "  srun --mpi=pmix --ntasks-per-node=8 --gpus-per-task=1 \\\n"
+      "    trireme bench mem --device cuda");
   command.callback([arguments, &context] { run_mem(*arguments, context); });
 }
 
