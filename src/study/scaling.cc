@@ -157,6 +157,16 @@ std::optional<ScalingFit> fit_usl(const std::vector<Scaling>& points) {
   return fit;
 }
 
+const Scaling* first_uncertain(const std::vector<Scaling>& points, std::size_t knee, double least) {
+  for (std::size_t i = 1; i < points.size() && i <= knee + 1; ++i) {
+    const Interval& efficiency = points[i].efficiency;
+    if (i <= knee ? efficiency.low < least : efficiency.high >= least) {
+      return &points[i];
+    }
+  }
+  return nullptr;
+}
+
 std::size_t knee_of(const std::vector<Scaling>& points, double least) {
   std::size_t knee = 0;
   while (knee + 1 < points.size() && points[knee + 1].efficiency.estimate >= least) {

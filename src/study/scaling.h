@@ -56,5 +56,8 @@ std::optional<ScalingFit> fit_usl(const std::vector<Scaling>& points);
 // Returns the index of the knee: the largest number of nodes up to which the efficiency of each
 // point is at least `least`. The first point always qualifies.
 std::size_t knee_of(const std::vector<Scaling>& points, double least);
+// Returns the first point after the base, up to the one after the knee, whose interval includes
+// `least`, so that another measurement might find another knee; null if there is none.
+const Scaling* first_uncertain(const std::vector<Scaling>& points, std::size_t knee, double least);
 
 }  // namespace trireme

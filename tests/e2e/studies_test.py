@@ -357,7 +357,7 @@ class Scale(unittest.TestCase):
         config = self.study / "n0002-r01/config.yaml"
         config.write_text(config.read_text().replace("micro_batch: 1 ", "micro_batch: 2 "))
         message = self.scale("--repeat", 1, code=2).stderr
-        self.assertIn("train.micro_batch: 1 and 2", message)
+        self.assertIn("train.micro_batch: 2, and the study asks for 1", message)
 
     def test_impossible_studies(self):
         self.study = self.folder / "none"

@@ -85,5 +85,22 @@ TEST(Scaling, FewPointsAreNotFitted) {
   EXPECT_FALSE(fit_usl(two));
 }
 
+TEST(Knee, IsUncertainIfAnIntervalIncludesTheThreshold) {
+  const auto point = [](int nodes, double low, double estimate, double high) {
+    return Scaling{nodes, 1, 1, {estimate, low, high}};
+  };
+  const Scaling one = point(1, 1, 1, 1);
+  const auto open = [](const std::vector<Scaling>& points) {
+    const Scaling* const found = first_uncertain(points, knee_of(points, 0.8), 0.8);
+    return found == nullptr ? 0 : found->nodes;
+  };
+  EXPECT_EQ(open({one, point(2, 0.85, 0.9, 0.95), point(4, 0.6, 0.7, 0.75)}), 0);
+  EXPECT_EQ(open({one, point(2, 0.75, 0.9, 0.95), point(4, 0.6, 0.7, 0.75)}), 2);
+  EXPECT_EQ(open({one, point(2, 0.85, 0.9, 0.95), point(4, 0.6, 0.7, 0.85)}), 4);
+  EXPECT_EQ(open({one, point(2, 0.85, 0.9, 0.95)}), 0);
+  EXPECT_EQ(open({one}), 0);
+  EXPECT_EQ(open({one, point(2, 0.5, 0.6, 0.7), point(4, 0.1, 0.9, 2)}), 0);
+}
+
 }  // namespace
 }  // namespace trireme

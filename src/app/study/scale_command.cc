@@ -2,14 +2,17 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/report.h"
+#include "io/data/file_lock.h"
 #include "slurm/render/site_profile.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/study/scale_check.h"
 #include "src/app/study/scale_report.h"
 #include "src/app/study/scale_runner.h"
 #include "src/base/error.h"
@@ -41,6 +44,15 @@ void scale(ScaleOptions options, int& exit_code) {
     throw ConfigError("without --cluster, give the ranks of each node with --ranks-per-node");
   }
   const ScaleStudy study(options);
+  const std::optional<FileLock> lock =
+      FileLock::try_take(std::filesystem::path(options.folder) / ".scale.lock");
+  if (!lock) {
+    throw PolicyError(
+        fmt::format("another trireme scale is at work on {}: wait for it, or choose "
+                    "another folder with --dir",
+                    options.folder));
+  }
+  check_finished_runs(study);
   bool all = true;
   if (options.cluster.empty()) {
     run_locally(study);

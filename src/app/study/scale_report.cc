@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/sampling.h"
+#include "src/app/study/scale_check.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/study/comparison.h"
-#include "src/study/run_result.h"
 #include "src/trace/trace_summary.h"
 
 namespace trireme {
@@ -114,6 +114,14 @@ const Part& costliest_part(const StepLosses& from, const StepLosses& to, double 
 std::string knee_text(const ScaleReport& report, const ScaleOptions& options) {
   const Scaling& knee = report.scaling[report.knee];
   const double least = options.efficiency / 100;
+  if (report.uncertain) {
+    const Scaling& open = *report.uncertain;
+    return fmt::format(
+        "knee: not certain: {} have an efficiency of {:.2f} ({:.2f} to {:.2f}),\n"
+        "# which may be above or below {:.2f}: give more --repeat or --steps",
+        counted(open.nodes, "node"), open.efficiency.estimate, open.efficiency.low,
+        open.efficiency.high, least);
+  }
   std::string text = fmt::format("knee: {}, efficiency {:.2f}", counted(knee.nodes, "node"),
                                  knee.efficiency.estimate);
   if (report.knee + 1 == report.scaling.size()) {
@@ -136,6 +144,20 @@ std::string residuals_text(const ScalingFit& fit) {
   return fmt::format("{} (rms {:.2g})", fmt::join(texts, " "), fit.rms_residual);
 }
 
+// Returns what the fitted law, n / (1 + a (n - 1) + b n (n - 1)), says about many nodes.
+std::string usl_text(const ScalingFit& fit) {
+  if (fit.peak_nodes) {
+    return fmt::format("USL: most throughput on {:.0f} nodes", *fit.peak_nodes);
+  }
+  if (fit.contention >= 1) {
+    return "USL: more nodes bring no more throughput";
+  }
+  return fit.contention > 0
+             ? fmt::format("USL: throughput approaches {:.3g} times that of the fewest nodes",
+                           1 / fit.contention)
+             : "USL: throughput grows in proportion to the nodes";
+}
+
 void print_fits(const ScaleReport& report, bool weak) {
   if (const auto fit = fit_serial_fraction(report.scaling, weak)) {
     fmt::print("# {}: serial fraction {:.3g}; residuals {}\n", weak ? "Gustafson" : "Amdahl",
@@ -144,9 +166,7 @@ void print_fits(const ScaleReport& report, bool weak) {
   if (const auto fit = fit_usl(report.scaling)) {
     fmt::print("# USL: contention {:.3g}, coherency {:.3g}; residuals {}\n", fit->contention,
                fit->coherency, residuals_text(*fit));
-    fmt::print("# {}\n", fit->peak_nodes
-                             ? fmt::format("USL: most throughput on {:.0f} nodes", *fit->peak_nodes)
-                             : "USL: throughput grows without a limit");
+    fmt::print("# {}\n", usl_text(*fit));
   }
 }
 
@@ -200,7 +220,7 @@ Json point_json(const ScaleReport& report, std::size_t at, const ScaleStudy& stu
                   {"efficiency", scaling.efficiency.estimate},
                   {"efficiency_low", scaling.efficiency.low},
                   {"efficiency_high", scaling.efficiency.high},
-                  {"knee", report.scaling[report.knee].nodes == scaling.nodes}};
+                  {"knee", !report.uncertain && report.knee == at}};
   metrics.update(to_json(report.losses[at]));
   return {{"name", "scale"},
           {"params",
@@ -231,11 +251,11 @@ ScaleReport make_scale_report(const ScaleStudy& study) {
       if (run.nodes != nodes || !run.done()) {
         continue;
       }
-      const MeasuredResult result = read_run_result(run.folder, reader);
+      const MeasuredResult result = read_scale_run(study, run, reader);
       check_alike(first ? *first : result, result);
       first = first ? first : result;
       point.step_ms.push_back(steps_of(result));
-      losses.push_back(losses_of(run.folder, reader));
+      losses.push_back(with_advice(run, [&] { return losses_of(run.folder, reader); }));
     }
     if (!point.step_ms.empty()) {
       report.points.push_back(std::move(point));
@@ -247,7 +267,11 @@ ScaleReport make_scale_report(const ScaleStudy& study) {
                                study.options().folder, study.options().nodes.front()));
   }
   report.scaling = scaling_of(report.points, study.options().weak);
-  report.knee = knee_of(report.scaling, study.options().efficiency / 100);
+  const double least = study.options().efficiency / 100;
+  report.knee = knee_of(report.scaling, least);
+  if (const Scaling* const found = first_uncertain(report.scaling, report.knee, least)) {
+    report.uncertain = *found;
+  }
   return report;
 }
 
@@ -265,15 +289,15 @@ void print_scale_report(const ScaleReport& report, const ScaleStudy& study) {
                point.speedup, point.efficiency.estimate, point.efficiency.low,
                point.efficiency.high);
   }
-  fmt::print("# where a traced step spends its time, ms\n# nodes");
+  fmt::print("# where a traced step spends its time, ms\n# nodes    step");
   for (const Part& part : kParts) {
-    fmt::print("{:>9}", part.title);
+    fmt::print("{:>8}", part.title);
   }
   fmt::print("\n");
   for (std::size_t i = 0; i < report.scaling.size(); ++i) {
-    fmt::print("{:>7}", report.scaling[i].nodes);
+    fmt::print("{:>7}{:>8.4g}", report.scaling[i].nodes, report.losses[i].step);
     for (const Part& part : kParts) {
-      fmt::print("{:>9.4g}", report.losses[i].*part.value);
+      fmt::print(" {:>7.3g}", report.losses[i].*part.value);
     }
     fmt::print("\n");
   }

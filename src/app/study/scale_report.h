@@ -1,6 +1,7 @@
 // Reads the runs of a scaling study and says how well it scales, and why not better.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,12 @@ struct ScaleReport {
   std::vector<ScalePoint> points;  // sorted by nodes; those with at least one finished run
   std::vector<Scaling> scaling;
   std::vector<StepLosses> losses;
-  std::size_t knee = 0;  // index
+  std::size_t knee = 0;              // index
+  std::optional<Scaling> uncertain;  // a point that might move the knee
 };
 
 // Throws ConfigError if the runs were not made under the same conditions, with what differs, and
-// NotFound if no run on the smallest number of nodes is done.
+// NotFound if no run on the smallest number of nodes is done. Throws what read_scale_run() throws.
 ScaleReport make_scale_report(const ScaleStudy& study);
 
 void print_scale_report(const ScaleReport& report, const ScaleStudy& study);

@@ -45,6 +45,17 @@ RunConfig load(const ScaleOptions& options, const std::vector<std::string>& argu
       .config;
 }
 
+// Removes the keys that have the same value in both.
+void keep_differences(nlohmann::json& a, nlohmann::json& b) {
+  const nlohmann::json all = a;
+  for (const auto& [key, value] : all.items()) {
+    if (b.contains(key) && b[key] == value) {
+      a.erase(key);
+      b.erase(key);
+    }
+  }
+}
+
 }  // namespace
 
 bool ScaleRun::done() const { return RunDirectory(folder).done_step().has_value(); }
@@ -90,6 +101,27 @@ RunConfig ScaleStudy::config_of(const ScaleRun& run) const {
   return load(options_, arguments_of(run));
 }
 
+// Lists of mappings are left out: they can be written in several ways.
+std::vector<ConfigEntry> ScaleStudy::given_in(const std::vector<std::string>& arguments) const {
+  const LoadedConfig loaded =
+      load_run_config({.file = options_.config, .arguments = arguments, .environment = environ});
+  std::vector<ConfigEntry> given;
+  for (const ResolvedKey& key : loaded.binder.resolved()) {
+    const bool is_given =
+        key.origin == "command line" || key.origin.starts_with(options_.config + ":");
+    const bool is_plain =
+        key.value.kind == ConfigValue::Kind::scalar || key.value.kind == ConfigValue::Kind::list;
+    if (is_given && is_plain && key.key != "run.dir" && key.key != "run.name") {
+      given.push_back({key.key, key.value});
+    }
+  }
+  return given;
+}
+
+std::vector<ConfigEntry> ScaleStudy::asked_of(const ScaleRun& run) const {
+  return given_in(arguments_of(run));
+}
+
 void ScaleStudy::check_runs() {
   for (const int nodes : options_.nodes) {
     if (options_.weak && base_batch_ * nodes % options_.nodes.front() != 0) {
@@ -112,9 +144,14 @@ void ScaleStudy::check_runs() {
 void ScaleStudy::open_folder() const {
   const std::filesystem::path file = std::filesystem::path(options_.folder) / "study.json";
   const Json version = version_json();
+  Json configuration = Json::object();
+  for (const ConfigEntry& entry : given_in(options_.arguments)) {
+    configuration[entry.key] = entry.value.to_yaml();
+  }
   const Json study = {{"schema", kStudySchema},
-                      {"config", options_.config},
+                      {"config", std::filesystem::weakly_canonical(options_.config).string()},
                       {"arguments", options_.arguments},
+                      {"configuration", configuration},
                       {"first_nodes", options_.nodes.front()},
                       {"ranks_per_node", options_.ranks_per_node},
                       {"scaling", options_.weak ? "weak" : "strong"},
@@ -134,13 +171,23 @@ void ScaleStudy::open_folder() const {
     throw data_error_in(file.string(), error);
   }
   for (const auto& [key, value] : study.items()) {
-    const nlohmann::json before = old.is_object() ? old.value(key, nlohmann::json()) : nullptr;
-    if (before != nlohmann::json(value)) {
+    nlohmann::json before = old.is_object() ? old.value(key, nlohmann::json()) : nullptr;
+    if (key == "config" && before.is_string()) {  // programs before 2026-11-28 wrote it as given
+      before = std::filesystem::weakly_canonical(before.get<std::string>()).string();
+    }
+    if (key == "configuration" && before.is_null() && old.is_object()) {
+      continue;  // those programs wrote none
+    }
+    nlohmann::json now = value;
+    if (key == "configuration" && before.is_object()) {
+      keep_differences(before, now);
+    }
+    if (before != now) {
       throw ConfigError(fmt::format(
           "{} holds a study with another {}: {}, and now {}. Its runs cannot be compared with new "
           "ones: choose another folder with --dir",
           options_.folder, key,
-          before.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), json_line(value)));
+          before.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), json_line(now)));
     }
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/app/access/key_choice.h"
+#include "src/base/config_tree.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -56,6 +57,9 @@ class ScaleStudy {
   const std::vector<ScaleRun>& runs() const { return runs_; }
   // Returns the key=value arguments of a run.
   std::vector<std::string> arguments_of(const ScaleRun& run) const;
+  // Returns what CONFIG, the command line and the study say about a run: what its config.yaml must
+  // hold, whatever the site's files add.
+  std::vector<ConfigEntry> asked_of(const ScaleRun& run) const;
   // Returns the sequences of a step: in a weak study they grow with the nodes.
   std::int64_t global_batch(int nodes) const;
   const std::string& model() const { return model_; }
@@ -64,6 +68,7 @@ class ScaleStudy {
   RunConfig config_of(const ScaleRun& run) const;
   void check_runs();
   void open_folder() const;
+  std::vector<ConfigEntry> given_in(const std::vector<std::string>& arguments) const;
 
   ScaleOptions options_;
   std::int64_t base_batch_ = 0;

@@ -2,17 +2,7 @@
 // prepared folders: the steps and traces are such that the tables can be computed by hand.
 #include "src/app/study/scale_command.h"
 
-#include <fstream>
-
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
-
-#include "src/base/file.h"
-#include "src/trace/trace_summary.h"
-#include "tests/app/command_run.h"
-#include "tests/support/environment_variables.h"
-#include "tests/support/temp_folder.h"
-#include "tests/trace/example.h"
+#include "tests/app/records/scale_folder.h"
 
 namespace trireme {
 namespace {
@@ -23,111 +13,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Where the time of a step goes on one rank, in milliseconds.
-struct RankStep {
-  int compute, wait, optimizer, whole;
-};
+class ScaleCommandTest : public ScaleFolder {};
 
-class ScaleCommand : public testing::Test {
- protected:
-  ScaleCommand() {
-    fs::create_directories(path("bin"));
-    fs::create_directories(path("tmp"));
-    variables_.set("PATH", path("bin") + ":/usr/bin:/bin");
-    variables_.set("TMPDIR", path("tmp"));
-    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
-    write("run.yaml",
-          "model: {family: gpt2, layers: 2, hidden: 16, heads: 2, vocab: 257, context: 16}\n"
-          "data: {train: data, sequence: 16}\n"
-          "train: {steps: 1000, global_batch: 8, micro_batch: 1, precision: fp32}\n"
-          "run: {dir: runs/base}\n");
-    make_program("mpirun",
-                 "for word; do case $word in run.dir=*) dir=${word#run.dir=};; esac; done\n"
-                 "mkdir -p \"$dir/checkpoints/step-00000001\" && cp -r ran-$2/. \"$dir\"\n");
-    prepare(1, 100, {{90, 0, 6, 100}});
-    prepare(2, 60, {{50, 5, 3, 60}, {40, 15, 3, 60}});
-    prepare(4, 50, {{20, 26, 2, 50}, {20, 26, 2, 50}, {20, 26, 2, 50}, {20, 26, 2, 50}});
-  }
-  // Writes what a run on so many ranks leaves. The first two steps do not count.
-  void prepare(int ranks, double step_ms, const std::vector<RankStep>& steps) const {
-    const std::string folder = fmt::format("ran-{}/", ranks);
-    fs::create_directories(path(folder + "trace"));
-    fs::create_directories(path(folder + "logs"));
-    write(folder + "DONE", R"({"step":14})");
-    std::string metrics;
-    for (int step = 1; step <= 8; ++step) {
-      const double change = step <= 2 ? 500 * step : step % 3 - 1;
-      metrics += json{{"step", step}, {"step_ms", step_ms + change}, {"time", 1.8e9}}.dump() + "\n";
-    }
-    write(folder + "metrics.jsonl", metrics);
-    write(folder + "config.yaml", fmt::format("train: {{global_batch: {}}}\n", 8 * ranks));
-    write(folder + "logs/rank-00000.jsonl",
-          fmt::format("{{\"event\":\"start\",\"ranks\":{0}}}\n{{\"event\":\"layout\",\"dp\":{0}}}\n"
-                      "{{\"event\":\"rank\",\"threads\":1}}\n",
-                      ranks));
-    for (int rank = 0; rank < ranks; ++rank) {
-      const auto& [compute, wait, optimizer, whole] = steps.at(static_cast<std::size_t>(rank));
-      const int done = 1000 * (compute + wait);
-      write(folder + fmt::format("trace/rank-{:05}.json", rank),
-            trace_text(header_of(rank, {rank, 0, 0}, {ranks, 1, 1}),
-                       {span_at(SpanKind::compute, "forward", 0, 1000 * compute),
-                        span_at(SpanKind::replicas, "gradients", 1000 * compute, done),
-                        span_at(SpanKind::optimizer, "optimizer", done, done + 1000 * optimizer),
-                        span_at(SpanKind::step, "step", 0, 1000 * whole, {3, -1, -1})},
-                       {}));
-    }
-  }
-  void make_program(const std::string& name, const std::string& script) const {
-    const std::string file = "bin/" + name;
-    write(file, "#!/bin/sh\ncd " + folder_.path().string() + " || exit 1\necho \"" + name +
-                    " $1 $2\" | sed 's/ [^ ]*trireme-job.*//' >> calls\n" + script);
-    fs::permissions(path(file), fs::perms::owner_all);
-  }
-  void on_slurm(const std::string& squeue) const {
-    write("site.yaml", "slurm: {time: \"60\"}\nnode: {ranks: 1, cpus_per_rank: 1}\n");
-    make_program("sbatch",
-                 "for script; do :; done\ncp \"$script\" script\n"
-                 "echo $((100 + $(grep -c sbatch calls)))\n");
-    make_program("squeue", squeue);
-  }
-  static CommandRun scale_words(std::vector<std::string> words) {
-    words.insert(words.begin(), "scale");
-    return run_command_line([](CommandLine& app, int& code) { add_scale_command(app, code); },
-                            words);
-  }
-  CommandRun scale(const std::string& nodes, std::vector<std::string> words = {}) const {
-    words.insert(words.begin(),
-                 {path("run.yaml"), "--nodes", nodes, "--dir", path("study"), "--repeat", "1"});
-    return scale_words(words);
-  }
-  CommandRun here(const std::string& nodes, std::vector<std::string> words = {}) const {
-    words.insert(words.end(), {"--ranks-per-node", "1"});
-    return scale(nodes, words);
-  }
-  CommandRun slurm(const std::string& nodes, std::vector<std::string> words = {}) const {
-    words.insert(words.end(), {"--cluster", path("site.yaml")});
-    return scale(nodes, words);
-  }
-  // Puts a finished run into the study.
-  void finish(int nodes) const {
-    fs::copy(path(fmt::format("ran-{}", nodes)), path(fmt::format("study/n{:04}-r01", nodes)),
-             fs::copy_options::recursive);
-  }
-  std::string take_calls() const {
-    const std::string text = fs::exists(path("calls")) ? read_file(path("calls")) : "";
-    fs::remove(path("calls"));
-    return text;
-  }
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-  }
-
-  TempFolder folder_;
-  EnvironmentVariables variables_;
-};
-
-TEST_F(ScaleCommand, TheTableSaysHowWellItScalesAndWhatCostsMost) {
+TEST_F(ScaleCommandTest, TheTableSaysHowWellItScalesAndWhatCostsMost) {
   const CommandRun run = here("1,2,4");
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(take_calls(), "mpirun -n 1\nmpirun -n 2\nmpirun -n 4\n");
@@ -139,13 +27,13 @@ TEST_F(ScaleCommand, TheTableSaysHowWellItScalesAndWhatCostsMost) {
           HasSubstr("\n      1      1     1        100    1.000  1.000 ("),
           HasSubstr("\n      2      2     1         60    1.667  0.833 ("),
           HasSubstr("\n      4      4     1         50    2.000  0.500 ("),
-          HasSubstr("# nodes  compute     comm   imbal.   bubble    input   optim.     ckpt    "
+          HasSubstr("# nodes    step compute    comm  imbal.  bubble   input  optim.    ckpt   "
                     "other\n"
-                    "      1       90        0        0        0        0        6        0        "
+                    "      1     100      90       0       0       0       0       6       0       "
                     "4\n"
-                    "      2       45        5        5        0        0        3        0        "
+                    "      2      60      45       5       5       0       0       3       0       "
                     "2\n"
-                    "      4       20       26        0        0        0        2        0        "
+                    "      4      50      20      26       0       0       0       2       0       "
                     "2\n"),
           HasSubstr("# Amdahl: serial fraction 0.292; residuals "), HasSubstr("# USL: contention "),
           HasSubstr("# knee: 2 nodes, efficiency 0.83; 4 nodes have 0.50, below 0.80.\n"
@@ -153,15 +41,31 @@ TEST_F(ScaleCommand, TheTableSaysHowWellItScalesAndWhatCostsMost) {
   EXPECT_FALSE(fs::exists(path("study/n0002-r01/checkpoints"))) << "checkpoints are of no use";
 }
 
-TEST_F(ScaleCommand, TheKneeObeysTheEfficiencyThatIsAskedFor) {
+TEST_F(ScaleCommandTest, TheKneeObeysTheEfficiencyThatIsAskedFor) {
   EXPECT_THAT(here("1,2,4", {"--efficiency", "90"}).out,
               HasSubstr("# knee: 1 node, efficiency 1.00; 2 nodes have 0.83, below 0.90.\n"));
-  EXPECT_THAT(here("1,2,4", {"--efficiency", "50"}).out,
+  EXPECT_THAT(here("1,2,4", {"--efficiency", "45"}).out,
               HasSubstr("# knee: 4 nodes, efficiency 0.50; all measured numbers of nodes reach "
-                        "0.50\n"));
+                        "0.45\n"));
+  const CommandRun open = here("1,2,4", {"--efficiency", "50", "-J", path("open.json")});
+  EXPECT_THAT(open.out,
+              AllOf(HasSubstr("# knee: not certain: 4 nodes have an efficiency of 0.50 (0.4"),
+                    HasSubstr("# which may be above or below 0.50: give more --repeat")));
+  for (const json& result : json::parse(read_file(path("open.json")))["results"]) {
+    EXPECT_NE(result["metrics"].value("knee", false), true);
+  }
 }
 
-TEST_F(ScaleCommand, AWeakStudyComparesStepsOfMoreWork) {
+TEST_F(ScaleCommandTest, ContentionAloneBoundsTheThroughput) {
+  prepare(2, 62.5, std::vector<RankStep>(2, {20, 10, 5, 60}));
+  prepare(4, 43, std::vector<RankStep>(4, {20, 10, 5, 40}));
+  EXPECT_THAT(here("1,2,4").out,
+              AllOf(HasSubstr("# USL: contention 0.241, coherency 0; "),
+                    HasSubstr("# USL: throughput approaches 4.15 times that of the fewest nodes\n"),
+                    Not(HasSubstr("without a limit"))));
+}
+
+TEST_F(ScaleCommandTest, AWeakStudyComparesStepsOfMoreWork) {
   const CommandRun run = here("1,2", {"--weak"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("# weak scaling of run, 1 rank per node, global batch 8 on "
@@ -170,7 +74,7 @@ TEST_F(ScaleCommand, AWeakStudyComparesStepsOfMoreWork) {
                              HasSubstr("# Gustafson: serial fraction 0; "), Not(HasSubstr("USL"))));
 }
 
-TEST_F(ScaleCommand, JsonHasThePointsAndTheFits) {
+TEST_F(ScaleCommandTest, JsonHasThePointsAndTheFits) {
   const CommandRun run = here("1,2,4", {"--json", "-J", path("named.json")});
   const json document = json::parse(run.out);
   EXPECT_EQ(document, json::parse(read_file(path("named.json"))));
@@ -195,7 +99,7 @@ TEST_F(ScaleCommand, JsonHasThePointsAndTheFits) {
   EXPECT_TRUE(document["results"][4]["metrics"]["serial_fraction"].is_null());
 }
 
-TEST_F(ScaleCommand, OnlyMissingRunsAreMade) {
+TEST_F(ScaleCommandTest, OnlyMissingRunsAreMade) {
   EXPECT_EQ(here("1,2").code, 0);
   take_calls();
   fs::remove(path("study/n0002-r01/DONE"));
@@ -207,7 +111,7 @@ TEST_F(ScaleCommand, OnlyMissingRunsAreMade) {
   EXPECT_EQ(take_calls(), "");
 }
 
-TEST_F(ScaleCommand, TheRanksOfAllNodesAreStarted) {
+TEST_F(ScaleCommandTest, TheRanksOfAllNodesAreStarted) {
   prepare(8, 40, std::vector<RankStep>(8, {20, 10, 5, 40}));
   fs::rename(path("ran-2"), path("kept"));
   prepare(2, 100, std::vector<RankStep>(2, {20, 10, 5, 100}));
@@ -217,12 +121,12 @@ TEST_F(ScaleCommand, TheRanksOfAllNodesAreStarted) {
                              HasSubstr("\n      4      8     1         40    2.500  0.625 (")));
 }
 
-TEST_F(ScaleCommand, AFailedRunIsReportedWithTheEndOfItsOutput) {
+TEST_F(ScaleCommandTest, AFailedRunIsReportedWithTheEndOfItsOutput) {
   const std::string end(1999, 'b');
   make_program("mpirun", "[ $2 = 1 ] || { printf 'first\\naaaa\\n%s\\n' " + end +
-                             " >&2; exit 3; }\n"
-                             "for word; do case $word in run.dir=*) dir=${word#run.dir=};; esac; "
-                             "done\nmkdir -p \"$dir\" && cp -r ran-1/. \"$dir\"\n");
+                             " >&2; exit 3; }\n" + kFindWords +
+                             "mkdir -p \"$dir\" && cp -r ran-1/. \"$dir\"\n"
+                             "cp asked.yaml \"$dir/config.yaml\"\n");
   const CommandRun run = here("1,2");
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::io));
   EXPECT_THAT(run.err, AllOf(HasSubstr("the run in " + path("study/n0002-r01") +
@@ -232,7 +136,7 @@ TEST_F(ScaleCommand, AFailedRunIsReportedWithTheEndOfItsOutput) {
   EXPECT_TRUE(fs::exists(path("study/n0001-r01/DONE"))) << "the run before it is kept";
 }
 
-TEST_F(ScaleCommand, ARunThatEndsBeforeItsLastStepHasFailed) {
+TEST_F(ScaleCommandTest, ARunThatEndsBeforeItsLastStepHasFailed) {
   fs::remove(path("ran-2/DONE"));
   const CommandRun run = here("1,2");
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::io));
@@ -240,25 +144,27 @@ TEST_F(ScaleCommand, ARunThatEndsBeforeItsLastStepHasFailed) {
                                  " has failed: it ended before its last step\n"));
 }
 
-TEST_F(ScaleCommand, RunsUnderOtherConditionsAreNotCompared) {
-  write("ran-2/config.yaml", "train: {global_batch: 16, precision: bf16}\n");
-  write("ran-1/config.yaml", "train: {global_batch: 8, precision: fp32}\n");
+TEST_F(ScaleCommandTest, RunsUnderOtherConditionsAreNotCompared) {
+  write("more-2", "train.recompute: full\n");
+  write("more-1", "train.recompute: none\n");
   const CommandRun run = here("1,2");
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
   EXPECT_THAT(run.err,
-              AllOf(HasSubstr("differ in more than the number of nodes:\n  train.precision"),
+              AllOf(HasSubstr("differ in more than the number of nodes:\n  train.recompute"),
                     Not(HasSubstr("train.global_batch")), Not(HasSubstr("start.ranks")),
                     Not(HasSubstr("train.threads")), HasSubstr("remove its folder")));
 }
 
-TEST_F(ScaleCommand, RanksThatShareCoresAreExplained) {
-  write("ran-2/logs/rank-00000.jsonl", "{\"event\":\"rank\",\"threads\":2}\n");
-  write("ran-1/logs/rank-00000.jsonl", "{\"event\":\"rank\",\"threads\":4}\n");
+TEST_F(ScaleCommandTest, RanksThatShareCoresAreExplained) {
+  write("ran-2/logs/rank-00000.jsonl",
+        "{\"event\":\"start\",\"ranks\":2}\n{\"event\":\"rank\",\"threads\":2}\n");
+  write("ran-1/logs/rank-00000.jsonl",
+        "{\"event\":\"start\",\"ranks\":1}\n{\"event\":\"rank\",\"threads\":4}\n");
   EXPECT_THAT(here("1,2").err, HasSubstr(". If ranks share their cores with more ranks on more "
                                          "nodes, set train.threads and begin a new study"));
 }
 
-TEST_F(ScaleCommand, ClusterJobsWaitForEachOther) {
+TEST_F(ScaleCommandTest, ClusterJobsWaitForEachOther) {
   on_slurm("exit 1\n");
   const CommandRun run = slurm("1,2", {"--no-wait"});
   EXPECT_EQ(run.code, 0) << run.err;
@@ -274,7 +180,7 @@ TEST_F(ScaleCommand, ClusterJobsWaitForEachOther) {
   EXPECT_TRUE(fs::is_empty(path("tmp"))) << "the scripts are removed";
 }
 
-TEST_F(ScaleCommand, JobsThatStillRunAreNotSubmittedAgain) {
+TEST_F(ScaleCommandTest, JobsThatStillRunAreNotSubmittedAgain) {
   on_slurm("echo RUNNING\n");
   slurm("1,2", {"--no-wait"});
   take_calls();
@@ -289,7 +195,7 @@ TEST_F(ScaleCommand, JobsThatStillRunAreNotSubmittedAgain) {
   EXPECT_THAT(read_file(path("script")), HasSubstr("#SBATCH --time=120\n"));
 }
 
-TEST_F(ScaleCommand, JobsThatHaveEndedAreSubmittedAgain) {
+TEST_F(ScaleCommandTest, JobsThatHaveEndedAreSubmittedAgain) {
   for (const char* const state :
        {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"}) {
     on_slurm(std::string("echo ") + state + "\n");
@@ -300,7 +206,7 @@ TEST_F(ScaleCommand, JobsThatHaveEndedAreSubmittedAgain) {
   }
 }
 
-TEST_F(ScaleCommand, WithoutAnAnswerOfSqueueNothingIsSubmitted) {
+TEST_F(ScaleCommandTest, WithoutAnAnswerOfSqueueNothingIsSubmitted) {
   on_slurm("exit 127\n");
   slurm("1", {"--no-wait"});
   take_calls();
@@ -310,7 +216,7 @@ TEST_F(ScaleCommand, WithoutAnAnswerOfSqueueNothingIsSubmitted) {
   EXPECT_THAT(take_calls(), Not(HasSubstr("sbatch")));
 }
 
-TEST_F(ScaleCommand, FinishedRunsAreReportedThoughOthersFailed) {
+TEST_F(ScaleCommandTest, FinishedRunsAreReportedThoughOthersFailed) {
   on_slurm("exit 1\n");
   slurm("1,2", {"--no-wait"});
   finish(1);
@@ -325,7 +231,7 @@ TEST_F(ScaleCommand, FinishedRunsAreReportedThoughOthersFailed) {
   EXPECT_FALSE(fs::exists(path("study/n0001-r01/checkpoints")));
 }
 
-TEST_F(ScaleCommand, WithoutARunOnTheFewestNodesThereIsNoReport) {
+TEST_F(ScaleCommandTest, WithoutARunOnTheFewestNodesThereIsNoReport) {
   on_slurm("exit 1\n");
   slurm("1,2", {"--no-wait"});
   finish(2);
@@ -334,7 +240,7 @@ TEST_F(ScaleCommand, WithoutARunOnTheFewestNodesThereIsNoReport) {
   EXPECT_THAT(run.err, HasSubstr(path("study") + " has no finished run on 1 nodes, the base"));
 }
 
-TEST_F(ScaleCommand, OptionsOutOfRangeAreRefused) {
+TEST_F(ScaleCommandTest, OptionsOutOfRangeAreRefused) {
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"--nodes", "0"},
                                              {"--nodes", "100001"},
@@ -359,7 +265,7 @@ TEST_F(ScaleCommand, OptionsOutOfRangeAreRefused) {
   EXPECT_FALSE(fs::exists(path("study")));
 }
 
-TEST_F(ScaleCommand, TheFolderIsNamedAfterTheConfigurationAndTheKind) {
+TEST_F(ScaleCommandTest, TheFolderIsNamedAfterTheConfigurationAndTheKind) {
   make_program("mpirun", "exit 1\n");
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());
