@@ -1,15 +1,20 @@
 #include "benchmarks/bench_options.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "benchmarks/busy_watch.h"
 #include "benchmarks/figures.h"
 #include "benchmarks/report.h"
 #include "benchmarks/tables.h"
 #include "mpi/session/backend.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/train/run/run_directory.h"
 
@@ -30,26 +35,58 @@ bool is_first_rank() {
   return true;
 }
 
+// Writes each file that can be written. Throws the error of the first one that cannot.
 void write_results(const Json& results, const BenchOutput& output, const BenchContext& context) {
-  if (!output.json_file.empty()) {
-    write_named_file(output.json_file, document_text(bench_document(results, context)));
+  std::exception_ptr first;
+  const auto write = [&](const std::string& file, const auto& text) {
+    try {
+      if (!file.empty()) {
+        write_named_file(file, text());
+      }
+    } catch (const Error&) {
+      first = first == nullptr ? std::current_exception() : first;
+    }
+  };
+  write(output.json_file, [&] { return document_text(bench_document(results, context)); });
+  write(output.csv_file, [&] { return results_csv(results); });
+  write(output.openmetrics_file, [&] { return results_openmetrics(results, context); });
+  if (first != nullptr) {
+    std::rethrow_exception(first);
   }
-  if (!output.csv_file.empty()) {
-    write_named_file(output.csv_file, results_csv(results));
-  }
-  if (!output.openmetrics_file.empty()) {
-    write_named_file(output.openmetrics_file,
-                     results_openmetrics(results, context.command, context.time));
-  }
+}
+
+void check_output_files(const BenchOutput& output) {
+  check_output_file(output.json_file, "-J");
+  check_output_file(output.csv_file, "--csv");
+  check_output_file(output.openmetrics_file, "--openmetrics");
 }
 
 }  // namespace
 
-void check_folder_of(const std::string& file) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (is_first_rank() && !file.empty() && !folder.empty() &&
-      !std::filesystem::is_directory(folder)) {
-    throw NotFound(fmt::format("{}: there is no folder {}", file, folder.string()));
+void check_output_file(const std::string& file, std::string_view option) {
+  namespace fs = std::filesystem;
+  if (file.empty() || !is_first_rank()) {
+    return;
+  }
+  if (file == "-") {
+    throw ConfigError(
+        fmt::format("{} -: the table goes to standard output: name a file ('./-' if it is to be "
+                    "called so)",
+                    option));
+  }
+  std::error_code none;
+  const fs::path folder =
+      fs::path(file).has_parent_path() ? fs::path(file).parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, none)) {
+    throw NotFound(fmt::format("{} {}: there is no folder {}", option, file, folder.string()));
+  }
+  const fs::file_status status = fs::status(file, none);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw PolicyError(fmt::format("{} {}: this is {}: name a file", option, file,
+                                  fs::is_directory(status) ? "a folder" : "not a regular file"));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {  // the file is written beside and then renamed
+    throw_errno(errno, fmt::format("write {} {} in", option, file), folder);
   }
 }
 
@@ -86,15 +123,16 @@ void print_results(const Json& results) {
 
 void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& context) {
   check_can_measure();
-  for (const std::string* file : {&output.json_file, &output.csv_file, &output.openmetrics_file}) {
-    check_folder_of(*file);
-  }
+  check_output_files(output);
   const BusyWatch watch;
   const Json results = run.measure();
   BenchContext about;
   about.command = run.command;
   if (run.left_out) {
     about.left_out = run.left_out();
+  }
+  if (run.failed) {
+    about.failed = run.failed();
   }
   about.time = wall_clock_seconds();
   about.waited_fraction = watch.waiting_part();
@@ -108,6 +146,7 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
   }
   if (rank == 0) {
     run.print(results);
+    std::fflush(stdout);  // it remains if a file cannot be written, which ends the process
     write_results(results, output, about);
     warn_if_busy(about.waited_fraction);
   }
@@ -116,14 +155,11 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
   }
 }
 
-void write_without_ranks(const Json& results, const BenchOutput& output, const std::string& command,
-                         const MpiSession& session, const std::vector<std::string>& left_out) {
-  if (results.empty()) {
+void write_without_ranks(const Json& results, const BenchOutput& output, BenchContext about,
+                         const MpiSession& session) {
+  if (results.empty() && about.failed.empty()) {
     return;  // there is nothing that a document could hold
   }
-  BenchContext about;
-  about.command = command;
-  about.left_out = left_out;
   about.time = wall_clock_seconds();
   about.places = session.places();
   about.mpi = session.library_version();
@@ -135,7 +171,8 @@ void run_when_given(CommandLine& command, AppContext& context, const std::string
   const auto output = std::make_shared<BenchOutput>();
   add_output_options(command, *output);
   command.callback([name, output, measure = std::move(measure), &context] {
-    run_bench({name, [&] { return measure(*output); }, print_results, {}, {}}, *output, context);
+    run_bench({name, [&] { return measure(*output); }, print_results, {}, {}, {}}, *output,
+              context);
   });
 }
 

@@ -4,9 +4,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/report.h"
 #include "src/app/command/app_context.h"
 #include "src/app/command/command_line.h"
 
@@ -24,9 +27,11 @@ struct BenchOutput {
 // Adds -J, --openmetrics and --duration, and --csv unless the benchmark has a CSV of its own.
 void add_output_options(CommandLine& command, BenchOutput& output, bool with_csv = true);
 
-// Throws NotFound on the rank that writes files if this one's folder is missing, because a
-// benchmark that takes minutes must not fail in its last step. file: may be empty.
-void check_folder_of(const std::string& file);
+// Throws an Error on the rank that writes files if this one cannot be written, because a benchmark
+// that takes minutes must not fail in its last step: NotFound if its folder is missing, ConfigError
+// for "-", PolicyError or IoError for a folder, a device, or a folder that this process cannot
+// write to. file: may be empty. option: of the command line, for the message.
+void check_output_file(const std::string& file, std::string_view option);
 
 // BenchRun is a benchmark as its command runs it.
 struct BenchRun {
@@ -37,21 +42,23 @@ struct BenchRun {
   std::function<void(const nlohmann::ordered_json& results)> print;
   // Returns names of results for which there was no time, after `measure`; may be empty.
   std::function<std::vector<std::string>()> left_out = {};
+  // Returns the questions that have failed, after `measure`; may be empty.
+  std::function<std::vector<FailedQuestion>()> failed = {};
   // Called last on every rank, for the exit code or an error; may be empty.
   std::function<void()> finish;
 };
 // Prints each result (figures.h).
 void print_results(const nlohmann::ordered_json& results);
 
-// Runs the benchmark, prints its results, writes the files, and warns on standard error if this
-// process had to wait for cores. Collective if there is a session.
+// Checks that the files can be written, runs the benchmark, prints its results, writes the files,
+// and warns on standard error if this process had to wait for cores. Collective if there is a
+// session.
 void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& context);
 
 // Writes the files as run_bench() does, on one rank and without talking to others, for a benchmark
-// that has to end early.
+// that has to end early. about: its command, and what has no result.
 void write_without_ranks(const nlohmann::ordered_json& results, const BenchOutput& output,
-                         const std::string& command, const MpiSession& session,
-                         const std::vector<std::string>& left_out);
+                         BenchContext about, const MpiSession& session);
 
 // Makes the command run a benchmark that takes all of its options by itself. Adds the common ones.
 void run_when_given(CommandLine& command, AppContext& context, const std::string& name,

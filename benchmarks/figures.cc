@@ -48,8 +48,19 @@ constexpr std::array kUnits = {
     Unit{"_bytes", [](double v) { return format_bytes(static_cast<std::int64_t>(v)); }},
     Unit{"_ms", [](double v) { return duration(1e-3 * v); }},
     Unit{"_us", [](double v) { return duration(1e-6 * v); }},
+    Unit{"_ns", [](double v) { return duration(1e-9 * v); }},
     Unit{"seconds", duration},
 };
+
+// Splits off a bound of a confidence interval, as in "bytes_per_s_low".
+std::pair<std::string, std::string> without_bound_of(const std::string& name) {
+  for (const std::string bound : {"low", "high"}) {
+    if (name.ends_with("_" + bound)) {
+      return {name.substr(0, name.size() - bound.size() - 1), ", " + bound};
+    }
+  }
+  return {name, ""};
+}
 
 const Unit* unit_of(const std::string& name) {
   const auto found = std::find_if(kUnits.begin(), kUnits.end(),
@@ -59,15 +70,16 @@ const Unit* unit_of(const std::string& name) {
 
 // Turns the name of a metric into a label: "comm_exposed_ms" -> "comm exposed", "bytes_per_s" ->
 // "rate".
-std::string label_of(const std::string& name) {
+std::string label_of(const std::string& metric) {
+  const auto [name, bound] = without_bound_of(metric);
   const Unit* const unit = unit_of(name);
   std::string label = unit == nullptr ? name : name.substr(0, name.size() - unit->suffix.size());
   std::replace(label.begin(), label.end(), '_', ' ');
   label.erase(label.find_last_not_of(' ') + 1);
-  if (!label.empty()) {
-    return label;
+  if (label.empty()) {
+    label = name == "seconds" ? "time" : "rate";
   }
-  return name == "seconds" ? "time" : "rate";
+  return label + bound;
 }
 
 std::string value_text(const std::string& name, const Json& value) {
@@ -117,7 +129,7 @@ std::string figure_text(const std::string& name, double value) {
   if (!std::isfinite(value)) {
     return "-";
   }
-  if (const Unit* const unit = unit_of(name)) {
+  if (const Unit* const unit = unit_of(without_bound_of(name).first)) {
     return unit->text(value);
   }
   return value == std::floor(value) && std::abs(value) < 1e6 ? fmt::format("{:.0f}", value)

@@ -101,6 +101,9 @@ Json bench_document(const Json& results, const BenchContext& context) {
   if (!context.left_out.empty()) {
     document["left_out"] = context.left_out;
   }
+  for (const FailedQuestion& each : context.failed) {
+    document["failed"].push_back({{"question", each.question}, {"reason", each.reason}});
+  }
   document["results"] = results;
   return document;
 }

@@ -1,7 +1,8 @@
 // Writes the document of a benchmark, for -J FILE. benchmarks/schema/ describes its format:
 //   {"schema": 2, "command", "program", "host", "ranks", "environment", "clock", "time",
-//    "waited_fraction", "left_out", "results": [{"name", "params", "metrics", "measurement",
-//    "samples"}]}; "left_out" is absent if nothing was left out.
+//    "waited_fraction", "left_out", "failed": [{"question", "reason"}], "results": [{"name",
+//    "params", "metrics", "measurement", "samples"}]}; "left_out" and "failed" are absent if
+//    nothing was left out, or has failed.
 // Rates are decimal, sizes are in bytes, and NaN and infinity become null.
 #pragma once
 
@@ -22,6 +23,12 @@ void check_one_per_node();
 // Throws ConfigError in a program on the simulated CUDA device, which has no speed to measure.
 void check_can_measure();
 
+// FailedQuestion is a question of `bench all` that has no answer.
+struct FailedQuestion {
+  std::string question;  // "io"
+  std::string reason;
+};
+
 // BenchContext is what a document says besides the results.
 struct BenchContext {
   std::string command;            // of `trireme bench`
@@ -31,6 +38,7 @@ struct BenchContext {
   double waited_fraction = 0;
   double time = 0;                         // seconds since the epoch
   std::vector<std::string> left_out = {};  // results for which there was no time
+  std::vector<FailedQuestion> failed = {};
 };
 
 nlohmann::ordered_json bench_document(const nlohmann::ordered_json& results,

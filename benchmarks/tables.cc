@@ -122,27 +122,31 @@ bool varies_between_runs(std::string_view param) {
 
 std::string results_csv(const Json& results) {
   const std::vector<std::string> params = columns_of(results, "params");
-  const std::vector<std::string> metrics = columns_of(results, "metrics");
-  std::string text = "name";
-  for (const auto* columns : {&params, &metrics}) {
-    for (const std::string& column : *columns) {
-      text += "," + csv_cell(column);
+  // A metric with the name of another result's parameter shares its column.
+  std::vector<std::string> columns = params;
+  for (const std::string& name : columns_of(results, "metrics")) {
+    if (std::find(params.begin(), params.end(), name) == params.end()) {
+      columns.push_back(name);
     }
+  }
+  std::string text = "name";
+  for (const std::string& column : columns) {
+    text += "," + csv_cell(column);
   }
   text += "\n";
   for (const Json& result : results) {
     text += csv_cell(result.at("name"));
-    for (const auto& [part, columns] : {std::pair{"params", &params}, {"metrics", &metrics}}) {
-      for (const std::string& column : *columns) {
-        text += "," + csv_cell(result.at(part).value(column, Json(nullptr)));
-      }
+    Json values = result.at("metrics");
+    values.update(result.at("params"));
+    for (const std::string& column : columns) {
+      text += "," + csv_cell(values.value(column, Json(nullptr)));
     }
     text += "\n";
   }
   return text;
 }
 
-std::string results_openmetrics(const Json& results, const std::string& command, double time) {
+std::string results_openmetrics(const Json& results, const BenchContext& context) {
   // All samples of a family have to follow each other.
   std::vector<std::string> order;
   std::map<std::string, std::string> families;
@@ -164,11 +168,22 @@ std::string results_openmetrics(const Json& results, const std::string& command,
       family += fmt::format("{}{{{}}} {:.9g}\n", gauge.name, labels, gauge.value);
     }
   }
-  std::string text = fmt::format(
-      "# HELP trireme_bench_time_seconds When trireme bench measured, since the epoch.\n"
-      "# TYPE trireme_bench_time_seconds gauge\n"
-      "trireme_bench_time_seconds{{{}}} {:.3f}\n",
-      label("command", command), time);
+  const std::string command = label("command", context.command);
+  const auto gauge = [&](const std::string& name, const char* what, const std::string& value) {
+    return fmt::format(
+        "# HELP trireme_bench_{0} {1}\n# TYPE trireme_bench_{0} gauge\n"
+        "trireme_bench_{0}{{{2}}} {3}\n",
+        name, what, command, value);
+  };
+  std::string text = gauge("time_seconds", "When trireme bench measured, since the epoch.",
+                           fmt::format("{:.3f}", context.time));
+  text += gauge("waited_fraction",
+                "The fraction of its time that the rank which waited longest waited for a core.",
+                fmt::format("{:.6g}", context.waited_fraction));
+  text += gauge("left_out", "The number of results for which there was no time or memory.",
+                std::to_string(context.left_out.size()));
+  text += gauge("failed", "The number of questions that have failed.",
+                std::to_string(context.failed.size()));
   for (const std::string& name : order) {
     text += families[name];
   }

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "benchmarks/report.h"
+
 namespace trireme {
 
 // Returns whether a measurement finds this parameter by itself, such as the number of rounds, so
@@ -20,9 +22,8 @@ std::string results_csv(const nlohmann::ordered_json& results);
 // Returns the metrics that are numbers as gauges in the format that the textfile collector of
 // node_exporter and OpenMetrics parsers read: trireme_bench_RESULT_METRIC{PARAMETER="..."}. Labels
 // are those parameters that stay the same from run to run, unlike the number of rounds. Units are
-// seconds, bytes and bytes per second. The gauge trireme_bench_time_seconds holds `time`, the
-// seconds since the epoch at which `command` was measured.
-std::string results_openmetrics(const nlohmann::ordered_json& results, const std::string& command,
-                                double time);
+// seconds, bytes and bytes per second. Gauges labelled with the command hold when it measured, the
+// fraction of time that ranks waited for cores, and how many results were left out or have failed.
+std::string results_openmetrics(const nlohmann::ordered_json& results, const BenchContext& context);
 
 }  // namespace trireme

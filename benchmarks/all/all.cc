@@ -41,7 +41,7 @@ class AllBench {
         guard_(std::chrono::duration<double>(60 * options.minutes - kReportSeconds), [=, this] {
           const std::lock_guard lock(mutex_);
           std::vector<Answer> all = answers_;
-          all.push_back({now_, watch_.seconds(), Json::array(), "did not end in time"});
+          all.push_back(failed_answer(now_, watch_.seconds(), "did not end in time", nullptr));
           if (muted_) {
             muted_->restore();
           }
@@ -108,22 +108,19 @@ Answer AllBench::ask(const Question& question, double share, double for_sizes) {
     QuestionResults found = question.ask({kMeasuredPart * share, kMeasuredPart * for_sizes});
     answer.results = std::move(found.results);
     answer.left_out = std::move(found.left_out);
+    answer.seconds = watch.seconds();
   } catch (const DeviceError&) {
     throw;  // wrong results: the machine must not be used
   } catch (const DiskTooSmall& error) {
-    answer.trouble = error.what();
-    answer.error = std::current_exception();
+    answer = failed_answer(question.name, watch.seconds(), error.what(), std::current_exception());
   } catch (const IoError& error) {
     if (world_.size() > 1) {
       throw;  // the other ranks would wait for this one
     }
-    answer.trouble = error.what();
-    answer.error = std::current_exception();
+    answer = failed_answer(question.name, watch.seconds(), error.what(), std::current_exception());
   } catch (const Error& error) {
-    answer.trouble = error.what();
-    answer.error = std::current_exception();
+    answer = failed_answer(question.name, watch.seconds(), error.what(), std::current_exception());
   }
-  answer.seconds = watch.seconds();
   const std::lock_guard lock(mutex_);
   muted_.reset();
   return answer;

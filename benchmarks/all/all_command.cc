@@ -1,6 +1,6 @@
 #include "benchmarks/all/all_command.h"
 
-#include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include <fmt/core.h>
@@ -10,6 +10,7 @@
 #include "benchmarks/all/questions.h"
 #include "benchmarks/bench_options.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/say.h"
 
 namespace trireme {
@@ -37,35 +38,53 @@ std::vector<std::string> left_out_of(const std::vector<Answer>& answers) {
   std::vector<std::string> all;
   for (const Answer& answer : answers) {
     all.insert(all.end(), answer.left_out.begin(), answer.left_out.end());
-    if (answer.results.empty() && answer.error == nullptr) {
+    if (answer.results.empty() && !answer.has_failed) {
       all.push_back(answer.question);
     }
   }
   return all;
 }
 
-// Throws the error of the first question that failed, if any has.
-void rethrow_first(const std::vector<Answer>& answers) {
+std::vector<FailedQuestion> failed_of(const std::vector<Answer>& answers) {
+  std::vector<FailedQuestion> all;
   for (const Answer& answer : answers) {
-    if (answer.error != nullptr) {
-      std::rethrow_exception(answer.error);
+    if (answer.has_failed) {
+      all.push_back({answer.question, answer.trouble});
     }
   }
+  return all;
 }
 
-bool is_io_error(const Answer& answer) {
-  try {
-    rethrow_first({answer});
-    return false;
-  } catch (const IoError&) {
-    return true;
-  } catch (const Error&) {
-    return false;
+// Returns the exit code of the first question that has failed, or 0.
+int code_of(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    try {
+      if (answer.error != nullptr) {
+        std::rethrow_exception(answer.error);
+      }
+    } catch (const Error& error) {
+      return static_cast<int>(error.exit_code());
+    }
   }
+  return 0;
 }
 
-bool has_failed_disk(const std::vector<Answer>& answers) {
-  return std::any_of(answers.begin(), answers.end(), is_io_error);
+// Called on rank 0 at the deadline. It must not talk to the others, one of which may hang, and
+// nothing catches what it would throw.
+void report_at_deadline(const std::vector<Answer>& so_far, const BenchOutput& output,
+                        const MpiSession& session) {
+  fmt::print("{}", picture_text(so_far));
+  std::fflush(stdout);
+  BenchContext about;
+  about.command = "all";
+  about.left_out = left_out_of(so_far);
+  about.failed = failed_of(so_far);
+  try {
+    write_without_ranks(joined(so_far), output, about, session);
+  } catch (const Error& error) {
+    say(fmt::format("bench all: {}", printable(error.what())));
+  }
+  say(fmt::format("bench all: {} did not end in time", so_far.back().question));
 }
 
 void run_all(const AllArguments& arguments, AppContext& context) {
@@ -75,34 +94,34 @@ void run_all(const AllArguments& arguments, AppContext& context) {
   std::vector<Answer> answers;
   MpiSession& session = context.session();
   const bool first = session.world().rank() == 0;
-  // Only rank 0 has something to write. It must not talk to the others, one of which may hang.
   const auto at_deadline = [&](const std::vector<Answer>& so_far) {
     if (first) {
-      fmt::print("{}", picture_text(so_far));
-      write_without_ranks(joined(so_far), arguments.output, "all", session, left_out_of(so_far));
-      say(fmt::format("bench all: {} did not end in time", so_far.back().question));
+      report_at_deadline(so_far, arguments.output, session);
     }
     return static_cast<int>(ExitCode::hang);
   };
   const auto measure = [&] {
     answers = bench_all(arguments.rest, context, at_deadline);
     const Json results = joined(answers);
-    if (results.empty()) {
-      rethrow_first(answers);
+    if (results.empty() && code_of(answers) == 0) {
       throw ConfigError("no benchmark had time to measure anything: give more --minutes");
     }
     return results;
   };
   const auto print = [&](const Json&) { fmt::print("{}", picture_text(answers)); };
   const auto finish = [&] {
-    if (has_failed_disk(answers)) {
-      context.exit_code = static_cast<int>(ExitCode::io);
+    context.exit_code = code_of(answers);
+    for (const FailedQuestion& each : failed_of(answers)) {
+      if (first) {
+        say(fmt::format("bench all: {} failed: {}", each.question, printable(each.reason)));
+      }
     }
   };
   run_bench({.command = "all",
              .measure = measure,
              .print = print,
              .left_out = [&] { return left_out_of(answers); },
+             .failed = [&] { return failed_of(answers); },
              .finish = finish},
             arguments.output, context);
 }

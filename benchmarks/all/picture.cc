@@ -58,17 +58,32 @@ bool is_shown(const Json& result, const Json& results) {
 }
 
 std::string what_text(const Json& result, const Headline& headline) {
+  static const std::map<std::string, std::string> words = {{"numa_node", "NUMA node "},
+                                                           {"from_numa_node", "from NUMA node "},
+                                                           {"to_numa_node", "to "},
+                                                           {"by", "by "}};
   std::string text = result.at("name");
   for (const std::string& key : headline.params) {
     const Json value = result.at("params").value(key, Json(nullptr));
     if (value.is_null()) {
       continue;
     }
-    text += " " + (key == "bytes"      ? format_bytes(value.get<std::int64_t>())
-                   : value.is_string() ? value.get<std::string>()
-                                       : value.dump());
+    const auto word = words.find(key);
+    text += " " + (word == words.end() ? "" : word->second) +
+            (key == "bytes"      ? format_bytes(value.get<std::int64_t>())
+             : value.is_string() ? value.get<std::string>()
+                                 : value.dump());
   }
   return text;
+}
+
+// Returns what figure_text() does not say of a metric, as " per s"; may be empty.
+std::string what_it_counts(const std::string& metric) {
+  return metric == "lost_fraction"             ? " of the time lost"
+         : metric == "accelerator_utilization" ? " of the time computing"
+         : metric == "operations_per_s"        ? " per s"
+         : metric == "fraction_of_ceiling"     ? " of the products' rate"
+                                               : "";
 }
 
 std::string lines_of(const Answer& answer) {
@@ -82,12 +97,9 @@ std::string lines_of(const Answer& answer) {
     for (const std::string& metric : headline->metrics) {
       const Json value = result.at("metrics").value(metric, Json(nullptr));
       const std::string shown =
-          value.is_number() ? figure_text(metric, value.get<double>()) : std::string("-");
-      values += (values.empty() ? "" : ", ") + shown +
-                (metric == "latency_ns"            ? " ns"
-                 : metric == "operations_per_s"    ? " per s"
-                 : metric == "fraction_of_ceiling" ? " of the products' rate"
-                                                   : "");
+          value.is_number() ? figure_text(metric, value.get<double>()) + what_it_counts(metric)
+                            : std::string("-");
+      values += (values.empty() ? "" : ", ") + shown;
     }
     text += fmt::format("{:<46} {}\n", what_text(result, *headline), values);
   }
@@ -96,11 +108,18 @@ std::string lines_of(const Answer& answer) {
 
 }  // namespace
 
+Answer failed_answer(const std::string& question, double seconds, const std::string& why,
+                     std::exception_ptr error) {
+  return {question, seconds, Json::array(), why, true, std::move(error), {}};
+}
+
 std::string picture_text(const std::vector<Answer>& answers) {
   std::string text = fmt::format("{:<46} {}\n", "# what", "median");
   for (const Answer& answer : answers) {
-    text += answer.trouble.empty() ? lines_of(answer)
-                                   : fmt::format("# {}: {}\n", answer.question, answer.trouble);
+    text += answer.trouble.empty()
+                ? lines_of(answer)
+                : fmt::format("# {}: {}{}\n", answer.question, answer.has_failed ? "failed: " : "",
+                              answer.trouble);
     if (!answer.left_out.empty()) {
       text += fmt::format("# {}: left out for lack of time or memory: {}\n", answer.question,
                           fmt::join(answer.left_out, "; "));

@@ -13,12 +13,17 @@ namespace trireme {
 // Answer holds the outcome of a question.
 struct Answer {
   std::string question;
-  double seconds = 0;                      // how long the question took
-  nlohmann::ordered_json results;          // empty if it was left out or failed
-  std::string trouble;                     // why there are no results, or ""
-  std::exception_ptr error = {};           // if the question failed
+  double seconds = 0;              // how long the question took
+  nlohmann::ordered_json results;  // empty if it was left out or failed
+  std::string trouble;             // why there are no results, or ""
+  bool has_failed = false;
+  std::exception_ptr error = {};           // why it has failed, unless it did not end in time
   std::vector<std::string> left_out = {};  // sizes for which there was no time
 };
+
+// Returns the answer of a question that has failed.
+Answer failed_answer(const std::string& question, double seconds, const std::string& why,
+                     std::exception_ptr error);
 
 std::string picture_text(const std::vector<Answer>& answers);
 

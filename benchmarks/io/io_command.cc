@@ -67,7 +67,7 @@ std::string io_verdict(const Json& results) {
 
 void run_io(const IoArguments& arguments, AppContext& context) {
   const BenchIoOptions options = resolve(arguments);
-  check_folder_of(arguments.ior_csv);
+  check_output_file(arguments.ior_csv, "--ior-csv");
   BenchIoResult result;
   const auto measure = [&] {
     result = bench_io(options, context.session());

@@ -75,6 +75,7 @@ class Emulation {
     const std::int64_t batches = std::max<std::int64_t>(
         2, options.data_bytes / ranks() / static_cast<std::int64_t>(step_bytes()));
     samples_ = workload_.batch * ranks() * std::min(batches, options.steps + 1);
+    is_limited_by_steps_ = options.steps + 1 < batches;
     make_data();
   }
 
@@ -102,6 +103,7 @@ class Emulation {
   IoFolder folder_;
   std::int64_t samples_ = 0;
   std::int64_t data_bytes_ = 0;
+  bool is_limited_by_steps_ = false;  // whether --steps read less than --data-bytes
   std::optional<SampleFiles> files_;
 };
 
@@ -122,13 +124,18 @@ void Emulation::make_data() {
   }
   session_.world().barrier().wait();
   progress.finish();
+  if (rank() == 0 && is_limited_by_steps_) {
+    say(fmt::format(
+        "note: wrote {} of samples, less than --data-bytes {}: {} read no more (--steps)",
+        format_bytes(data_bytes_), format_bytes(options_.data_bytes),
+        counted(options_.steps + 1, "step")));
+  }
   const auto memory = static_cast<double>(available_memory().bytes);
   if (rank() == 0 && static_cast<double>(data_bytes_) < kMemories * memory) {
     say(
-        fmt::format("note: MLPerf Storage demands samples of {:g} times the memory (--data-bytes); "
-                    "instead, each "
-                    "sample is\ndropped from this node's page cache once it has been read",
-                    kMemories));
+        fmt::format("note: MLPerf Storage demands samples of {:g} times the memory ({}); instead, "
+                    "each sample is\ndropped from this node's page cache once it has been read",
+                    kMemories, is_limited_by_steps_ ? "--steps" : "--data-bytes"));
   }
 }
 

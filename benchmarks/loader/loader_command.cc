@@ -84,7 +84,7 @@ void add_emulation(CommandLine& command, LoaderArguments& arguments) {
       .check(positive_count());
   command
       .add_option("--data-bytes", arguments.data_bytes,
-                  "About the size of all samples, with --emulate")
+                  "About the size of all samples, but at most what --steps read, with --emulate")
       .type_name("BYTES");
   command
       .add_option("--read-threads", options.threads,

@@ -1,6 +1,7 @@
 #include "benchmarks/step/step.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "src/app/command/app_context.h"
 #include "src/base/error.h"
 #include "src/base/philox.h"
+#include "src/base/say.h"
 #include "src/base/stopwatch.h"
 #include "src/nn/model_size.h"
 #include "src/train/engine/train_step.h"
@@ -73,6 +75,9 @@ RunConfig config_of(const BenchStepOptions& options, int ranks) {
   c.parallel.schedule = options.schedule;
   c.parallel.virtual_stages = options.virtual_stages;
   c.parallel.zero = options.zero;
+  if (!std::has_single_bit(static_cast<std::uint64_t>(dp))) {
+    c.reproducibility = "layout";  // elastic sums need a power of two
+  }
   if (options.sequence > c.model.context) {
     throw ConfigError(fmt::format("--sequence {}: the context of {} is {} tokens", options.sequence,
                                   options.model, c.model.context));
@@ -114,6 +119,12 @@ class StepBench {
   // Measures the ceiling between the rounds, so that both are disturbed by the same other programs.
   StepTimings run() {
     StepTimings timings;
+    if (layout_.reproducibility != Reproducibility::elastic && world_->rank() == 0) {
+      say(fmt::format(
+          "bench step: {} replicas are no power of two, so gradients are summed as with "
+          "numerics.reproducibility=layout",
+          layout_.grid.dp()));
+    }
     BenchProgress progress("bench step", options_.rounds + 1, world_->rank() == 0);
     progress.stage("warming up");
     one_round(nullptr);
@@ -209,24 +220,28 @@ class StepBench {
 };
 
 Json StepBench::params(std::size_t rounds) const {
-  return {{"model", options_.model},
-          {"precision", options_.precision},
-          {"micro_batch", options_.micro_batch},
-          {"micro_batches", options_.micro_batches},
-          {"sequence", config_.data.sequence},
-          {"ranks", world_->size()},
-          {"threads", context_.threads()},
-          {"kernels", context_.kernels().name},
-          {"rounds", rounds},
-          {"steps", options_.steps},
-          {"dp", layout_.grid.dp()},
-          {"tp", layout_.grid.tp()},
-          {"pp", layout_.grid.pp()},
-          {"schedule", options_.schedule},
-          {"virtual_stages", options_.virtual_stages},
-          {"zero", options_.zero},
-          {"recompute", options_.recompute},
-          {"backend", options_.backend}};
+  Json params = {{"model", options_.model},
+                 {"precision", options_.precision},
+                 {"micro_batch", options_.micro_batch},
+                 {"micro_batches", options_.micro_batches},
+                 {"sequence", config_.data.sequence},
+                 {"ranks", world_->size()},
+                 {"threads", context_.threads()},
+                 {"kernels", context_.kernels().name},
+                 {"rounds", rounds},
+                 {"steps", options_.steps},
+                 {"dp", layout_.grid.dp()},
+                 {"tp", layout_.grid.tp()},
+                 {"pp", layout_.grid.pp()},
+                 {"schedule", options_.schedule},
+                 {"virtual_stages", options_.virtual_stages},
+                 {"zero", options_.zero},
+                 {"recompute", options_.recompute},
+                 {"backend", options_.backend}};
+  if (layout_.reproducibility != Reproducibility::elastic) {
+    params["reproducibility"] = to_string(layout_.reproducibility);
+  }
+  return params;
 }
 
 // Adds the metrics of memory, each as the maximum over the ranks.

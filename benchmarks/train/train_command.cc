@@ -55,7 +55,7 @@ void add_train_bench(CommandLine& bench, AppContext& context) {
     BenchTrainOptions all = arguments->rest;
     all.config = arguments->config;
     if (!arguments->mllog.file.empty()) {
-      check_folder_of(arguments->mllog.file.string());
+      check_output_file(arguments->mllog.file.string(), "--mllog");
       all.mllog = arguments->mllog;
     }
     return bench_train(all, context);

@@ -77,7 +77,8 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
   const std::string text = picture_text({{"p2p", 1, p2p, ""},
                                          {"noise", 1, noise, ""},
                                          {"io", 0, Json::array(), "left out: no time"},
-                                         {"coll", 1, Json::array(), "", {}, {"a", "b"}}});
+                                         {"coll", 1, Json::array(), "", false, {}, {"a", "b"}},
+                                         failed_answer("ckpt", 1, "disk full", nullptr)});
   EXPECT_THAT(text, HasSubstr("p2p_latency 8 B"));
   EXPECT_THAT(text, HasSubstr("1.5 us"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("16 B")));
@@ -86,7 +87,21 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("noise fixed_work n1"));
   EXPECT_THAT(text, HasSubstr(" -\n"));  // a missing number is not invented
   EXPECT_THAT(text, HasSubstr("# io: left out: no time\n"));
+  EXPECT_THAT(text, HasSubstr("# ckpt: failed: disk full\n"));
   EXPECT_THAT(text, HasSubstr("# coll: left out for lack of time or memory: a; b\n"));
+}
+
+TEST(Picture, SaysWhatItsNumbersAre) {
+  const auto text_of = [](const char* name, Json params, Json metrics) {
+    return picture_text({{"", 1, Json::array({result(name, params, metrics)}), ""}});
+  };
+  EXPECT_THAT(text_of("noise", {{"method", "fixed_work"}}, {{"lost_fraction", 0.327}}),
+              HasSubstr(" 0.327 of the time lost\n"));
+  EXPECT_THAT(
+      text_of("mem_latency", {{"from_numa_node", 0}, {"to_numa_node", 1}}, {{"latency_ns", 85.5}}),
+      testing::AllOf(HasSubstr("mem_latency from NUMA node 0 to 1 "), HasSubstr("85.5 ns\n")));
+  EXPECT_THAT(text_of("pairs", {{"by", "rank"}}, {{"median_GBps", 37.5}}),
+              HasSubstr("pairs by rank "));
 }
 
 TEST(Questions, ThoseThatAreNamedAreAsked) {

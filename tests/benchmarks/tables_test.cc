@@ -17,6 +17,12 @@ Json one_result(const char* name, Json params, Json metrics) {
   return {{"name", name}, {"params", std::move(params)}, {"metrics", std::move(metrics)}};
 }
 
+BenchContext context_of(const char* command) {
+  BenchContext context;
+  context.command = command;
+  return context;
+}
+
 TEST(ResultsCsv, HasAColumnForEveryKey) {
   const Json results = {
       one_result("a", {{"path", "/x, \"y\""}, {"n", 3}}, {{"time_us", 1.5}, {"ratio", nullptr}}),
@@ -27,15 +33,30 @@ TEST(ResultsCsv, HasAColumnForEveryKey) {
             "b,,,\"[1,2]\",,\n");
 }
 
+TEST(ResultsCsv, HasOneColumnForAParameterAndAMetricOfOneName) {
+  const Json results = {one_result("gemm", {{"aggregated", 3}}, {{"rate", 5}}),
+                        one_result("coll", {{"n", 1}}, {{"aggregated", 7}})};
+  EXPECT_EQ(results_csv(results),
+            "name,aggregated,n,rate\n"
+            "gemm,3,,5\n"
+            "coll,7,1,\n");
+}
+
 TEST(ResultsOpenMetrics, UsesBaseUnits) {
   const Json results = {
       one_result("coll", {{"op", "all\"\\\n"}, {"root", nullptr}},
                  {{"time_us", 2.0}, {"time_us_low", 1.0}, {"busbw_GBps", 3.0}, {"wrong", 0}}),
       one_result("loader", {{"n", 1}},
                  {{"bytes_per_s", 5.0}, {"memory_bytes", 7}, {"step_ms", 4.0}, {"word", "x"}})};
-  const std::string text = results_openmetrics(results, "all", 12.5);
+  BenchContext context = context_of("all");
+  context.waited_fraction = 0.25;
+  context.time = 12.5;
+  context.left_out = {"io"};
+  const std::string text = results_openmetrics(results, context);
   for (const char* line :
        {"trireme_bench_time_seconds{command=\"all\"} 12.500\n",
+        "trireme_bench_waited_fraction{command=\"all\"} 0.25\n",
+        "trireme_bench_left_out{command=\"all\"} 1\n", "trireme_bench_failed{command=\"all\"} 0\n",
         "trireme_bench_coll_time_seconds{op=\"all\\\"\\\\\\n\"} 2e-06\n",
         "# TYPE trireme_bench_coll_time_low_seconds gauge\n",
         "trireme_bench_coll_busbw_bytes_per_second{op=\"all\\\"\\\\\\n\"} 3e+09\n",
@@ -53,7 +74,8 @@ TEST(ResultsOpenMetrics, UsesBaseUnits) {
 TEST(ResultsOpenMetrics, HasOnlyLabelsThatStay) {
   const Json results = {one_result(
       "a", {{"n", 1}, {"rounds", 7}, {"aggregated", 3}, {"huge_page_fraction", 0.5}}, {{"x", 1}})};
-  EXPECT_THAT(results_openmetrics(results, "a", 1), HasSubstr("\ntrireme_bench_a_x{n=\"1\"} 1\n"));
+  EXPECT_THAT(results_openmetrics(results, context_of("a")),
+              HasSubstr("\ntrireme_bench_a_x{n=\"1\"} 1\n"));
 }
 
 // Parsers refuse a family whose samples do not follow each other, and values that are no numbers.
@@ -63,7 +85,7 @@ TEST(ResultsOpenMetrics, KeepsFamiliesTogether) {
       one_result("a", {{"n", 2}}, {{"x", 3}, {"y", 4}}),
       one_result("a", {{"n", 3}},
                  {{"x", std::numeric_limits<double>::quiet_NaN()}, {"y", nullptr}})};
-  EXPECT_THAT(results_openmetrics(results, "a", 1),
+  EXPECT_THAT(results_openmetrics(results, context_of("a")),
               HasSubstr("trireme_bench_a_x{n=\"1\"} 1\ntrireme_bench_a_x{n=\"2\"} 3\n# HELP"));
 }
 

@@ -259,6 +259,33 @@ class All(Machine):
             self.assertIn(line, text)
         self.assertNotIn("Trireme noise", text)  # the benchmark's own table
 
+    def test_a_question_that_fails_stands_in_the_document(self):
+        """Each with its own reason; the others are answered."""
+        for only, answered in [("io,ckpt,loader", set()), ("noise,io", {"noise", "noise_core"})]:
+            with self.subTest(only):
+                path = self.folder / "failed.json"
+                result = harness.run("bench", "all", "--minutes", 1, "--only", only, "--dir",
+                                     "/proc/sys", "-J", path)
+                self.assertIn(result.returncode, (66, 74, 77), result.stderr)
+                self.assertEqual(validate.problems_of(path.read_text()), [])
+                document = json.loads(path.read_text())
+                self.assertEqual({r["name"] for r in document["results"]}, answered)
+                asked = [word for word in only.split(",") if word != "noise"]
+                self.assertEqual({each["question"] for each in document["failed"]}, set(asked))
+                self.assertNotIn("left_out", document)
+                for each in document["failed"]:
+                    self.assertIn(f"# {each['question']}: failed: {each['reason']}", result.stdout)
+                    self.assertIn(f"{each['question']} failed: ", result.stderr)
+
+    def test_any_number_of_ranks_can_step(self):
+        path = self.folder / "three.json"
+        result = harness.must(harness.run("bench", "step", "--model", "tiny-gpt2", "--sequence", 32,
+                                          "--rounds", 2, "-J", path, ranks=3))
+        self.assertIn("3 replicas are no power of two", result.stderr)
+        self.assertEqual(validate.problems_of(path.read_text()), [])
+        (step,) = json.loads(path.read_text())["results"]
+        self.assertEqual((step["params"]["dp"], step["params"]["reproducibility"]), (3, "layout"))
+
     def test_refusals(self):
         for words, arguments in [("no benchmark had time", ["--minutes", 0.05, "--only", "step"]),
                                  ("--minutes", ["--minutes", 0]),

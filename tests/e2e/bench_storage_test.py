@@ -183,6 +183,15 @@ class Emulation(Storage):
         self.assertAlmostEqual(results[0]["metrics"]["needed_bytes_per_s"],
                                7 * 146600628 / 0.323, delta=1)
 
+    def test_few_steps_need_less_than_the_data_that_was_asked_for(self):
+        results, _, errors = self.emulate("cosmoflow", "--steps", 3, "--scale", 0.01,
+                                          "--data-bytes", "400M", ranks=1)
+        self.assertLess(results[0]["params"]["data_bytes"], 1 << 20)
+        self.assertIn("less than --data-bytes 400 MiB: 4 steps read no more (--steps)", errors)
+        self.assertNotIn("(--data-bytes)", errors)
+        _, _, errors = self.emulate("cosmoflow", "--steps", 300, "--scale", 0.01, ranks=1)
+        self.assertNotIn("read no more", errors)
+
     def test_storage_that_is_too_slow_fails(self):
         # A step of 35 ns cannot pass on any storage.
         self.emulate("cosmoflow", "--steps", 3, "--scale", 1e-5, "--must-pass", ranks=1, code=4)
@@ -265,6 +274,19 @@ class Ends(Storage):
                 self.assertNotIn("No such file", log.read_text())
 
     @unittest.skipUnless(os.geteuid() == 0, "needs to mount a file system: run as root")
+    def test_a_read_only_disk_is_found_before_measuring(self):
+        disk = self.folder / "read-only"
+        disk.mkdir()
+        command = " ".join(f"'{w}'" for w in harness.command(
+            ["bench", "all", "--only", "mem", "--minutes", 1, "-J", disk / "x.json"], 0))
+        ran = subprocess.run(
+            [harness.OWN_MOUNTS, "bash", "-c",
+             f"mount -t tmpfs -o ro none {disk} && {command}"],
+            env=harness.ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(ran.returncode, 74, ran.stdout + ran.stderr)
+        self.assertIn("read-only", ran.stderr)
+        self.assertNotIn("bench all: mem", ran.stderr)
+
     def test_full_disks(self):
         disk = self.folder / "small"
         disk.mkdir()
@@ -277,7 +299,8 @@ class Ends(Storage):
                 ("loader", 0, "space", "size=1m", []),
                 ("loader", 2, "is too small", "size=2m", self.ENDLESS["loader"]),
                 ("all", 0, "is too small", "size=1m", ["--only", "io", "--minutes", 0.5]),
-                ("all", 2, "io: the disk", "size=1m", ["--only", "io,p2p", "--minutes", 0.3])]:
+                ("all", 2, "io failed: the disk", "size=1m",
+                 ["--only", "io,p2p", "--minutes", 0.3])]:
             with self.subTest(name, ranks=ranks):
                 if "--emulate" in arguments or name != "loader":
                     arguments = ["--dir", disk, *arguments]
