@@ -17,28 +17,6 @@ namespace {
 
 constexpr std::size_t kMostVerdicts = 2000;  // in a table
 
-std::string finding_text(const nlohmann::json& finding) {
-  const auto number = [&](const char* name) {
-    const nlohmann::json& value = field(finding, name);
-    return value.is_number() ? number_text(value.get<double>()) : "-";
-  };
-  return fmt::format("{}: {} {} ({} % of the typical {})", text_field(finding, "name"),
-                     number("value"), text_field(finding, "unit"), number("percent"),
-                     number("typical"));
-}
-
-// Returns the names of a verdict's nodes: one for a node, two for a link.
-std::string subject_of(const nlohmann::json& verdict) {
-  std::string text;
-  for (const nlohmann::json& node : array_field(verdict, "nodes")) {
-    if (!node.is_string()) {
-      throw DataError("field 'nodes' holds something else than names");
-    }
-    text += (text.empty() ? "" : " - ") + node.get<std::string>();
-  }
-  return text;
-}
-
 // Returns a number that may be null.
 std::string number_or_dash(const nlohmann::json& object, const char* name) {
   const nlohmann::json& value = field(object, name);
@@ -53,6 +31,26 @@ std::string limit_text(const nlohmann::json& figure) {
   return fmt::format("at {} {}{}", flag_field(*agreed, "at_least") ? "least" : "most",
                      number_or_dash(*agreed, "value"),
                      flag_field(figure, "limit") ? ", MISSED" : "");
+}
+
+std::string finding_text(const nlohmann::json& finding) {
+  const std::string limit = limit_text(finding);
+  return fmt::format("{}: {} {} ({} % of the typical {}{})", text_field(finding, "name"),
+                     number_or_dash(finding, "value"), text_field(finding, "unit"),
+                     number_or_dash(finding, "percent"), number_or_dash(finding, "typical"),
+                     limit == "-" ? "" : "; agreed: " + limit);
+}
+
+// Returns the names of a verdict's nodes: one for a node, two for a link.
+std::string subject_of(const nlohmann::json& verdict) {
+  std::string text;
+  for (const nlohmann::json& node : array_field(verdict, "nodes")) {
+    if (!node.is_string()) {
+      throw DataError("field 'nodes' holds something else than names");
+    }
+    text += (text.empty() ? "" : " - ") + node.get<std::string>();
+  }
+  return text;
 }
 
 // Adds a table of what was measured, if the document has it.

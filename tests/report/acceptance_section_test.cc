@@ -85,6 +85,7 @@ TEST(AcceptanceSection, ShowsWhatWasMeasuredAndDemanded) {
                        {"limit", true},
                        {"agreed", {{"name", "flops_per_s"}, {"value", 1e9}, {"at_least", true}}}};
   document["nodes"][0]["figures"] = {figure};
+  document["nodes"][0]["findings"] = {figure};
   document["nodes"][0]["notes"] = {"gemm waited"};
   const Json demands = {
       {"measures", {"gemm"}}, {"at_least", 90}, {"score", 3}, {"limits", {{"flops_per_s", 1e9}}}};
@@ -92,11 +93,13 @@ TEST(AcceptanceSection, ShowsWhatWasMeasuredAndDemanded) {
   document["profile"] = {
       {"file", "p.yaml"}, {"sha256", "0123abcd"}, {"node", demands}, {"link", demands}};
   const std::string page = to_markdown({"t", {}, {acceptance_section(document.dump(), "a")}});
-  for (const char* const words : {"gemm flops\\_per\\_s m=512 precision=fp32 | 500000000 | "
-                                  "600000000 | FLOP/s | 83.3 | at least "
-                                  "1000000000, MISSED",
-                                  "note: gemm waited", "2026-11-2", "p.yaml", "0123abcd",
-                                  "Demanded of each node: 90 % of the typical speed"}) {
+  for (const char* const words :
+       {"gemm flops\\_per\\_s m=512 precision=fp32 | 500000000 | "
+        "600000000 | FLOP/s | 83.3 | at least "
+        "1000000000, MISSED",
+        "(83.3 % of the typical 600000000; agreed: at least 1000000000, MISSED)",
+        "note: gemm waited", "2026-11-2", "p.yaml", "0123abcd",
+        "Demanded of each node: 90 % of the typical speed"}) {
     EXPECT_THAT(page, HasSubstr(words)) << words;
   }
   for (const char* const key : {"value", "name", "details", "unit"}) {
