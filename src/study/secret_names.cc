@@ -10,12 +10,16 @@ namespace trireme {
 namespace {
 
 // Names are compared without separators and in lower case, so that apiKey is api_key.
-constexpr std::array<std::string_view, 29> kSecretEnds = {
+constexpr std::array<std::string_view, 30> kSecretEnds = {
     "password",      "passwd",        "passphrase", "secret",       "secretkey",  "apikey",
     "accesskey",     "privatekey",    "accountkey", "storagekey",   "sharedkey",  "signingkey",
     "encryptionkey", "masterkey",     "authkey",    "sshkey",       "licensekey", "credential",
     "credentials",   "authorization", "cookie",     "clientsecret", "pwd",        "bindpw",
-    "dbpass",        "smtppass",      "userpass",   "accesskeyid",  "jwt"};
+    "dbpass",        "smtppass",      "userpass",   "accesskeyid",  "jwt",        "pinvalue"};
+// Whole names, or the last of several words, as in user_pin and db.pass.
+constexpr std::array<std::string_view, 2> kSecretLastWords = {"pin", "pass"};
+constexpr std::array<std::string_view, 4> kHarmlessPasses = {"forward", "backward", "first",
+                                                             "second"};
 constexpr std::array<std::string_view, 5> kSecretWords = {"secret", "password", "passwd",
                                                           "passphrase", "credentials"};
 // Ends of variables of the environment.
@@ -61,11 +65,16 @@ bool is_secret_name(std::string_view name) {
     return false;
   }
   std::string joined;
-  for (const std::string& word : words_of_name(name)) {
+  const std::vector<std::string> words = words_of_name(name);
+  for (const std::string& word : words) {
     joined += word;
     if (contains(kSecretWords, word)) {
       return true;
     }
+  }
+  if (contains(kSecretLastWords, words.back()) &&
+      (words.size() == 1 || !contains(kHarmlessPasses, words[words.size() - 2]))) {
+    return true;
   }
   const bool upper = std::none_of(name.begin(), name.end(), [](char c) {
     return std::islower(static_cast<unsigned char>(c)) != 0;

@@ -51,6 +51,27 @@ constexpr const char* kAttacks[] = {
     "  secret:\n    value: hunter2x\n  b: 1\n", "{\"password\": [\n\"a\",\n\"hunter2x\"]}",
     "{a: 1, password: x hunter2x}", "<password>hunter2x</password>",
     "machine site.org login joe password hunter2x\n",
+    // Tokens and PINs
+    "key: pkcs11:token=evidence;object=a?module-path=/x.so&pin-value=hunter2x\n",
+    "key: 'pkcs11:token=a?pin-value=hunter2,x&module-path=/x.so'\n", "pin: hunter2x\n",
+    "user_pin: hunter2x\n", "pass: hunter2x\n", "db.pass: hunter2x\n", "--so-pin hunter2x",
+    // Names and values apart
+    R"({"name":"password","value":"hunter2x"})", R"({"value":"hunter2x","name":"password"})",
+    R"({"Key": "db_password", "more": {"a": 1}, "Value": "hunter2x"})",
+    R"([{"name":"a","value":"b"},{"name":"api_key","type":"text","value":"hunter2x"}])",
+    "<name>password</name><value>hunter2x</value>", "<env name=\"password\" value=\"hunter2x\"/>",
+    "env:\n- name: password\n  value: hunter2x\n", "env:\n- value: hunter2x\n  name: password\n",
+    R"("{\"name\":\"password\",\"value\":\"hunter2x\"}")",
+    // Values on other lines
+    "{\"password\":\n  \"hunter2x\"}", "{\"password\"\n:\r\n[\"hunter2x\"]}",
+    "\"password\":\n  hunter2x\nb: 1\n", "password = \"\"\"\nhunter2x\n\"\"\"\n",
+    "password = '''hunter2x\n'''\n", "password: \"a\n  hunter2x\"\n",
+    "export PASSWORD=\\\nhunter2x\n", "PASSWORD=a\\\nhunter2x\n", "x --password \\\n  hunter2x\n",
+    // Escapes and blanks
+    R"({"pass\u0077ord":"hunter2x"})", R"({"\u0070assword":"hunter2x"})",
+    "\"pass\\x77ord\": hunter2x\n", "password\u00a0: hunter2x\n", "password\u2003=\u202fhunter2x\n",
+    "sshpass -p hunter2x ssh n1", "sshpass -v -phunter2x ssh n1", "sshpass -p 'hunter2x y' ssh",
+    R"(["sshpass", "-p", "hunter2x", "ssh"])",
     // Lines of logs
     "curl -u joe:hunter2x https://x", "authorization: bearer hunter2xyz",
     "-----BEGIN PGP "
@@ -64,6 +85,12 @@ TEST(Redaction, WithstandsAttacks) {
     EXPECT_GE(result.secrets, 1) << text;
     EXPECT_EQ(redact(result.text).text, result.text) << text;
   }
+  EXPECT_EQ(redact("pkcs11:token=evidence;object=a?pin-value=hunter2x&module-path=/x.so y").text,
+            "pkcs11:token=evidence;object=a?pin-value=REDACTED&module-path=/x.so y");
+  EXPECT_EQ(redact(R"({"name":"password","value":"hunter2x"})").text,
+            R"({"name":"password","value":"REDACTED"})");
+  EXPECT_THAT(redact("- name: lr\n  value: 5\n- name: pin\n  value: x\n").text,
+              HasSubstr("value: 5\n"));
   EXPECT_THAT(redact("password:\n- a\nb: 1\n").text, HasSubstr("b: 1"));
   EXPECT_THAT(redact(kAttacks[std::size(kAttacks) - 1]).text, HasSubstr("\"step\":5"));
 }
@@ -85,12 +112,27 @@ TEST(Redaction, RemovesKnownForms) {
 
 TEST(Redaction, KeepsWhatIsNoSecret) {
   for (const char* text :
-       {R"({"tokens":384,"tokens_per_s":11067.7,"gpu_joules_per_token":null})", "eos_token: 50256",
-        "tokenizer: bytes", "PWD=/work", "gpu_joules_per_token: 3", "forward_pass: 5 ms",
-        "public_key: abc", "key: layer.weight", "docker run -u 1000:1000 x",
-        "http://site:80/path@v1", "http://site/@jane",
+       {R"({"tokens":384,"tokens_per_s":11067.7,"gpu_joules_per_token":null})",
+        "eos_token: 50256",
+        "tokenizer: bytes",
+        "PWD=/work",
+        "gpu_joules_per_token: 3",
+        "forward_pass: 5 ms",
+        "public_key: abc",
+        "key: layer.weight",
+        "docker run -u 1000:1000 x",
+        "http://site:80/path@v1",
+        "http://site/@jane",
         "sha256:7786aab7ba0e926462a7c0e9f10f2474b702e92a7d4a6ccbf8e79d566830e96f",
-        "the secret of the launch", "password", "http://site:80/path", "task-0003-1f00ba",
+        "the secret of the launch",
+        R"({"name":"lr","value":"5"})",
+        "pin_memory: true",
+        "sshpass -e ssh n1",
+        "ssh -p 22 n1",
+        "pkcs11:token=evidence;object=a",
+        "password",
+        "http://site:80/path",
+        "task-0003-1f00ba",
         "-----BEGIN CERTIFICATE-----\nabc"}) {
     EXPECT_EQ(redact(text).text, text);
     EXPECT_EQ(redact(text).secrets, 0);

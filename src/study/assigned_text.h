@@ -1,0 +1,28 @@
+// Finds the parts of an assignment, such as `password: x` or {"name": "password", "value": "x"}, in
+// a text of any kind. Pure functions; all places are offsets in bytes, at most text.size().
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// Skips blanks, also those of Unicode, and line ends behind a backslash.
+std::size_t skip_blanks(std::string_view text, std::size_t at);
+// Skips those and all line ends.
+std::size_t skip_white(std::string_view text, std::size_t at);
+
+// Skips backslashes, as in JSON within JSON, and a quote behind them. Returns what was skipped.
+std::string_view quote_at(std::string_view text, std::size_t at);
+
+// Returns the place behind the word that begins at `at`: letters, digits, '_', '-', '.', and
+// escapes such as \u0077 that stand for one of them.
+std::size_t end_of_word(std::string_view text, std::size_t at);
+// Returns the word with its escapes resolved.
+std::string plain_word(std::string_view word);
+
+// Returns whether the word at [begin, end), such as "value", is the key of an object, a list item
+// or an element whose neighbouring key, such as "name", has a secret's name as its value.
+bool is_value_of_secret(std::string_view text, std::size_t begin, std::size_t end);
+
+}  // namespace trireme
