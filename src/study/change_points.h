@@ -12,8 +12,10 @@ inline constexpr std::size_t kMostSearched = 300;
 
 // Returns the indices at which a new level begins, in ascending order. The method is E-divisive
 // (Matteson and James, 2014): the division with the largest energy distance between its two sides
-// is accepted if fewer than 1 % of 199 random orders of the same values give a larger distance, and
-// both sides are then searched in the same way. Each side has at least three values. The random
+// is accepted if at most 2 of 399 random orders of the same values give such a distance. If there
+// is none, the window with the largest distance from both of its surroundings together is accepted
+// if no order gives such a distance: a change and its end hide each other from a single division.
+// All parts are then searched in the same way. Each part has at least three values. The random
 // orders are the same in every call. All values are finite.
 std::vector<std::size_t> change_points(const std::vector<double>& values);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 namespace trireme {
 namespace {
 
+constexpr std::size_t kMostExplained = 20;  // rows without a partner that are compared with others
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool all_positive(const std::vector<double>& values) {
@@ -107,10 +109,20 @@ void judge_all(Comparison& comparison, const ComparisonRules& rules) {
   }
 }
 
-const ResultRow* find_row(const MeasuredResult& in, const std::string& key) {
-  const auto found = std::find_if(in.rows.begin(), in.rows.end(),
-                                  [&](const ResultRow& row) { return row.key() == key; });
-  return found == in.rows.end() ? nullptr : &*found;
+// The rows of a measurement by their keys; the first one counts if several have the same.
+using RowsByKey = std::unordered_map<std::string, const ResultRow*>;
+
+RowsByKey rows_by_key(const MeasuredResult& of) {
+  RowsByKey rows;
+  for (const ResultRow& row : of.rows) {
+    rows.emplace(row.key(), &row);
+  }
+  return rows;
+}
+
+const ResultRow* find_row(const RowsByKey& in, const ResultRow& row) {
+  const auto found = in.find(row.key());
+  return found == in.end() ? nullptr : found->second;
 }
 
 const SampleSet* find_samples(const ResultRow& row, const std::string& name) {
@@ -154,18 +166,21 @@ std::string shared_differences(const ResultRow& row, const std::string& title,
 
 // Returns what `of` has and the other one lacks: titles of whole rows, or with the name of samples,
 // which differs if the unit does.
-std::vector<std::string> only_in(const MeasuredResult& of, const MeasuredResult& other) {
+std::vector<std::string> only_in(const MeasuredResult& of, const MeasuredResult& other,
+                                 const RowsByKey& others) {
   std::vector<std::string> titles;
+  const RowTitles title_of(of);
   for (const ResultRow& row : of.rows) {
-    const ResultRow* same = find_row(other, row.key());
+    const ResultRow* same = find_row(others, row);
     if (same == nullptr) {
-      const std::string title = row_title(row, of);
-      titles.push_back(title + shared_differences(row, title, other));
+      const std::string title = title_of(row);
+      titles.push_back(
+          title + (titles.size() < kMostExplained ? shared_differences(row, title, other) : ""));
       continue;
     }
     for (const SampleSet& samples : row.samples) {
       if (find_samples(*same, samples.name) == nullptr) {
-        titles.push_back(fmt::format("{}: {}", row_title(row, of), samples.name));
+        titles.push_back(fmt::format("{}: {}", title_of(row), samples.name));
       }
     }
   }
@@ -203,13 +218,15 @@ std::size_t Comparison::count_of(ChangeVerdict verdict) const {
 Comparison compare_results(const MeasuredResult& a, const MeasuredResult& b,
                            const ComparisonRules& rules) {
   Comparison comparison;
+  const RowsByKey rows_of_a = rows_by_key(a);
+  const RowsByKey rows_of_b = rows_by_key(b);
   for (const ResultRow& row : a.rows) {
-    if (const ResultRow* other = find_row(b, row.key()); other != nullptr) {
+    if (const ResultRow* other = find_row(rows_of_b, row); other != nullptr) {
       compare_rows(row, *other, rules, comparison);
     }
   }
-  comparison.only_a = only_in(a, b);
-  comparison.only_b = only_in(b, a);
+  comparison.only_a = only_in(a, b, rows_of_b);
+  comparison.only_b = only_in(b, a, rows_of_a);
   judge_all(comparison, rules);
   return comparison;
 }
@@ -239,20 +256,40 @@ std::vector<std::string> differences(const MeasuredResult& a, const MeasuredResu
   return found;
 }
 
-std::string row_title(const ResultRow& row, const MeasuredResult& of) {
+RowTitles::RowTitles(const MeasuredResult& of) {
+  std::map<std::string, std::int64_t> rows;
+  for (const ResultRow& row : of.rows) {
+    ++rows[row.name];
+    for (const auto& [param, value] : row.params) {
+      ++shared_[row.name][{param, value}];
+    }
+  }
+  for (auto& [name, params] : shared_) {
+    std::erase_if(params, [count = rows[name]](const auto& each) { return each.second < count; });
+  }
+}
+
+std::string RowTitles::operator()(const ResultRow& row) const {
   std::string title = row.name;
+  const auto shared = shared_.find(row.name);
   for (const auto& each : row.params) {
-    const auto& param = each.first;  // clang 14 does not capture structured bindings
-    const auto& value = each.second;
-    const bool same = std::all_of(of.rows.begin(), of.rows.end(), [&](const ResultRow& other) {
-      const auto found = other.params.find(param);
-      return other.name != row.name || (found != other.params.end() && found->second == value);
-    });
-    if (!same) {
-      title += fmt::format(" {}={}", param, value);
+    if (shared == shared_.end() || !shared->second.contains(each)) {
+      title += fmt::format(" {}={}", each.first, each.second);
     }
   }
   return title;
 }
+
+std::string RowTitles::shared_by(const std::string& name) const {
+  std::string text;
+  if (const auto shared = shared_.find(name); shared != shared_.end()) {
+    for (const auto& [param, count] : shared->second) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", param.first, param.second);
+    }
+  }
+  return text;
+}
+
+std::string row_title(const ResultRow& row, const MeasuredResult& of) { return RowTitles(of)(row); }
 
 }  // namespace trireme

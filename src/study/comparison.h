@@ -1,7 +1,9 @@
 // Decides whether one measurement is slower than another. Pure functions.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/study/measured_result.h"
@@ -52,6 +54,20 @@ Comparison compare_results(const MeasuredResult& a, const MeasuredResult& b,
 // Returns why the two results cannot be compared, one sentence each: another machine, benchmark,
 // environment or configuration. Empty if they can.
 std::vector<std::string> differences(const MeasuredResult& a, const MeasuredResult& b);
+
+// Titles of the rows of one result, without the parameters that have one value in all its rows of a
+// name.
+class RowTitles {
+ public:
+  explicit RowTitles(const MeasuredResult& of);
+  // Returns "gemm precision=bf16 m=96".
+  std::string operator()(const ResultRow& row) const;
+  // Returns what the titles of the rows of this name leave out: "k=96 n=96".
+  std::string shared_by(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::map<std::pair<std::string, std::string>, std::int64_t>> shared_;
+};
 
 // Returns the parameters of a row as text, such as "precision=bf16 m=96", without those that have
 // one value in all rows of the result.

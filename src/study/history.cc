@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -142,6 +144,24 @@ std::string line_of(const HistorySeries& series, std::size_t count) {
   return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+// Waits for other writers, which keep the lock for milliseconds. A process that was stopped while
+// it had the lock must not stop this one, too.
+void wait_for_lock(const File& file) {
+  constexpr std::chrono::seconds kLongestWait{10};
+  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  while (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR && errno != EWOULDBLOCK) {
+      throw_errno(errno, "lock", file.path());
+    }
+    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() > deadline) {
+      throw IoError(
+          fmt::format("another process has locked {} for {} s: find it with lslocks, and end it",
+                      file.path().string(), kLongestWait.count()));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 // Returns what tells entries apart, in the form in which their lines are read back.
 std::string identity(const HistorySeries& series, double time) {
   return fmt::format("{}\n{}", series.key(), time);
@@ -200,9 +220,7 @@ History read_history(const std::filesystem::path& path) {
 
 Added add_to_history(const std::filesystem::path& path, const MeasuredResult& result) {
   File file = File::open_to_append(path);
-  if (::flock(file.fd(), LOCK_EX) != 0) {
-    throw_errno(errno, "cannot lock", path);
-  }
+  wait_for_lock(file);
   const std::string before = read_file(path, kMostResultBytes);
   std::set<std::string> known = identities(parse_history(before, path.string()));
   std::string lines = before.empty() || before.back() == '\n' ? "" : "\n";

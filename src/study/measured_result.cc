@@ -1,5 +1,6 @@
 #include "src/study/measured_result.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -55,6 +56,33 @@ SampleSet sample_set(const std::string& name, const json& of_name) {
 // Names of hosts change from job to job.
 bool names_hosts(const std::string& param) { return param == "hosts"; }
 
+// Adds the figures of all pairs as samples, and that of the slowest pair as one more, so that a
+// single bad link is seen among many good ones.
+void add_pairs(const json& matrices, ResultRow& row) {
+  for (const auto& [name, matrix] : matrices.items()) {
+    const Better better = better_of(name);
+    if (better == Better::unknown || !matrix.is_array()) {
+      continue;
+    }
+    SampleSet all{name, {}, 0, false};
+    for (const json& from : matrix) {
+      for (const json& value : from.is_array() ? from : json::array()) {
+        if (value.is_number() && std::isfinite(value.get<double>())) {
+          all.values.push_back(value.get<double>());
+        } else if (!value.is_null()) {
+          throw DataError(fmt::format("a value of {} is neither a number nor null", name));
+        }
+      }
+    }
+    const auto [least, most] = std::minmax_element(all.values.begin(), all.values.end());
+    if (all.values.size() > 1) {
+      row.samples.push_back(
+          {"slowest_" + name, {better == Better::lower ? *most : *least}, 0, false});
+      row.samples.push_back(std::move(all));
+    }
+  }
+}
+
 ResultRow row_of(const json& result) {
   ResultRow row;
   row.name = text_field(result, "name");
@@ -63,8 +91,13 @@ ResultRow row_of(const json& result) {
       row.params[key] = text_of(value);
     }
   }
-  for (const auto& [name, of_name] : object_field(result, "samples").items()) {
-    row.samples.push_back(sample_set(name, of_name));
+  if (result.contains("samples")) {
+    for (const auto& [name, of_name] : object_field(result, "samples").items()) {
+      row.samples.push_back(sample_set(name, of_name));
+    }
+  }
+  if (result.contains("matrices")) {
+    add_pairs(object_field(result, "matrices"), row);
   }
   if (const auto metrics = result.find("metrics"); metrics != result.end()) {
     for (const auto& [name, value] : metrics->items()) {
@@ -158,6 +191,10 @@ MeasuredResult result_of(const json& document, const std::string& origin) {
     throw DataError("this is not a document of trireme bench -J FILE");
   }
   const json& schema = field(document, "schema");
+  if (!schema.is_number_integer()) {
+    throw DataError(fmt::format("field 'schema' is {}, not a whole number",
+                                schema.dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
   if (schema != kBenchSchema) {
     throw DataError(fmt::format(
         "it has version {} of the format, but this program reads version {}: measure again, or use "

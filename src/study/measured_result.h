@@ -54,6 +54,7 @@ struct MeasuredResult {
   // What may differ and explains a difference: commit, host name, kernel.
   std::map<std::string, std::string> circumstances;
   std::vector<ResultRow> rows;
+  std::int64_t damaged_lines = 0;  // of a run's metrics, which are left out
 };
 
 inline constexpr std::int64_t kMostResultBytes = std::int64_t{256} << 20;

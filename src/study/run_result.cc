@@ -22,28 +22,34 @@ constexpr std::array kParts = {"data_wait_ms", "comm_exposed_ms", "tensor_wait_m
                                "pipeline_wait_ms", "checkpoint_stall_ms"};
 
 // Keys of a configuration, or beginnings of them, that change no speed or name only a place.
-constexpr std::array<std::string_view, 20> kHarmless = {
-    "run.dir",           "run.name",          "run.log_",          "data.train",
-    "data.validation",   "data.seed",         "train.seed",        "train.steps",
-    "train.eval_",       "train.early_stop.", "optimizer.lr",      "optimizer.schedule.",
-    "optimizer.eps",     "optimizer.betas",   "optimizer.weight_", "checkpoint.dir",
-    "checkpoint.resume", "checkpoint.keep",   "comm.deadline.",    "divergence."};
+constexpr std::array<std::string_view, 23> kHarmless = {
+    "run.dir",           "run.name",          "run.log_",           "data.train",
+    "data.validation",   "data.seed",         "train.seed",         "train.steps",
+    "train.eval_",       "train.early_stop.", "optimizer.lr",       "optimizer.schedule.",
+    "optimizer.eps",     "optimizer.betas",   "optimizer.weight_",  "checkpoint.dir",
+    "checkpoint.resume", "checkpoint.keep",   "comm.deadline.",     "divergence.",
+    "launch.on_event",   "energy.",           "metrics.openmetrics"};
 
 bool is_harmless(std::string_view key) {
   return std::any_of(kHarmless.begin(), kHarmless.end(),
                      [&](std::string_view each) { return key.starts_with(each); });
 }
 
-// Calls use() with each line that is a JSON object.
-void for_each_object(std::string_view lines, const std::function<void(const json&)>& use) {
+// Calls use() with each line that is a JSON object. Returns the number of lines that are none,
+// without an unfinished last one.
+std::int64_t for_each_object(std::string_view lines, const std::function<void(const json&)>& use) {
+  std::int64_t others = 0;
   while (!lines.empty()) {
     const std::size_t end = lines.find('\n');
     const json line = json::parse(lines.substr(0, end), nullptr, false);
     if (line.is_object()) {
       use(line);
+    } else if (end != std::string_view::npos) {
+      ++others;
     }
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
   }
+  return others;
 }
 
 bool has_number(const json& object, const char* key) {
@@ -98,7 +104,7 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
     row.samples.push_back({part, {}, 0, true});
   }
   bool first = true;
-  for_each_object(metrics, [&](const json& line) {
+  result.damaged_lines = for_each_object(metrics, [&](const json& line) {
     if (!has_number(line, "step") || !has_number(line, "step_ms")) {
       return;
     }

@@ -1,5 +1,6 @@
 """Tests the commands that turn results into answers."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -176,6 +177,14 @@ class History(unittest.TestCase):
         again = harness.must(harness.run("history", self.file, "--add", self.folder / "3.json"))
         self.assertIn("0 lines added", again.stdout)
         self.assertEqual(len(self.file.read_text().splitlines()), 24)
+
+    def test_a_lock_that_is_never_released(self):
+        locked = self.folder / "locked.jsonl"
+        with open(locked, "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            result = harness.run("history", locked, "--add", self.folder / "1.json", timeout=60)
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("lslocks", result.stderr)
 
     def test_damage(self):
         torn = self.folder / "torn.jsonl"

@@ -42,7 +42,24 @@ TEST(ChangePoints, FindsNothingInSteadySeries) {
     found += change_points(noisy(100, 40, seed)).empty() ? 0 : 1;
   }
   EXPECT_LE(found, 2);
+  int of_few = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    of_few += change_points(noisy(100, 20, seed + 1000)).empty() ? 0 : 1;
+  }
+  EXPECT_LE(of_few, 7) << "1 % of 300, with the scatter of such a count";
   EXPECT_THAT(change_points(std::vector<double>(50, 7.0)), IsEmpty());
+}
+
+TEST(ChangePoints, ARecoveryDoesNotHideAChange) {
+  for (std::uint32_t after = 1; after <= 20; ++after) {
+    const auto found =
+        change_points(joined({noisy(100, 15, 1), noisy(120, 15, 2), noisy(100, after, 3)}));
+    ASSERT_FALSE(found.empty()) << after;
+    EXPECT_EQ(found.front(), 15U) << after;
+    EXPECT_EQ(found.size(), after < 3 ? 1U : 2U) << after;
+  }
+  EXPECT_THAT(change_points(joined({noisy(100, 15, 4), noisy(120, 6, 5), noisy(100, 15, 6)})),
+              ElementsAre(15, 21));
 }
 
 TEST(ChangePoints, ShortAndLongSeries) {

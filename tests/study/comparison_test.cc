@@ -154,6 +154,36 @@ TEST(Comparison, RowsAreMatchedByTheirParameters) {
 }
 
 // Nothing is converted, and nothing disappears.
+TEST(Comparison, TitlesLeaveOutWhatAllRowsShare) {
+  auto document = bench_json({1});
+  auto row = document["results"][0];
+  row["params"]["m"] = 128;
+  document["results"].push_back(row);
+  const MeasuredResult result = parse_bench_result(document.dump(), "test");
+  const RowTitles title_of(result);
+  EXPECT_EQ(title_of(result.rows[0]), "gemm m=96");
+  EXPECT_EQ(title_of(result.rows[1]), "gemm m=128");
+  EXPECT_EQ(title_of.shared_by("gemm"), "precision=fp32");
+  EXPECT_EQ(title_of.shared_by("mem"), "");
+}
+
+// A search of all rows for each row would take minutes, and the test its timeout.
+TEST(Comparison, ManyRows) {
+  MeasuredResult a = result_of({1, 2, 3});
+  for (int i = 0; i < 30000; ++i) {
+    a.rows.push_back(a.rows.front());
+    a.rows.back().params["m"] = std::to_string(1000 + i);
+  }
+  MeasuredResult b = a;
+  for (int i = 0; i < 15000; ++i) {
+    b.rows.back().params["m"] = std::to_string(100000 + i);
+    std::swap(b.rows.back(), b.rows[static_cast<std::size_t>(i)]);
+  }
+  const Comparison comparison = compare_results(a, b, {});
+  EXPECT_EQ(comparison.rows.size() + comparison.only_a.size(), 30001U);
+  EXPECT_FALSE(comparison.only_a.empty());
+}
+
 TEST(Comparison, SamplesInAnotherUnitAreOtherSamples) {
   auto first = bench_json(around(100, 20));
   auto second = first;

@@ -40,7 +40,7 @@ TEST(MeasuredResult, RefusesHostileDocuments) {
   EXPECT_THAT(refusal(R"({"schema": NaN, "results": []})"), HasSubstr("not JSON"));
   EXPECT_THAT(refusal(R"({"schema": 2, "schema": 2, "results": []})"), HasSubstr("twice"));
   EXPECT_THAT(refusal(R"({"schema": 3, "results": []})"), HasSubstr("version 3"));
-  EXPECT_THAT(refusal(R"({"schema": "2", "results": []})"), HasSubstr("version 2 of"));
+  EXPECT_THAT(refusal(R"({"schema": "2", "results": []})"), HasSubstr("not a whole number"));
   for (const char* huge : {"1e999", "-1e999"}) {
     EXPECT_THAT(refusal(std::string(R"({"schema": 2, "results": [)") + huge + "]}"),
                 HasSubstr("not JSON"));
@@ -101,6 +101,35 @@ TEST(MeasuredResult, TextsStayTexts) {
   EXPECT_EQ(result.rows[0].params.at("\"<b>&'"), "<script>'\"\x1b[2J");
 }
 
+TEST(MeasuredResult, SchemasAreWholeNumbers) {
+  for (const nlohmann::json& schema : {nlohmann::json("2"), nlohmann::json(2.0)}) {
+    auto document = bench_json({1});
+    document["schema"] = schema;
+    EXPECT_THAT(message_of<DataError>([&] { (void)parse_bench_result(document.dump(), "a.json"); }),
+                HasSubstr("field 'schema' is " + schema.dump() + ", not a whole number"));
+  }
+}
+
+TEST(MeasuredResult, PairsAreSamples) {
+  auto document = bench_json({1});
+  document["results"][0].erase("samples");
+  document["results"][0]["matrices"] = {{"members", {0, 1}},
+                                        {"hosts", {"n1", "n2"}},
+                                        {"bandwidth_GBps", {{nullptr, 5.0}, {4.0, nullptr}}},
+                                        {"latency_us", {{nullptr, 1.0}, {3.0, nullptr}}}};
+  const MeasuredResult result = parse_bench_result(document.dump(), "a.json");
+  std::map<std::string, std::vector<double>> values;
+  for (const SampleSet& samples : result.rows[0].samples) {
+    values[samples.name] = samples.values;
+  }
+  EXPECT_THAT(values["bandwidth_GBps"], ElementsAre(5, 4));
+  EXPECT_THAT(values["slowest_bandwidth_GBps"], ElementsAre(4));
+  EXPECT_THAT(values["latency_us"], ElementsAre(1, 3));
+  EXPECT_THAT(values["slowest_latency_us"], ElementsAre(3));
+  document["results"][0]["matrices"]["latency_us"][0][1] = "x";
+  EXPECT_THROW((void)parse_bench_result(document.dump(), "a.json"), DataError);
+}
+
 constexpr const char* kMetrics = R"({"step":1,"step_ms":90,"data_wait_ms":5,"time":10}
 {"step":2,"step_ms":30,"data_wait_ms":1,"time":11}
 torn {
@@ -125,6 +154,17 @@ TEST(RunResult, ReadsStepsAfterTheFirst) {
   EXPECT_EQ(run.conditions.at("start.ranks"), "2, 4");
   EXPECT_EQ(run.conditions.count("train.seed"), 0U);
   EXPECT_EQ(run.time, 12);
+  EXPECT_EQ(run.damaged_lines, 2) << "not the last one, which was being written";
+}
+
+TEST(RunResult, KeysThatChangeNoSpeedAreNoConditions) {
+  const MeasuredResult run = parse_run_result(
+      kMetrics, "launch:\n  on_event: x\nenergy:\n  pue: 1.2\nmetrics:\n  openmetrics: a.prom\n",
+      "", "runs/a");
+  for (const char* key : {"launch.on_event", "energy.pue", "metrics.openmetrics"}) {
+    EXPECT_EQ(run.conditions.count(key), 0U) << key;
+    EXPECT_EQ(run.circumstances.count(key), 1U) << key;
+  }
 }
 
 TEST(RunResult, RefusesRunsWithoutSteps) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -130,10 +131,16 @@ void print_comparison(const Comparison& comparison, const MeasuredResult& a,
   print_origin("A", a);
   print_origin("B", b);
   print_circumstances(a, b);
+  const RowTitles title_of(a);
+  std::string name;  // of the rows before
   const ResultRow* last = nullptr;
   for (const RowComparison& row : comparison.rows) {
+    if (const std::string shared = title_of.shared_by(row.row->name);
+        row.row->name != std::exchange(name, row.row->name) && !shared.empty()) {
+      fmt::print("all rows of {}: {}\n", printable(name), printable(shared));
+    }
     if (row.row != last) {
-      fmt::print("{}\n", printable(row_title(*row.row, a)));
+      fmt::print("{}\n", printable(title_of(*row.row)));
       last = row.row;
     }
     print_row(row);
@@ -203,7 +210,11 @@ std::string listed(const std::vector<std::string>& all) {
              : text + fmt::format("\n  and {} more", all.size() - kMostListed);
 }
 
-void warn_if_busy(const MeasuredResult& result) {
+void warn_of(const MeasuredResult& result) {
+  if (result.damaged_lines > 0) {
+    fmt::print(stderr, "trireme: {}/metrics.jsonl: left out {}\n", printable(result.origin),
+               counted(result.damaged_lines, "damaged line"));
+  }
   if (result.waited_fraction > kBusy) {
     fmt::print(stderr,
                "trireme: {}: the benchmark waited {:.0f} % of its time for a core: its times mean "
@@ -229,8 +240,8 @@ void compare(const CompareOptions& options, int& exit_code) {
     fmt::print(stderr, "trireme: the two differ in more than speed:{}\n",
                printable_lines(listed(unlike)));
   }
-  warn_if_busy(a);
-  warn_if_busy(b);
+  warn_of(a);
+  warn_of(b);
   const ComparisonRules rules{options.threshold / 100, options.false_alarms / 100};
   const Comparison comparison = compare_results(a, b, rules);
   if (comparison.rows.empty()) {

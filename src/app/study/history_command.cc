@@ -92,7 +92,12 @@ Json to_json(const HistorySeries& series, const std::vector<Level>& levels) {
 void add_results(const HistoryOptions& options) {
   const KeyedTextReader reader = options.keys.reader();
   for (const std::string& path : options.results) {
-    const Added added = add_to_history(options.file, read_measured_result(path, reader));
+    const MeasuredResult result = read_measured_result(path, reader);
+    if (result.damaged_lines > 0) {
+      fmt::print(stderr, "trireme: {}/metrics.jsonl: left out {}\n", printable(path),
+                 counted(result.damaged_lines, "damaged line"));
+    }
+    const Added added = add_to_history(options.file, result);
     if (added.lines + added.present == 0) {
       throw DataError(
           fmt::format("{}: nothing in it belongs into a history: all samples are zero, negative, "
