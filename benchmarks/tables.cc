@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/app/command/standard_output.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -22,7 +23,8 @@ std::string csv_cell(const Json& value) {
   if (value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>()))) {
     return "";
   }
-  std::string text = value.is_string() ? value.get<std::string>() : json_line(value);
+  const std::string text =
+      printable(value.is_string() ? value.get<std::string>() : json_line(value));
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }
@@ -87,7 +89,8 @@ Gauge gauge_of(const std::string& result, const std::string& metric, double valu
 
 std::string label(const std::string& name, const Json& value) {
   std::string text;
-  for (const char c : value.is_string() ? value.get<std::string>() : json_line(value)) {
+  for (const char c :
+       printable_lines(value.is_string() ? value.get<std::string>() : json_line(value))) {
     text += c == '\\' ? "\\\\" : c == '"' ? "\\\"" : c == '\n' ? "\\n" : std::string(1, c);
   }
   return fmt::format("{}=\"{}\"", name, text);
@@ -146,26 +149,99 @@ std::string results_csv(const Json& results) {
   return text;
 }
 
+namespace {
+
+// Families of OpenMetrics, whose samples have to follow each other, in the order of their first
+// ones.
+class Families {
+ public:
+  void add(const std::string& result, const std::string& metric, double value,
+           const std::string& labels) {
+    const Gauge gauge = gauge_of(result, metric, value);
+    std::string& family = texts_[gauge.name];
+    if (family.empty()) {
+      order_.push_back(gauge.name);
+      family =
+          fmt::format("# HELP {0} The metric {1} of trireme bench, result {2}.\n# TYPE {0} gauge\n",
+                      gauge.name, metric, result);
+    }
+    family += fmt::format("{}{{{}}} {:.9g}\n", gauge.name, labels, gauge.value);
+  }
+  // Adds one sample per pair; of many pairs, those of the slowest ones.
+  void add_pairs(const std::string& result, const Json& matrices, const std::string& labels);
+  std::string text() const {
+    std::string all;
+    for (const std::string& name : order_) {
+      all += texts_.at(name);
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::string> order_;
+  std::map<std::string, std::string> texts_;
+};
+
+struct PairValue {
+  double value = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+};
+
+// Returns the values of a matrix, the slowest pair first.
+std::vector<PairValue> pairs_in(const Json& matrix, bool more_is_slower) {
+  std::vector<PairValue> pairs;
+  for (std::size_t from = 0; from < matrix.size(); ++from) {
+    for (std::size_t to = 0; to < matrix[from].size(); ++to) {
+      if (matrix[from][to].is_number() && std::isfinite(matrix[from][to].get<double>())) {
+        pairs.push_back({matrix[from][to].get<double>(), from, to});
+      }
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const PairValue& a, const PairValue& b) {
+    return more_is_slower ? a.value > b.value : a.value < b.value;
+  });
+  return pairs;
+}
+
+void Families::add_pairs(const std::string& result, const Json& matrices,
+                         const std::string& labels) {
+  constexpr std::size_t kMostPairs = 240;  // of 16 members
+  constexpr std::size_t kSlowest = 32;
+  const Json& members = matrices.at("members");
+  const Json& hosts = matrices.at("hosts");
+  for (const std::string name : {"bandwidth_GBps", "latency_us"}) {
+    if (!matrices.contains(name)) {
+      continue;
+    }
+    std::vector<PairValue> pairs = pairs_in(matrices.at(name), name.ends_with("_us"));
+    if (pairs.size() > kMostPairs) {
+      pairs.resize(kSlowest);
+    }
+    for (const PairValue& pair : pairs) {
+      add(result, "pair_" + name, pair.value,
+          fmt::format("{}{}{},{},{},{}", labels, labels.empty() ? "" : ",",
+                      label("from", members.at(pair.from)), label("to", members.at(pair.to)),
+                      label("from_host", hosts.at(pair.from)),
+                      label("to_host", hosts.at(pair.to))));
+    }
+  }
+}
+
+}  // namespace
+
 std::string results_openmetrics(const Json& results, const BenchContext& context) {
-  // All samples of a family have to follow each other.
-  std::vector<std::string> order;
-  std::map<std::string, std::string> families;
+  Families families;
   for (const Json& result : results) {
     const std::string name = result.at("name");
     const std::string labels = labels_of(result.at("params"));
     for (const auto& [key, value] : result.at("metrics").items()) {
-      if (!value.is_number() || !std::isfinite(value.get<double>())) {
-        continue;
+      if (value.is_number() && std::isfinite(value.get<double>())) {
+        families.add(name, key, value.get<double>(), labels);
       }
-      const Gauge gauge = gauge_of(name, key, value.get<double>());
-      std::string& family = families[gauge.name];
-      if (family.empty()) {
-        order.push_back(gauge.name);
-        family = fmt::format(
-            "# HELP {0} The metric {1} of trireme bench, result {2}.\n# TYPE {0} gauge\n",
-            gauge.name, key, name);
-      }
-      family += fmt::format("{}{{{}}} {:.9g}\n", gauge.name, labels, gauge.value);
+    }
+    if (result.contains("matrices")) {
+      families.add_pairs(name, result.at("matrices"), labels);
     }
   }
   const std::string command = label("command", context.command);
@@ -184,10 +260,7 @@ std::string results_openmetrics(const Json& results, const BenchContext& context
                 std::to_string(context.left_out.size()));
   text += gauge("failed", "The number of questions that have failed.",
                 std::to_string(context.failed.size()));
-  for (const std::string& name : order) {
-    text += families[name];
-  }
-  return text + "# EOF\n";
+  return text + families.text() + "# EOF\n";
 }
 
 }  // namespace trireme

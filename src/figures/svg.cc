@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/printable.h"
+
 namespace trireme {
 namespace {
 
@@ -71,7 +73,7 @@ std::string mixed_colour(const SvgColour& from, const SvgColour& to, double part
 
 std::string xml_text(std::string_view text) {
   std::string out;
-  for (const char c : carried(text)) {
+  for (const char c : carried(printable_lines(text))) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/printable.h"
 #include "src/report/document.h"
 
 namespace trireme {
@@ -10,7 +11,7 @@ namespace {
 // Escapes what Markdown, or HTML within it, would interpret, and keeps the text in one line.
 std::string plain_text(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '<') {
       out += "&lt;";
@@ -82,7 +83,7 @@ std::string markdown_of(const DocSection& section, int level) {
   if (!section.text.empty()) {
     const std::string fence = fence_for(section.text);
     out += fmt::format("{}:\n\n{}\n{}\n{}\n\n", plain_text(section.text_heading), fence,
-                       section.text, fence);
+                       printable_lines(section.text), fence);
   }
   for (const DocSection& part : section.parts) {
     out += markdown_of(part, level + 1);

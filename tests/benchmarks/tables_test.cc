@@ -1,5 +1,6 @@
 #include "benchmarks/tables.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -68,6 +69,39 @@ TEST(ResultsOpenMetrics, UsesBaseUnits) {
   }
   EXPECT_THAT(text, Not(HasSubstr("word")));
   EXPECT_TRUE(text.ends_with("\n# EOF\n"));
+}
+
+TEST(ResultsOpenMetrics, HasEachPairOrTheSlowestOnes) {
+  const auto text_of = [](int members) {
+    Json result = one_result("pairs", {{"bytes", 8}}, Json::object());
+    Json matrix = Json::array();
+    Json hosts = Json::array();
+    Json ranks = Json::array();
+    for (int from = 0; from < members; ++from) {
+      ranks.push_back(from);
+      hosts.push_back("n" + std::to_string(from));
+      Json row = Json::array();
+      for (int to = 0; to < members; ++to) {
+        row.push_back(from == to ? Json(nullptr) : Json(100 + 100 * from + to));
+      }
+      matrix.push_back(row);
+    }
+    result["matrices"] = {{"members", ranks}, {"hosts", hosts}, {"latency_us", matrix}};
+    return results_openmetrics(Json::array({result}), context_of("pairs"));
+  };
+  EXPECT_THAT(text_of(2), HasSubstr("trireme_bench_pairs_pair_latency_seconds{bytes=\"8\",from="
+                                    "\"1\",to=\"0\",from_host=\"n1\",to_host=\"n0\"} 0.0002\n"));
+  const std::string many = text_of(20);
+  EXPECT_EQ(std::count(many.begin(), many.end(), '{'), 36);
+  EXPECT_THAT(many, HasSubstr("from=\"19\",to=\"18\""));
+  EXPECT_THAT(many, Not(HasSubstr("from=\"0\"")));
+}
+
+TEST(Results, ShowWhatReordersText) {
+  const Json results = {one_result("a", {{"host", "n\x1b\xE2\x80\xAE\xFF"}}, {{"x", 1}})};
+  EXPECT_THAT(results_csv(results), HasSubstr("a,n\\x1b\\u202e\\xff,1\n"));
+  EXPECT_THAT(results_openmetrics(results, context_of("a")),
+              HasSubstr("host=\"n\\\\x1b\\\\u202e\\\\xff\""));
 }
 
 // A label that changes with each run would begin a new time series each time.

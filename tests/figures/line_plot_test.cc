@@ -66,10 +66,11 @@ TEST(LinePlot, EscapesText) {
   EXPECT_THAT(svg, HasSubstr("a&lt;b&gt; &amp; &quot;c&quot;"));
 }
 
-TEST(LinePlot, DropsWhatXmlCannotCarry) {
+TEST(LinePlot, ShowsWhatXmlCannotCarryAndWhatReordersText) {
   LinePlot plot = sample();
-  plot.title = "a\x01 b\x1b \xFF \xEF\xBF\xBE \xC3\xA9";
-  EXPECT_THAT(to_svg(plot), HasSubstr(">a  b  \xEF\xBF\xBD \xEF\xBF\xBD \xC3\xA9<"));
+  plot.title = "a\x01 b\x1b \xFF \xEF\xBF\xBE \xC3\xA9 \xE2\x80\xAE \xE2\x80\xA8";
+  EXPECT_THAT(to_svg(plot),
+              HasSubstr(">a\\x01 b\\x1b \\xff \xEF\xBF\xBD \xC3\xA9 \\u202e \\u2028<"));
 }
 
 TEST(LinePlot, LeavesGapsAtWhatIsNoNumber) {

@@ -83,6 +83,19 @@ TEST(Markdown, EscapesWhateverFilesSay) {
   EXPECT_THAT(text, HasSubstr("````\n```\n<b>\n````"));
 }
 
+TEST(Document, ShowsWhatReordersText) {
+  Document document;
+  document.title =
+      "a\xE2\x80\xAE"
+      "b\xE2\x80\xA8\x1b";
+  document.sections = {{.heading = "h", .text_heading = "t", .text = "x\xE2\x80\xAE\n"}};
+  for (const std::string& page : {to_html(document), to_markdown(document)}) {
+    EXPECT_THAT(page, Not(HasSubstr("\xE2\x80\xAE")));
+    EXPECT_THAT(page, Not(HasSubstr("\xE2\x80\xA8")));
+    EXPECT_THAT(page, HasSubstr("\\u202e"));
+  }
+}
+
 TEST(LineFigure, SaysWhatThePictureShows) {
   const std::vector<double> step = {10, 20, 30};
   const std::vector<double> loss = {3, 1, 2};
