@@ -13,6 +13,7 @@
 #include "src/base/units.h"
 #include "src/figures/heat_map.h"
 #include "src/report/line_figure.h"
+#include "src/report/result_table.h"
 #include "src/report/run_section.h"
 #include "src/report/scale_part.h"
 
@@ -22,7 +23,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostResults = 10'000;
-constexpr std::size_t kMostTableRows = 200;
 constexpr std::size_t kMostMembers = 256;  // of a heat map
 constexpr std::size_t kMostCurves = 6;
 
@@ -31,86 +31,12 @@ double number_in(const Json& object, const char* name) {
   return found != object.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
 
-std::string text_of(const Json& value) {
-  if (value.is_number_float()) {
-    return number_text(value.get<double>());
-  }
-  if (value.is_array() && !value.empty() && value.front().is_object()) {
-    return std::to_string(value.size());  // too much for a cell: only how many there are
-  }
-  if (value.is_array()) {
-    std::string text;
-    for (const Json& each : value) {
-      text += (text.empty() ? "" : ", ") + text_of(each);
-    }
-    return text;
-  }
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
-}
-
-// Results of one name, in the order of the file.
-using Results = std::vector<const Json*>;
-
-// Returns the keys whose values differ between results; with one result, all of them.
-std::vector<std::string> telling_keys(const Results& results, const char* section) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : results.front()->at(section).items()) {
-    const bool differs =
-        std::any_of(results.begin(), results.end(), [&, name = key, first = value](auto* each) {
-          const auto found = each->at(section).find(name);
-          return found == each->at(section).end() || *found != first;
-        });
-    if (differs || results.size() == 1) {
-      keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
-void add_cells(std::vector<std::string>& row, const Json& values,
-               const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) {
-    row.push_back(values.contains(key) ? text_of(values.at(key)) : "-");
-  }
-}
-
-DocTable results_table(const std::string& name, const Results& results) {
-  const std::vector<std::string> params = telling_keys(results, "params");
-  std::vector<std::string> metrics;
-  for (const Json* const each : results) {
-    for (const auto& [key, value] : each->at("metrics").items()) {
-      if (std::find(metrics.begin(), metrics.end(), key) == metrics.end()) {
-        metrics.push_back(key);
-      }
-    }
-  }
-  DocTable table{fmt::format("Results {}", name), params, {}};
-  table.head.insert(table.head.end(), metrics.begin(), metrics.end());
-  if (params.empty()) {
-    table.head.insert(table.head.begin(), "result");
-  }
-  for (const Json* const each : results) {
-    if (table.rows.size() == kMostTableRows) {
-      table.caption += fmt::format(" (the first {} of {})", kMostTableRows, results.size());
-      break;
-    }
-    std::vector<std::string> row;
-    if (params.empty()) {
-      row.push_back(name);
-    }
-    add_cells(row, each->at("params"), params);
-    add_cells(row, each->at("metrics"), metrics);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 std::string joined_params(const Json& params, const std::set<std::string>& without) {
   std::string text;
   for (const char* const key :
        {"op", "kernel", "model", "precision", "dtype", "backend", "layer"}) {
     if (params.contains(key) && !without.contains(key)) {
-      text += (text.empty() ? "" : " ") + text_of(params.at(key));
+      text += (text.empty() ? "" : " ") + cell_text(params.at(key));
     }
   }
   return text.empty() ? "all" : text;
@@ -264,7 +190,7 @@ void add_pairs(DocSection& section, const Json& result) {
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     labels.push_back(
-        fmt::format("{} {}", text_of(members[i]), i < hosts.size() ? text_of(hosts[i]) : ""));
+        fmt::format("{} {}", cell_text(members[i]), i < hosts.size() ? cell_text(hosts[i]) : ""));
   }
   for (const auto& [name, heading, unit] :
        {std::tuple("bandwidth_GBps", "Bandwidth between pairs", "GB/s"),
@@ -290,6 +216,9 @@ void add_pairs(DocSection& section, const Json& result) {
 void add_results(DocSection& section, const std::string& name, const Results& results) {
   DocSection part;
   part.heading = "Results: " + name;
+  if (const std::string equal = equal_params(results); !equal.empty()) {
+    part.paragraphs.push_back("In all rows: " + equal + ".");
+  }
   if (name == "coll") {
     add_curves(part, results,
                {"bytes", "busbw_GBps", "none", "none", "Bus bandwidth", "bytes", "GB/s"});
@@ -317,6 +246,15 @@ void add_results(DocSection& section, const std::string& name, const Results& re
   section.parts.push_back(std::move(part));
 }
 
+void add_left_out(DocSection& section, const Json& document) {
+  if (!document.contains("left_out")) {
+    return;
+  }
+  for (const Json& each : array_field(document, "left_out")) {
+    section.remarks.push_back("Not measured: " + cell_text(each));
+  }
+}
+
 void add_provenance(DocSection& section, const Json& document) {
   DocTable table{"Where and how it was measured", {"what", "value"}, {}};
   for (const char* const key : {"program", "host", "environment", "clock"}) {
@@ -326,7 +264,7 @@ void add_provenance(DocSection& section, const Json& document) {
     for (const auto& [name, value] : document.at(key).items()) {
       if (!value.is_structured()) {
         table.rows.push_back(
-            {name == key ? name : fmt::format("{} {}", key, name), text_of(value)});
+            {name == key ? name : fmt::format("{} {}", key, name), cell_text(value)});
       }
     }
   }
@@ -372,11 +310,13 @@ DocSection bench_section(std::string_view text, const std::string& name) {
   DocSection section;
   section.heading = fmt::format("Benchmark {}: {}", text_field(document, "command"), name);
   add_provenance(section, document);
+  add_left_out(section, document);
   std::vector<std::pair<std::string, Results>> by_name;
   const Json& results = array_field(document, "results");
   for (std::size_t i = 0; i < std::min(results.size(), kMostResults); ++i) {
     (void)object_field(results[i], "params");
     (void)object_field(results[i], "metrics");
+    check_samples(results[i]);
     const std::string& own = text_field(results[i], "name");
     const auto known = std::find_if(by_name.begin(), by_name.end(),
                                     [&](const auto& each) { return each.first == own; });

@@ -122,6 +122,57 @@ TEST_F(ReportPage, ADamagedFileInAFolderIsARemarkAndAnErrorByItself) {
   EXPECT_THAT(alone.err, HasSubstr("all/bad.json: "));
 }
 
+TEST_F(ReportPage, OddFilesInAFolderAreNamed) {
+  result("all/good.json");
+  write("all/empty.json", "");
+  write("all/cut.json", bench_json({1}).dump().substr(0, 5));
+  write("all/array.json", "[1]");
+  write("all/odd.json",
+        R"({"schema":1,"accepted":true,"seconds":1,"program":{"commit":5,"version":"1"},)"
+        R"("nodes":[],"links":[],"drain_commands":[]})");
+  const std::string text = markdown({"all"});
+  for (const char* name : {"all/empty.json", "all/cut.json", "all/array.json"}) {
+    EXPECT_THAT(text, HasSubstr(name));
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr("Left out 3 JSON files that are no results or incomplete: "),
+                          HasSubstr("Left out all/odd.json: "),
+                          HasSubstr("from 0 runs and 1 result file.")));
+  const CommandRun alone = report({"all/odd.json"});
+  EXPECT_EQ(alone.code, static_cast<int>(ExitCode::bad_data));
+  EXPECT_THAT(alone.err, AllOf(HasSubstr("all/odd.json"), Not(HasSubstr("json.exception"))));
+}
+
+TEST_F(ReportPage, AComparisonIsNoResult) {
+  write("compared.json",
+        R"({"schema":1,"a":"a","b":"b","command":"gemm","threshold":0.02,"alpha":0.01})");
+  EXPECT_THAT(report({"compared.json"}).err, HasSubstr("trireme compare --json prints"));
+}
+
+TEST_F(ReportPage, APageReplacesNoneOfItsInputs) {
+  result("results/a.json");
+  result("results/b.json");
+  run_folder("run");
+  const std::string before = read_file("results/a.json");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"results/a.json", "-o", "results/a.json"},
+        {"-o", "results/a.json", "results/../results/a.json"},
+        {"results", "-o", "results/a.json"},
+        {"run", "-o", "run/config.yaml"}}) {
+    const CommandRun run = report(words);
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+    EXPECT_THAT(run.err, HasSubstr("would replace a file"));
+  }
+  EXPECT_EQ(read_file("results/a.json"), before);
+  EXPECT_EQ(report({"run", "-o", "run/report.html"}).code, 0);
+  EXPECT_EQ(report({"run", "-o", "run/report.html"}).code, 0) << "its own page is replaced";
+}
+
+TEST_F(ReportPage, SecretsInCommandsAreRemoved) {
+  run_folder("run");
+  write("run/config.yaml", "launch:\n  on_event: \"notify --token hunter2x\"\n");
+  EXPECT_THAT(markdown({"run"}), AllOf(HasSubstr("REDACTED"), Not(HasSubstr("hunter2x"))));
+}
+
 TEST_F(ReportPage, WhereNothingIsFoundThereIsNoPage) {
   fs::create_directories("empty");
   const CommandRun empty = report({"empty"});

@@ -44,6 +44,23 @@ TEST(BenchSection, DrawsCollectivesOverTheirSizes) {
   EXPECT_THAT(text, HasSubstr("waited for a core for 25 % of the time"));
 }
 
+TEST(BenchSection, ShowsWhatAllRowsShareAndWhatWasLeftOut) {
+  Json document = ::trireme::document({coll("all_reduce", 1024, 1), coll("all_reduce", 4096, 2.5)});
+  document["left_out"] = {"coll bytes=8"};
+  document["results"][0]["metrics"]["bytes_per_s"] = 1722183910.0;
+  const std::string text = to_html({"t", {}, {bench_section(document.dump(), "a.json")}});
+  EXPECT_THAT(text, HasSubstr("In all rows: op = all_reduce."));
+  EXPECT_THAT(text, HasSubstr("Not measured: coll bytes=8"));
+  EXPECT_THAT(text, HasSubstr("1.72 GB/s"));
+}
+
+TEST(BenchSection, RefusesSamplesThatAreTexts) {
+  Json result = coll("all_reduce", 1024, 1);
+  result["samples"] = {{"time_us", {{"values", {1.0, "x"}}}}};
+  EXPECT_THAT(message_of<DataError>([&] { (void)page(Json::array({result})); }),
+              HasSubstr("a value of time_us is neither a number nor null"));
+}
+
 TEST(BenchSection, DrawsScalingWithTheIdealLineAndIntervals) {
   const auto step = [](int ranks, double rate) -> Json {
     return {{"name", "step"},

@@ -22,6 +22,7 @@
 #include "src/base/say.h"
 #include "src/interchange/draft_folder.h"
 #include "src/report/mlflow_files.h"
+#include "src/study/redaction.h"
 
 namespace trireme {
 namespace {
@@ -61,7 +62,8 @@ void export_run(const MlflowOptions& options) {
   }
   const bool is_running = store.state == "running" || store.state == "starting";
   store.tags = tags_of_newest(options.run, reader, options.keys.access());
-  const RunFolder run = read_run_folder(options.run, is_running, reader);
+  RunFolder run = read_run_folder(options.run, is_running, reader);
+  run.config = redact(run.config).text;  // a command in launch.on_event may hold a token
   const std::filesystem::path folder = mlflow_run_folder(run, store);
   std::vector<std::string> left_out;
   if (std::filesystem::exists(std::filesystem::symlink_status(folder))) {

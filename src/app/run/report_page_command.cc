@@ -8,6 +8,7 @@
 
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
+#include "src/app/command/output_check.h"
 #include "src/app/command/version.h"
 #include "src/app/evidence/verify_page.h"
 #include "src/app/launch/run_state.h"
@@ -21,6 +22,7 @@
 #include "src/report/bench_section.h"
 #include "src/report/plan_section.h"
 #include "src/report/run_section.h"
+#include "src/study/redaction.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostInputs = 200;
 constexpr int kDeepest = 6;  // folders below the one that was named
 constexpr std::int64_t kMostBenchBytes = 64 << 20;
+constexpr std::size_t kMostNamed = 20;  // other files in a folder
 
 struct PageOptions {
   std::vector<std::string> inputs;
@@ -47,7 +50,8 @@ struct Inputs {
   std::vector<std::string> states;  // of the runs
   std::vector<DocSection> benches;
   std::vector<std::string> remarks;
-  bool left_some_out = false;  // because there were kMostInputs already
+  std::vector<std::string> others;  // JSON files in folders that are no results
+  bool left_some_out = false;       // because there were kMostInputs already
 
   std::size_t size() const { return runs.size() + benches.size(); }
   // Returns whether one more is shown.
@@ -70,7 +74,31 @@ void add_run(const fs::path& path, Inputs& inputs) {
   }
   inputs.runs.push_back(
       read_run_folder(path, state == "running" || state == "starting", inputs.reader));
+  // A command in launch.on_event may hold a token.
+  inputs.runs.back().config = redact(inputs.runs.back().config).text;
   inputs.states.push_back(state);
+}
+
+// Returns whether a text is what `trireme compare --json` prints.
+bool looks_like_comparison(std::string_view text) {
+  const std::string_view head = text.substr(0, 4096);
+  return head.find("\"threshold\"") != std::string_view::npos &&
+         head.find("\"alpha\"") != std::string_view::npos;
+}
+
+DocSection result_section(const std::string& text, const std::string& name) {
+  if (looks_like_comparison(text)) {
+    throw DataError(
+        "this is what trireme compare --json prints, which a report does not show: name the two "
+        "results that were compared");
+  }
+  try {
+    return looks_like_acceptance(text) ? acceptance_section(text, name)
+           : looks_like_plan(text)     ? plan_section(text, name)
+                                       : bench_section(text, name);
+  } catch (const nlohmann::json::exception&) {
+    throw DataError("a field has another type than its format says");
+  }
 }
 
 void add_bench(const fs::path& path, Inputs& inputs) {
@@ -82,9 +110,7 @@ void add_bench(const fs::path& path, Inputs& inputs) {
     // Files in different folders often have the same name.
     const fs::path folder = fs::absolute(path).parent_path().filename();
     const std::string name = (folder / path.filename()).string();
-    inputs.benches.push_back(looks_like_acceptance(text) ? acceptance_section(text, name)
-                             : looks_like_plan(text)     ? plan_section(text, name)
-                                                         : bench_section(text, name));
+    inputs.benches.push_back(result_section(text, name));
   } catch (const DataError& error) {
     throw data_error_in(path.string(), error);
   }
@@ -116,6 +142,8 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
         const std::string text = read_file(path, kMostBenchBytes);
         if (looks_like_bench(text) || looks_like_acceptance(text) || looks_like_plan(text)) {
           add_bench(path, inputs);
+        } else {
+          inputs.others.push_back(path.string());
         }
       } catch (const Error& error) {
         inputs.remarks.push_back(fmt::format("Left out {}: {}", path.string(), error.what()));
@@ -188,7 +216,11 @@ Document document_of(const PageOptions& options, Inputs inputs) {
 
 void write_page(const PageOptions& options) {
   const KeyedTextReader reader = options.keys.reader();
-  Inputs inputs{reader, {}, {}, {}, {}};
+  const std::string out = options.out.empty() && !options.markdown ? "report.html" : options.out;
+  if (!out.empty()) {
+    check_output(out, options.inputs);
+  }
+  Inputs inputs{reader, {}, {}, {}, {}, {}};
   for (const std::string& path : options.inputs) {
     add_input(path, inputs);
   }
@@ -197,13 +229,20 @@ void write_page(const PageOptions& options) {
         fmt::format("Only the first {} runs and files are shown.", kMostInputs));
   }
   tell_apart(inputs.runs);
+  if (!inputs.others.empty()) {
+    const std::size_t named = std::min(inputs.others.size(), kMostNamed);
+    inputs.remarks.push_back(fmt::format(
+        "Left out {} that {} or incomplete: {}{}.", counted(std::ssize(inputs.others), "JSON file"),
+        inputs.others.size() == 1 ? "is no result" : "are no results",
+        fmt::join(inputs.others.begin(), inputs.others.begin() + std::ptrdiff_t(named), ", "),
+        named < inputs.others.size() ? ", ..." : ""));
+  }
   const Document document = document_of(options, std::move(inputs));
   const std::string text = options.markdown ? to_markdown(document) : to_html(document);
-  if (options.markdown && options.out.empty()) {
+  if (out.empty()) {
     fmt::print("{}", text);
     return;
   }
-  const std::string out = options.out.empty() ? "report.html" : options.out;
   write_named_file(out, text);
   fmt::print("{}\n", printable(out));
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/app/command/output_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
 #include "src/base/digest.h"
@@ -62,6 +63,8 @@ struct LeftOut {
 class Bundle {
  public:
   void add(const fs::path& path, const std::string& name);
+  // Does the same with a file that a person has named. Throws ConfigError if it is left out.
+  void add_named(const fs::path& path);
   void add_folder(const fs::path& folder, const std::string& name, int depth = 0);
   void redact_all();
   void make_anonymous(const fs::path& folder);
@@ -92,7 +95,7 @@ bool has_known_suffix(const fs::path& path) {
 void Bundle::add(const fs::path& path, const std::string& name) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) {
-    throw_errno(errno, "cannot open", path);
+    throw_errno(errno, "open", path);
   }
   if (!S_ISREG(facts.st_mode)) {
     leave_out(name, "not a regular file");
@@ -119,6 +122,24 @@ void Bundle::add(const fs::path& path, const std::string& name) {
   }
   bytes_ += static_cast<std::int64_t>(text.size());
   files_.push_back({path, name, std::move(text), facts.st_mtim.tv_sec, 0});
+}
+
+void Bundle::add_named(const fs::path& path) {
+  const std::string file = path.filename().string();
+  const auto taken = [&](const std::string& name) {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const Collected& each) { return each.name == name; });
+  };
+  std::string name = "more/" + file;
+  for (int i = 2; taken(name); ++i) {
+    name = fmt::format("more/{}/{}", i, file);
+  }
+  const std::size_t before = left_out_.size();
+  add(path, name);
+  if (left_out_.size() > before) {
+    throw ConfigError(
+        fmt::format("--with {} cannot be bundled: {}", path.string(), left_out_.back().why));
+  }
 }
 
 void Bundle::add_folder(const fs::path& folder, const std::string& name, int depth) {
@@ -247,10 +268,20 @@ void archive(const ArchiveOptions& options) {
                     "or an acceptance",
                     options.folder));
   }
+  const fs::path last =
+      folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+  const std::string root =
+      options.anonymous || last.empty() || last == "." || last == ".." || last.string().size() > 60
+          ? "archive"
+          : last.string();
+  const std::string out = options.out.empty() ? root + ".tar" : options.out;
+  std::vector<std::string> inputs = options.more;
+  inputs.push_back(options.folder);
+  check_output(out, inputs);
   Bundle bundle;
   bundle.add_folder(folder, "");
   for (const std::string& path : options.more) {
-    bundle.add(path, "more/" + fs::path(path).filename().string());
+    bundle.add_named(path);
   }
   if (bundle.files().empty()) {
     throw NotFound(fmt::format("{} holds no log, configuration or result", options.folder));
@@ -259,13 +290,6 @@ void archive(const ArchiveOptions& options) {
   if (options.anonymous) {
     bundle.make_anonymous(folder);
   }
-  const fs::path last =
-      folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
-  const std::string root =
-      options.anonymous || last.empty() || last == "." || last == ".." || last.string().size() > 60
-          ? "archive"
-          : last.string();
-  const std::string out = options.out.empty() ? root + ".tar" : options.out;
   const std::string tar = bundle.to_tar(root, options.anonymous);
   write_named_file(out, tar);
   if (options.json) {

@@ -184,11 +184,43 @@ TEST_F(ArchiveCommand, OtherFilesCanBeAddedWhateverTheirNames) {
   EXPECT_EQ(archive({"run", "--with", "slurm-1", "--with", "other/slurm-1"}).code, 0);
   open("run.tar");
   EXPECT_EQ(files_.at("run/more/slurm-1"), "output\n");
-  EXPECT_EQ(left_out().at("more/slurm-1"), "two files have this name");
-  EXPECT_EQ(manifest()["files"].size(), 2U);
+  EXPECT_EQ(files_.at("run/more/2/slurm-1"), "another\n");
+  EXPECT_EQ(manifest()["files"].size(), 3U);
   const CommandRun absent = archive({"run", "--with", "absent.out"});
   EXPECT_EQ(absent.code, static_cast<int>(ExitCode::not_found));
-  EXPECT_THAT(absent.err, HasSubstr("absent.out"));
+  EXPECT_THAT(absent.err, AllOf(HasSubstr("absent.out"), Not(HasSubstr("cannot cannot"))));
+}
+
+TEST_F(ArchiveCommand, WhatWasAskedForIsNotLeftOutSilently) {
+  write("run/a.log", "a\n");
+  write("binary", std::string("a\0b", 3));
+  fs::create_directory("folder");
+  fs::create_symlink("binary", "link");
+  ASSERT_EQ(::mkfifo("pipe", 0600), 0);
+  for (const std::string name : {"binary", "folder", "link", "pipe", "/dev/zero"}) {
+    const CommandRun run = archive({"run", "--with", name});
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage)) << name;
+    EXPECT_THAT(run.err, HasSubstr("--with " + name + " cannot be bundled: not a "));
+  }
+  EXPECT_FALSE(fs::exists("run.tar"));
+}
+
+TEST_F(ArchiveCommand, AnArchiveReplacesNoneOfItsInputs) {
+  write("run/metrics.jsonl", "{}\n");
+  write("slurm-1", "output\n");
+  fs::create_hard_link("slurm-1", "same");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "-o", "run/../run/metrics.jsonl"},
+        {"run", "--with", "slurm-1", "-o", "slurm-1"},
+        {"run", "--with", "slurm-1", "-o", "same"}}) {
+    const CommandRun run = archive(words);
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+    EXPECT_THAT(run.err, HasSubstr("would replace a file"));
+  }
+  EXPECT_EQ(read_file("run/metrics.jsonl"), "{}\n");
+  EXPECT_EQ(read_file("slurm-1"), "output\n");
+  EXPECT_EQ(archive({"run", "-o", "run/case.tar"}).code, 0);
+  EXPECT_EQ(archive({"run", "-o", "run/case.tar"}).code, 0) << "its own archive is replaced";
 }
 
 TEST_F(ArchiveCommand, TheArchiveIsNamedAfterTheFolder) {
