@@ -77,6 +77,7 @@ class RegistryCommand : public testing::Test {
     json document = {{"schema", 2},
                      {"step", step},
                      {"manifest_sha256", manifest_digest(step)},
+                     {"weights", "plain"},
                      {"loss", loss},
                      {"tasks", {{"law", {{"acc", 0.5}}}}}};
     if (!gates_met.is_null()) {
@@ -228,6 +229,11 @@ TEST_F(RegistryCommand, AResultIsOfTheWeightsThatItJudged) {
   done({"add", "chat", other});
   refused({"promote", "chat", "--stage", "production", "--result", result}, ExitCode::bad_data,
           "it is of other weights");
+  json average = json::parse(read_file(result));
+  average["weights"] = "average";
+  write("average.json", average.dump());
+  refused({"add", "chat", step(40), "--result", path("average.json")}, ExitCode::bad_data,
+          "it judges other weights of the checkpoint: 'average', not 'plain'");
   json old = json::parse(read_file(result));
   old.erase("manifest_sha256");
   write("old.json", old.dump());

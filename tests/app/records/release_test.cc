@@ -136,8 +136,8 @@ TEST_F(ReleaseCommand, AForgedSignatureIsCalledThat) {
   std::swap(envelope["signatures"][0]["sig"], envelope["signatures"][1]["sig"]);
   write("release.json", envelope.dump());
   const CommandRun forged = show("sara.pem");
-  EXPECT_EQ(forged.code, static_cast<int>(ExitCode::refused));
-  EXPECT_THAT(forged.err, HasSubstr("a signature is forged"));
+  EXPECT_EQ(forged.code, static_cast<int>(ExitCode::bad_data));
+  EXPECT_THAT(forged.err, HasSubstr("does not fit"));
 }
 
 TEST_F(ReleaseCommand, OtherEnvelopesAreNoReleases) {
