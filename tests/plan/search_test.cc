@@ -118,9 +118,9 @@ TEST(Search, WarnsOfWhatItLeavesOutOrRestsOn) {
   task.model.vocab = 128 * 1024;
   const Cluster cluster = load_cluster("h100-pod");
   EXPECT_THAT(plan_warnings(task, cluster, {}), IsEmpty());
-  task.has_adapters = true;
-  EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("with adapters")));
-  task.has_adapters = false;
+  task.has_frozen = true;
+  EXPECT_THAT(plan_warnings(task, cluster, {}), ElementsAre(HasSubstr("gradients of frozen ones")));
+  task.has_frozen = false;
   task.teacher = task.model;
   EXPECT_THAT(plan_warnings(task, cluster, {}), IsEmpty());
   EXPECT_THAT(layout_fault(task, {.tp = 2}), HasSubstr("a teacher (distill.teacher) needs"));
