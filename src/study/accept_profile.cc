@@ -36,8 +36,12 @@ void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c
   b.real(section + ".score", c.score, "robust standard deviations that are tolerated").at_least(0);
   b.texts(section + ".limits", limits, "absolute limits, as NAME=VALUE");
   parse_limits(b, section + ".limits", limits, c.limits);
-  if (c.measures.empty()) {
-    b.refuse(section + ".measures", "nothing would be measured, so nothing could be accepted");
+  if (c.measures.empty() && section == "node") {
+    b.refuse("node.measures", "nothing would be measured, so nothing could be accepted");
+  }
+  if (c.measures.empty() && !c.limits.empty()) {
+    b.refuse(section + ".limits",
+             fmt::format("they concern nothing: {}.measures is empty", section));
   }
   for (const std::string& measure : c.measures) {
     if (measure.empty() || measure.front() == '-') {

@@ -68,6 +68,19 @@ class Profiles(unittest.TestCase):
         self.assertEqual(figure["agreed"]["value"], 1)
         self.assertIn("precision=fp32", figure["details"])
 
+    def test_nodes_alone(self):
+        """Without link.measures, nodes are judged and links are said not to be."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        profile.write_text("nodes: n[1-2]\nrounds: 1\nnode: {start: [env], "
+                           "measures: ['gemm --size 32 --precision fp32 --duration 0.1'], "
+                           "limits: ['gemm flops_per_s=1']}\nlink: {measures: []}\n")
+        result = harness.run("accept", profile, "--dir", folder / "a")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("machine ACCEPTED: 0 of 2 nodes bad, 0 of 0 links bad", result.stdout)
+        self.assertIn("the links were not measured, because link.measures", result.stdout)
+        self.assertEqual(verdicts((folder / "a/acceptance.json").read_text())["links"], [])
+
     def test_noise_and_rates(self):
         """The names of limits that docs/studies.md lists exist, and a missed one is named."""
         folder = harness.workspace()

@@ -281,7 +281,7 @@ TEST(AcceptProfile, ReadsAndRefuses) {
   for (const char* bad :
        {"nodez: n1\n", "rounds: 0\n", "node: {limits: [x]}\n", "node: {limits: [x=nan]}\n",
         "node: {limits: [x=-1]}\n", "link: {at_least: 200}\n", "link: {measures: ['--help']}\n",
-        "[1]\n", "node: {measures: []}\n", "link: {measures: []}\n"}) {
+        "[1]\n", "node: {measures: []}\n", "link: {measures: [], limits: [p2p_bw=1]}\n"}) {
     EXPECT_THROW(load(bad), ConfigError) << bad;
   }
 }

@@ -84,6 +84,9 @@ std::vector<AcceptVerdict> judge_partners(std::vector<AcceptSubject> links,
 }
 
 void judge_links(const AcceptProfile& profile, AcceptRunner& runner, Acceptance& acceptance) {
+  if (profile.link.measures.empty()) {
+    return;
+  }
   const NodePairRounds pairs = link_rounds(acceptance.names, profile.link_rounds);
   acceptance.link_rounds = pairs.size();
   const std::vector<AcceptSubject> links = runner.measure_links(pairs, "l");

@@ -98,6 +98,9 @@ std::string machine_text(const Acceptance& acceptance) {
 std::string omission_text(const Acceptance& acceptance) {
   const std::size_t count = acceptance.names.size();
   const std::size_t all = count * (count - 1) / 2;
+  if (acceptance.profile.link.measures.empty() && all > 0) {
+    return "the links were not measured, because link.measures in the profile is empty";
+  }
   if (acceptance.links.size() >= all) {
     return "";
   }
