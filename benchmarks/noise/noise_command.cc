@@ -36,7 +36,7 @@ void add_noise_bench(CommandLine& bench, AppContext& context) {
   command.footer(
       "Examples:\n"
       "  trireme bench noise --duration 60 -J noise.json\n"
-      "  srun --mpi=pmix --ntasks-per-node=1 trireme bench noise --duration 60 -J noise.json");
+      "  srun --mpi=pmix --ntasks-per-node=1 trireme bench noise -J noise.json");
   command.callback([arguments, &context] {
     BenchNoiseOptions options = arguments->rest;
     options.fixed_work = arguments->method != "time";

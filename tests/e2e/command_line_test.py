@@ -179,7 +179,7 @@ class CommandLine(unittest.TestCase):
         subprocess.run([*harness.command(["plot", self.folder, "-o", figure, "--title"]), title],
                        env=harness.ENVIRONMENT, stdout=subprocess.DEVNULL, timeout=60, check=True)
         texts = [t.text for t in xml.etree.ElementTree.parse(figure).iter() if t.text]
-        self.assertIn("a b [0m\ufffd\ufffd<c>", texts)
+        self.assertIn("a\\x01b\\x1b[0m\\xff\ufffd<c>", texts)
 
 
 if __name__ == "__main__":
