@@ -287,9 +287,13 @@ class SlurmCluster:
         return self.show("job", job)["JobState"]
 
     def wait_state(self, job, *states, seconds=90):
-        """Waits until the job is in one of the states, and returns that state."""
+        """Waits until the job is in one of the states, and returns that state. A controller that
+        looks for a node which has died may be too busy to answer."""
         def reached():
-            state = self.job_state(job)
+            try:
+                state = self.job_state(job)
+            except subprocess.TimeoutExpired:
+                return None
             return state if state in states else None
         return until(f"job {job} {'/'.join(states)}", seconds, reached, step=0.1)
 
