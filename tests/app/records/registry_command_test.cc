@@ -74,12 +74,9 @@ class RegistryCommand : public testing::Test {
   }
   // Writes what `trireme eval -J` writes about a step, and returns the name of the file.
   std::string evaluation(std::int64_t step, double loss, const json& gates_met = nullptr) {
-    json document = {{"schema", 2},
-                     {"step", step},
-                     {"manifest_sha256", manifest_digest(step)},
-                     {"weights", "plain"},
-                     {"loss", loss},
-                     {"tasks", {{"law", {{"acc", 0.5}}}}}};
+    json document = {
+        {"schema", 2},        {"step", step}, {"manifest_sha256", manifest_digest(step)},
+        {"weights", "plain"}, {"loss", loss}, {"tasks", {{"law", {{"acc", 0.5}}}}}};
     if (!gates_met.is_null()) {
       document["gates_met"] = gates_met;
     }
