@@ -111,8 +111,8 @@ Window best_window(const std::vector<double>& values) {
   return best;
 }
 
-// Returns whether at most `most` of all orders of the values, with their own, give a distance that
-// is at least as large as theirs.
+// Returns whether a distance could hardly come about by chance: values that are shuffled reach it
+// at most `most` times, their own order included.
 template <class Search>
 bool is_significant(std::vector<double> values, double distance, int most, Search search) {
   int larger = 1;

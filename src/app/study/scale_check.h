@@ -20,7 +20,8 @@ MeasuredResult read_scale_run(const ScaleStudy& study, const ScaleRun& run,
 // Checks all finished runs, for a study that is about to make the others.
 void check_finished_runs(const ScaleStudy& study);
 
-// Returns use(), with the advice to remove the run's folder if that throws a DataError.
+// Calls use(), which reads a run, and returns its result. A DataError gets the advice to remove the
+// run's folder.
 template <class Use>
 auto with_advice(const ScaleRun& run, const Use& use) {
   try {
