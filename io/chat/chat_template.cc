@@ -38,24 +38,6 @@ std::optional<std::string> token_text(const nlohmann::json& token) {
   return token.is_string() ? std::optional(token.get<std::string>()) : std::nullopt;
 }
 
-std::string template_text(const nlohmann::json& config) {
-  if (!config.contains("chat_template") || config["chat_template"].is_null()) {
-    return "";
-  }
-  const nlohmann::json& found = config["chat_template"];
-  if (!found.is_array()) {
-    return text_field(config, "chat_template");
-  }
-  for (const nlohmann::json& one : found) {
-    if (text_field(one, "name") == "default") {
-      return text_field(one, "template");
-    }
-  }
-  throw DataError(
-      "'chat_template' has several templates, but none that is named \"default\": give one as a "
-      "file of its own");
-}
-
 // Throws DataError for an object with so many keys that ordered_json takes long to read it.
 void check_keys(const nlohmann::json& value) {
   if (value.is_object() && value.size() > kMostKeys) {
@@ -73,6 +55,24 @@ bool is_prefix(const std::string& prefix, const std::string& text) {
 }
 
 }  // namespace
+
+std::string chat_template_of(const nlohmann::json& config) {
+  if (!config.contains("chat_template") || config["chat_template"].is_null()) {
+    return "";
+  }
+  const nlohmann::json& found = config["chat_template"];
+  if (!found.is_array()) {
+    return text_field(config, "chat_template");
+  }
+  for (const nlohmann::json& one : found) {
+    if (text_field(one, "name") == "default") {
+      return text_field(one, "template");
+    }
+  }
+  throw DataError(
+      "'chat_template' has several templates, but none that is named \"default\": give one as a "
+      "file of its own");
+}
 
 ChatTemplate::ChatTemplate(std::string source, std::map<std::string, std::string> tokens)
     : source_(std::move(source)),
@@ -96,7 +96,7 @@ std::optional<ChatTemplate> ChatTemplate::open(const fs::path& tokenizer, const 
           tokens[name] = *text;
         }
       }
-      source = file.empty() ? template_text(config) : "";
+      source = file.empty() ? chat_template_of(config) : "";
     });
   }
   const fs::path beside = file.empty() ? folder / "chat_template.jinja" : file;

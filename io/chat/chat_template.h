@@ -64,6 +64,10 @@ class ChatTemplate {
   std::shared_ptr<const JinjaBody> body_;
 };
 
+// Returns the template in a tokenizer_config.json, of several the one named "default"; "" if there
+// is none. Throws DataError.
+std::string chat_template_of(const nlohmann::json& config);
+
 // Returns the messages of a JSON text, which is a list, or an object that has it in `field`; then
 // `tools` is its list of tools, or null. Throws DataError.
 nlohmann::ordered_json messages_of(std::string_view text, const std::string& field,

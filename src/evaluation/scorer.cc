@@ -9,6 +9,8 @@ namespace {
 
 // Limits the logits that exist at a time.
 constexpr std::size_t kMostLogits = 16U << 20;
+// Tokens of the first cache; twice as many once a sequence is longer.
+constexpr std::int64_t kFirstCapacity = 1024;
 
 bool is_most_likely(std::span<const float> logits, std::int32_t token) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin() == token;
@@ -17,27 +19,47 @@ bool is_most_likely(std::span<const float> logits, std::int32_t token) {
 }  // namespace
 
 Scorer::Scorer(const Model& model, Run& run, DType compute, std::int64_t window)
-    : model_(model), run_(run), cache_(run.context, model.config(), window, compute) {}
+    : model_(model), run_(run), compute_(compute), window_(window) {
+  if (window < 1 || window > model.config().context) {
+    throw ConfigError(fmt::format("a window of {} tokens: the model's context is {}", window,
+                                  model.config().context));
+  }
+}
 
 void Scorer::restart() {
-  cache_.truncate(0);
+  cache_.reset();
   held_.clear();
+}
+
+// Makes room for a sequence; forgets the last one if that takes another cache.
+void Scorer::make_room(std::size_t tokens) {
+  const auto wanted = static_cast<std::int64_t>(tokens);
+  if (cache_ && wanted <= cache_->capacity()) {
+    return;
+  }
+  std::int64_t capacity = cache_ ? cache_->capacity() : std::min(kFirstCapacity, window_);
+  while (capacity < wanted) {
+    capacity = std::min(2 * capacity, window_);
+  }
+  restart();  // frees the memory of the old one first
+  cache_.emplace(run_.context, model_.config(), capacity, compute_);
 }
 
 // Keeps the tokens in the cache with which `ids` begin, at most `most` of them. Returns how many.
 std::size_t Scorer::keep_common(std::span<const std::int32_t> ids, std::size_t most) {
+  make_room(ids.size());
   const auto [own, other] = std::mismatch(held_.begin(), held_.end(), ids.begin(), ids.end());
   const std::size_t kept =
       std::min<std::size_t>(most, static_cast<std::size_t>(own - held_.begin()));
   held_.resize(kept);
-  cache_.truncate(static_cast<std::int64_t>(kept));
+  cache_->truncate(static_cast<std::int64_t>(kept));
   return kept;
 }
 
 Tensor Scorer::append(std::span<const std::int32_t> ids, std::size_t rows) {
   const auto count = static_cast<std::int64_t>(ids.size());
-  Tensor logits =
-      model_.decode({ids.data(), count, DType::i32}, cache_, run_, static_cast<std::int64_t>(rows));
+  Tensor logits = model_.decode({ids.data(), count, DType::i32}, *cache_, run_,
+                                static_cast<std::int64_t>(rows));
   held_.insert(held_.end(), ids.begin(), ids.end());
   return logits;
 }
@@ -115,6 +137,7 @@ double Scorer::score_document(std::span<const std::int32_t> ids, std::int32_t be
 }
 
 std::vector<float> Scorer::next_logits(std::span<const std::int32_t> ids) {
+  check(std::ssize(ids) <= window_, "the sequence fits into the window");
   const std::size_t kept = keep_common(ids, ids.size() - 1);
   return run_.context.read<float>(append(ids.subspan(kept), 1).view());
 }

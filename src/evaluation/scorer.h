@@ -1,10 +1,11 @@
 // Scorer computes how likely a model finds given tokens. It keeps the keys and values of its last
-// sequence, so that continuations of one context do not compute it again. Borrows the model and the
-// run; one thread. The results of a sequence depend on those before it, since the last restart(),
-// by rounding only.
+// sequence, so that continuations of one context do not compute it again, in memory for the longest
+// sequence since the last restart(). Borrows the model and the run; one thread. The results of a
+// sequence depend on those before it, since the last restart(), by rounding only.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,16 +37,19 @@ class Scorer {
   std::vector<float> next_logits(std::span<const std::int32_t> ids);
   // Forgets all sequences.
   void restart();
-  std::int64_t window() const { return cache_.capacity(); }
+  std::int64_t window() const { return window_; }
 
  private:
+  void make_room(std::size_t tokens);
   std::size_t keep_common(std::span<const std::int32_t> ids, std::size_t most);
   Tensor append(std::span<const std::int32_t> ids, std::size_t rows);
   void add_rows(const Tensor& logits, std::span<const std::int32_t> targets, TokenScore& score);
 
   const Model& model_;
   Run& run_;
-  KeyValueCache cache_;
+  DType compute_;
+  std::int64_t window_;
+  std::optional<KeyValueCache> cache_;
   std::vector<std::int32_t> held_;  // the tokens in the cache
 };
 

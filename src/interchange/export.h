@@ -41,8 +41,10 @@ struct ExportResult {
   std::string type_name = {};  // of the weights: "bfloat16", or "q8_0"
   // Matrices that have another type, because their rows are not whole blocks (GGUF).
   std::map<std::string, std::int64_t> other_types = {};
-  std::string warning = {};  // what is missing in the export; or empty
-  double seconds = 0;        // without the comparison
+  std::string warning = {};             // what is missing in the export; or empty
+  std::string tokenizer = {};           // the one in the file (GGUF); or empty
+  std::vector<std::string> notes = {};  // what readers of the file do otherwise (GGUF)
+  double seconds = 0;                   // without the comparison
   LogitDifference difference = {};
 };
 

@@ -7,6 +7,7 @@
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
+#include "io/tokens/tokenizer_files.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/stopwatch.h"
@@ -15,6 +16,8 @@
 #include "src/interchange/elements.h"
 #include "src/interchange/gguf_file.h"
 #include "src/interchange/gguf_layout.h"
+#include "src/interchange/gguf_vocabulary.h"
+#include "src/interchange/training_tokenizer.h"
 #include "src/nn/model_size.h"
 
 namespace trireme {
@@ -97,11 +100,43 @@ void check_positions(const ModelConfig& model) {
   }
 }
 
+// Returns the tokenizer of the weights, for a file beside which the carried files lie.
+GgufVocabulary vocabulary_of(CheckpointWeights& weights, const fs::path& folder) {
+  const std::int64_t rows = weights.model().vocab;
+  if (holds_tokenizer(folder)) {
+    try {
+      return gguf_vocabulary(read_tokenizer_files(folder), rows);
+    } catch (const Error& error) {
+      return no_gguf_vocabulary(error.what());
+    }
+  }
+  const auto trained = find_training_tokenizer(weights.origin());
+  if (trained && trained->missing.empty() && trained->folder.empty()) {
+    return gguf_byte_vocabulary(rows);
+  }
+  return no_gguf_vocabulary("the checkpoint has none");
+}
+
+// Says in the result what the file has of the tokenizer.
+void add_vocabulary(const GgufVocabulary& vocabulary, ExportResult& result) {
+  result.tokenizer = vocabulary.summary;
+  for (const std::string& what : vocabulary.otherwise) {
+    result.notes.push_back("llama.cpp differs: " + what);
+  }
+  if (!vocabulary.missing.empty() && result.warning.empty()) {
+    result.warning = fmt::format(
+        "the file has no tokenizer, so that llama.cpp takes and gives token ids only: {}",
+        vocabulary.missing);
+  }
+}
+
 class GgufExport {
  public:
-  GgufExport(CheckpointWeights& weights, GgufType type, const std::string& name)
+  GgufExport(CheckpointWeights& weights, GgufType type, const std::string& name,
+             GgufVocabulary vocabulary)
       : weights_(weights), type_(type), parts_(gguf_parts(weights.model(), weights.tensors())) {
     head_.values = gguf_values(weights.model(), name, type);
+    head_.values.merge(vocabulary.values);
     for (const GgufPart& part : parts_) {
       head_.tensors.push_back({part.name, part.shape(), type_of_part(part, type), 0});
     }
@@ -231,10 +266,13 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
   run_on_root(world, [&]() -> std::string {
-    GgufExport file(weights, type, fs::absolute(options.out).filename().string());
+    result.warning = copy_carried_files(weights.origin(), draft.path());
+    GgufVocabulary vocabulary = vocabulary_of(weights, draft.path());
+    add_vocabulary(vocabulary, result);
+    GgufExport file(weights, type, fs::absolute(options.out).filename().string(),
+                    std::move(vocabulary));
     result.bytes = file.write(draft.path() / kGgufName);
     result.other_types = file.other_types();
-    result.warning = copy_carried_files(weights.origin(), draft.path());
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_logits(weights.model(), file.written(draft.path() / kGgufName),

@@ -51,12 +51,8 @@ class HeadWriter {
       text(value);
     }
   }
-  void operator()(const std::vector<std::int32_t>& values) {
-    begin_array(ValueType::i32, values.size());
-    for (const std::int32_t value : values) {
-      number(value);
-    }
-  }
+  void operator()(const std::vector<std::int32_t>& values) { numbers(ValueType::i32, values); }
+  void operator()(const std::vector<float>& values) { numbers(ValueType::f32, values); }
   void pad() { out_.resize(static_cast<std::size_t>(round_up(std::ssize(out_), kGgufAlignment))); }
   std::string& out() { return out_; }
 
@@ -65,6 +61,13 @@ class HeadWriter {
     type(ValueType::array);
     type(element);
     number<std::uint64_t>(count);
+  }
+  template <class T>
+  void numbers(ValueType element, const std::vector<T>& values) {
+    begin_array(element, values.size());
+    for (const T value : values) {
+      number(value);
+    }
   }
   std::string out_;
 };
@@ -128,14 +131,22 @@ class HeadReader {
       return values;
     }
     if (element == ValueType::i32) {
-      std::vector<std::int32_t> values(count(4));
-      std::generate(values.begin(), values.end(), [this] { return number<std::int32_t>(); });
-      return values;
+      return numbers<std::int32_t>();
+    }
+    if (element == ValueType::f32) {
+      return numbers<float>();
     }
     throw DataError(
         fmt::format("an array of type {} before byte {}: files of this program have "
                     "none",
                     static_cast<std::uint32_t>(element), at_));
+  }
+
+  template <class T>
+  std::vector<T> numbers() {
+    std::vector<T> values(count(sizeof(T)));
+    std::generate(values.begin(), values.end(), [this] { return number<T>(); });
+    return values;
   }
 
   std::string_view text_;

@@ -22,7 +22,7 @@ namespace trireme {
 
 // A value of the types that models have. Integers are u32, reals f32.
 using GgufValue = std::variant<std::uint32_t, float, bool, std::string, std::vector<std::string>,
-                               std::vector<std::int32_t>>;
+                               std::vector<std::int32_t>, std::vector<float>>;
 
 struct GgufTensor {
   std::string name;

@@ -188,8 +188,7 @@ std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::st
       {family + ".embedding_length", narrow_count(c.hidden)},
       {family + ".feed_forward_length", narrow_count(c.ffn)},
       {family + ".block_count", narrow_count(c.layers)},
-      {family + ".attention.head_count", narrow_count(c.heads)},
-      {"tokenizer.ggml.model", std::string("none")}};
+      {family + ".attention.head_count", narrow_count(c.heads)}};
   if (block_elements(type) > 1) {
     values["general.quantization_version"] = std::uint32_t{2};
   }

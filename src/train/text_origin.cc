@@ -5,6 +5,7 @@
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/train/saving/first_weights.h"
+#include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
 namespace {
@@ -44,6 +45,9 @@ void add(const StepFolder& step, std::int64_t vocab, TextOrigin& origin) {
     if (first->is_there) {
       origin.folders.push_back(first->folder);
     }
+  }
+  if (extra.contains(kTokenizerFolderField)) {
+    origin.folders.emplace_back(text_field(extra, kTokenizerFolderField));
   }
 }
 

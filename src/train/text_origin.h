@@ -1,5 +1,5 @@
 // What checkpoints know about a model's text beyond its weights: where the files of its tokenizer
-// lie, and which tokens end a text. Both come from the files of an imported model.
+// lie, and which tokens end a text, as the files of an imported model say.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 namespace trireme {
 
 struct TextOrigin {
-  // Folders that may hold the tokenizer's files, the nearest first: the step's own, that of its
-  // base, and that of the imported model with which their run began, if it is still there.
+  // Folders that may hold the tokenizer's files, the nearest first: the step's own, that of the
+  // imported model with which its run began, if it is still there, and that of the dataset from
+  // which it learned; then those of its base.
   std::vector<std::filesystem::path> folders;
   std::vector<std::int32_t> ends;  // eos_token_id of the imported model; empty for other models
 };

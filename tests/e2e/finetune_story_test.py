@@ -259,7 +259,10 @@ class FinetuneStory(unittest.TestCase):
         out = self.folder / "gguf"
         harness.must(harness.run("export", self.again, "--format", "gguf", "--dtype", "q8_0",
                                  "--out", out))
-        self.assertEqual((out / "model.gguf").read_bytes()[:4], b"GGUF")
+        data = (out / "model.gguf").read_bytes()
+        self.assertEqual(data[:4], b"GGUF")
+        self.assertIn(b"tokenizer.ggml.merges", data)
+        self.assertIn(b"tokenizer.chat_template", data)
 
     def test_a_chat_gives_the_answers(self):
         expected = list(ANSWERS.values())

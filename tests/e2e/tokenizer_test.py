@@ -109,10 +109,12 @@ class Tokenizers(unittest.TestCase):
                     "--prompt", "The ship "]
         text = harness.must(harness.run(*generate, "--tokenizer", data / "train/tokenizer")).stdout
         self.assertTrue(text.startswith("The ship "), text)
+        # The checkpoint knows where its dataset has the files.
+        self.assertEqual(harness.must(harness.run(*generate)).stdout, text)
         self.refused(2, ["--tokenizer", info["digest"][:12]], *generate, "--tokenizer",
                      self.folder / "gpt2.json")
-        self.refused(2, ["--tokenizer", "--ids"], *generate)
         self.exports_take_the_tokenizer_of(data / "train", info)
+        self.refused(2, ["--tokenizer", "--ids"], *generate)  # the files are elsewhere now
 
     def exports_take_the_tokenizer_of(self, dataset, info):
         export = ("export", self.folder / "run/checkpoints", "--format", "hf", "--json", "--out")

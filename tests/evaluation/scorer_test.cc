@@ -88,6 +88,26 @@ TEST_F(ScorerTest, GreedyTokensAreTheMostLikelyOnes) {
   EXPECT_FALSE(scorer_.score(all.first(3), all.last(3)).greedy);
 }
 
+// A context of 128 Ki tokens does not take the memory of one until it is used.
+TEST(ScorerLimits, MemoryGrowsWithTheSequences) {
+  ModelConfig config = tiny_llama();
+  config.context = 1 << 17;
+  TinyModel tiny(config, DType::f32, kernels_named("reference"));
+  Scorer scorer(tiny.model, tiny.run, DType::f32, config.context);
+  const Tokens tokens(1, 1100, config.vocab, 1);
+  const std::span<const std::int32_t> ids = tokens.ids;
+  const std::vector<float> few = scorer.next_logits(ids.first(20));
+  const std::int64_t row =
+      config.layers * config.qkv_width() * static_cast<std::int64_t>(sizeof(float));
+  EXPECT_LT(tiny.run.pool().reserved_bytes(), 2048 * row);
+  const std::vector<float> many = scorer.next_logits(ids);
+  EXPECT_LT(tiny.run.pool().peak_bytes(), config.context * row / 4);
+  Scorer fresh(tiny.model, tiny.run, DType::f32, config.context);
+  EXPECT_EQ(fresh.next_logits(ids), many);
+  scorer.restart();
+  EXPECT_EQ(scorer.next_logits(ids.first(20)), few);
+}
+
 TEST(ScorerLimits, TheWindowIsWithinTheContext) {
   TinyModel tiny(tiny_gpt2(), DType::f32, kernels_named("reference"));
   EXPECT_THROW(Scorer(tiny.model, tiny.run, DType::f32, tiny_gpt2().context + 1), ConfigError);

@@ -1,6 +1,7 @@
 // Reads any bytes as the files that define a tokenizer: tokenizer.json, vocab.json with merges.txt,
 // and a model of SentencePiece. Each may be refused with a DataError. A tokenizer that is accepted
-// encodes the input itself to ids of its vocabulary, and decodes them.
+// encodes the input itself to ids of its vocabulary, and decodes them; a GGUF file can hold it, or
+// says why not.
 #include <nlohmann/json.hpp>
 
 #include "io/tokens/bpe_tokenizer.h"
@@ -8,6 +9,7 @@
 #include "io/tokens/tokenizer_files.h"
 #include "io/tokens/unicode.h"
 #include "src/base/json_fields.h"
+#include "src/interchange/gguf_vocabulary.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -20,6 +22,10 @@ void use(const nlohmann::json& definition, std::string_view text) {
     trireme::require(id >= 0 && id < tokenizer.vocab());
   }
   trireme::require(trireme::is_utf8(tokenizer.decode(ids)));
+  trireme::TokenizerFiles files;
+  files.definition = definition;
+  const auto vocabulary = trireme::gguf_vocabulary(files, tokenizer.vocab() + 2);
+  trireme::require(vocabulary.missing.empty() != vocabulary.summary.empty());
 }
 
 }  // namespace

@@ -198,7 +198,8 @@ GgufHead small_head() {
                  {"x", 0.5F},
                  {"flag", true},
                  {"tokens", std::vector<std::string>{"a", "bc"}},
-                 {"types", std::vector<std::int32_t>{1, -3}}};
+                 {"types", std::vector<std::int32_t>{1, -3}},
+                 {"scores", std::vector<float>{-1, 0.25F}}};
   head.tensors = {{"w", {2, 32}, GgufType::q8_0, 0}, {"b", {3}, GgufType::f32, 0}};
   return head;
 }

@@ -4,15 +4,19 @@
     pip install numpy gguf
     python3 judge_gguf.py FILE REFERENCE      # two exports of one checkpoint, the second as fp32
     python3 judge_gguf.py --golden            # writes golden_gguf
+    python3 judge_gguf.py --tokens LLAMA_TOKENIZE FILE TEXT ...    # also needs pip install tokenizers
 
 The first form prints, for each type in FILE, how many tensors have it, and the root mean square of
 their differences from REFERENCE, relative to that of their elements. The second one writes blocks
-of arbitrary bytes and what the package reads from them.
+of arbitrary bytes and what the package reads from them. The third one compares the ids that
+llama.cpp's program llama-tokenize gives to each text, with the tokenizer in FILE, with those of
+Hugging Face's tokenizers, with the tokenizer.json beside FILE.
 """
 
 import collections
 import math
 import pathlib
+import subprocess
 import sys
 
 import gguf
@@ -53,8 +57,32 @@ def make_golden():
     (FOLDER / "q4_k.f32").write_bytes(values.tobytes())
 
 
+def llama_ids(program, path, text):
+    command = [program, "-m", path, "-f", text, "--ids", "--log-disable"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [int(number) for number in printed.strip().strip("[]").split(",") if number.strip()]
+
+
+def judge_tokens(program, path, texts):
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(pathlib.Path(path).parent / "tokenizer.json"))
+    for text in texts:
+        expected = tokenizer.encode(pathlib.Path(text).read_bytes().decode()).ids
+        found = llama_ids(program, path, text)
+        pairs = enumerate(zip(expected, found))
+        at = next((i for i, (a, b) in pairs if a != b), min(len(expected), len(found)))
+        if found == expected:
+            print(f"{text}: {len(expected)} ids, all equal")
+            continue
+        near = tokenizer.decode(expected[max(at - 5, 0):at + 5])
+        print(f"{text}: {len(expected)} and {len(found)} ids, different from id {at} on, near {near!r}")
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--golden"]:
         make_golden()
+    elif sys.argv[1:2] == ["--tokens"]:
+        judge_tokens(sys.argv[2], sys.argv[3], sys.argv[4:])
     else:
         judge(*sys.argv[1:])

@@ -33,11 +33,6 @@ fs::path golden_adapters(const std::string& name) {
 
 nlohmann::json json_in(const fs::path& file) { return parse_json(read_file(file)); }
 
-StepFolder step_in(const fs::path& folder) {
-  std::vector<std::string> none;
-  return find_step(folder, none);
-}
-
 // A golden model, imported, and a checkpoint with PEFT's adapters for it.
 class PeftTest : public testing::TestWithParam<std::string> {
  protected:

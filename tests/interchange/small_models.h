@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/store.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
 
@@ -38,6 +39,12 @@ inline ExpectedResults expected_results(const std::string& name) {
 // Copies a golden model to a folder, which is made.
 inline void copy_golden(const std::string& name, const std::filesystem::path& to) {
   std::filesystem::copy(golden_model(name), to, std::filesystem::copy_options::recursive);
+}
+
+// Returns the newest step in a folder of checkpoints, or the step that the folder is.
+inline StepFolder step_in(const std::filesystem::path& folder) {
+  std::vector<std::string> none;
+  return find_step(folder, none);
 }
 
 // Sets fields of config.json in a folder; null removes a field.

@@ -27,11 +27,6 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-StepFolder step_in(const fs::path& folder) {
-  std::vector<std::string> none;
-  return find_step(folder, none);
-}
-
 std::map<std::string, std::vector<float>> weights_in(const fs::path& folder) {
   CheckpointWeights weights(step_in(folder), Weights::latest);
   std::map<std::string, std::vector<float>> all;

@@ -96,7 +96,7 @@ ROOMS = {
     "src/train": PARTS + ["src/train/parts", "src/train/prediction", "src/train/recovery"],
     "src/evaluation": PARALLEL + ["io/data", "io/tokens"],
     "src/interchange/onnx": NN + ["src/nn", "io/checkpoint"],
-    "src/interchange": PARTS + ["io/tokens", "src/train", "src/interchange/onnx"],
+    "src/interchange": PARTS + ["io/chat", "io/tokens", "src/train", "src/interchange/onnx"],
     "src/lineage": CHECKPOINT + ["src/evidence", "io/checkpoint", "io/h5", "io/data"],
     "src/registry": CHECKPOINT + ["src/evidence", "io/checkpoint"],
     "src/app/sbom": ["src/base"],

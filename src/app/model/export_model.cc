@@ -37,6 +37,8 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"bytes", result.bytes},
                                    {"seconds", result.seconds},
                                    {"signed", !arguments.sign.empty()}};
+    json["tokenizer"] = result.tokenizer;
+    json["notes"] = result.notes;
     json["warning"] = result.warning;
     json["logits"] = logits_json(result.difference);
     print_json(json);
@@ -48,6 +50,12 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
   for (const auto& [type, matrices] : result.other_types) {
     fmt::print("as {}: {} whose rows are not whole blocks of {}\n", type,
                matrices == 1 ? "1 matrix" : fmt::format("{} matrices", matrices), result.type_name);
+  }
+  if (!result.tokenizer.empty()) {
+    fmt::print("tokenizer: {}\n", printable(result.tokenizer));
+  }
+  for (const std::string& note : result.notes) {
+    fmt::print("{}\n", printable(note));
   }
   print_logits(result.difference);
   if (!arguments.sign.empty()) {

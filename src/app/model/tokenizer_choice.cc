@@ -11,15 +11,21 @@
 namespace trireme {
 namespace {
 
-// Returns the folder beside the model's weights, or beside those of the imported model with which
-// its run began, that has the tokenizer's files; nothing if there is none.
-std::optional<std::filesystem::path> folder_with_files(const LoadedModel& loaded) {
-  const auto found = std::ranges::find_if(loaded.text.folders, holds_tokenizer);
-  return found == loaded.text.folders.end() ? std::nullopt : std::optional(*found);
-}
-
 TokenizerIdentity identity_of(const Tokenizer& tokenizer) {
   return {tokenizer.name(), tokenizer.vocab(), tokenizer.digest()};
+}
+
+// Returns the nearest of the folders that the checkpoint knows whose files define the tokenizer of
+// its training; nothing if there is none.
+std::optional<std::filesystem::path> folder_with_files(const LoadedModel& loaded,
+                                                       const std::string& end_token) {
+  const auto found = std::ranges::find_if(loaded.text.folders, [&](const auto& folder) {
+    return holds_tokenizer(folder) &&
+           (is_unnamed(loaded.tokenizer) ||
+            same_tokenizer(loaded.tokenizer,
+                           identity_of(*open_tokenizer(folder.string(), end_token))));
+  });
+  return found == loaded.text.folders.end() ? std::nullopt : std::optional(*found);
 }
 
 // Returns the tokenizer of a model: of an imported one, which does not name it, that whose files
@@ -29,7 +35,7 @@ TokenizerIdentity expected_tokenizer(const LoadedModel& loaded, const std::strin
   if (!is_unnamed(loaded.tokenizer)) {
     return loaded.tokenizer;
   }
-  const auto folder = folder_with_files(loaded);
+  const auto folder = folder_with_files(loaded, end_token);
   return folder ? identity_of(*open_tokenizer(folder->string(), end_token)) : named;
 }
 
@@ -40,7 +46,7 @@ void TokenizerChoice::add_to(CommandLine& command) {
       .add_option(
           "--tokenizer", path,
           "The files of the model's tokenizer: tokenizer.json, or a folder with it (default: "
-          "those beside the imported model, or the program's own tokenizer)")
+          "those beside the imported model or the dataset, or the program's own tokenizer)")
       .type_name("PATH");
   command
       .add_option("--end-of-document", end_token,
@@ -53,15 +59,8 @@ std::string TokenizerChoice::files_for(const LoadedModel& loaded) const {
   if (!path.empty() || has_tokenizer(loaded.tokenizer)) {
     return path;
   }
-  const auto folder = folder_with_files(loaded);
-  if (!folder) {
-    return "";
-  }
-  // The files of the first weights are not those of training if it used another tokenizer.
-  const bool is_same =
-      is_unnamed(loaded.tokenizer) ||
-      same_tokenizer(loaded.tokenizer, identity_of(*open_tokenizer(folder->string(), end_token)));
-  return is_same ? folder->string() : "";
+  const auto folder = folder_with_files(loaded, end_token);
+  return folder ? folder->string() : "";
 }
 
 std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool ids) const {
