@@ -4,7 +4,7 @@
     pip install numpy gguf
     python3 judge_gguf.py FILE REFERENCE      # two exports of one checkpoint, the second as fp32
     python3 judge_gguf.py --golden            # writes golden_gguf
-    python3 judge_gguf.py --tokens LLAMA_TOKENIZE FILE TEXT ...    # also needs pip install tokenizers
+    python3 judge_gguf.py --tokens LLAMA_TOKENIZE FILE TEXT ...   # needs pip install tokenizers
 
 The first form prints, for each type in FILE, how many tensors have it, and the root mean square of
 their differences from REFERENCE, relative to that of their elements. The second one writes blocks
@@ -76,7 +76,8 @@ def judge_tokens(program, path, texts):
             print(f"{text}: {len(expected)} ids, all equal")
             continue
         near = tokenizer.decode(expected[max(at - 5, 0):at + 5])
-        print(f"{text}: {len(expected)} and {len(found)} ids, different from id {at} on, near {near!r}")
+        print(f"{text}: {len(expected)} and {len(found)} ids, different from id {at} on, "
+              f"near {near!r}")
 
 
 if __name__ == "__main__":
