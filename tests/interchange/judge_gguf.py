@@ -4,13 +4,14 @@
     pip install numpy gguf
     python3 judge_gguf.py FILE REFERENCE      # two exports of one checkpoint, the second as fp32
     python3 judge_gguf.py --golden            # writes golden_gguf
-    python3 judge_gguf.py --tokens LLAMA_TOKENIZE FILE TEXT ...   # needs pip install tokenizers
+    python3 judge_gguf.py --tokens LLAMA_TOKENIZE FILE TEXT ...   # tokenizers, sentencepiece
 
 The first form prints, for each type in FILE, how many tensors have it, and the root mean square of
 their differences from REFERENCE, relative to that of their elements. The second one writes blocks
 of arbitrary bytes and what the package reads from them. The third one compares the ids that
 llama.cpp's program llama-tokenize gives to each text, with the tokenizer in FILE, with those of
-Hugging Face's tokenizers, with the tokenizer.json beside FILE.
+Hugging Face's tokenizers, with the tokenizer.json beside FILE, or else of SentencePiece, with the
+tokenizer.model.
 """
 
 import collections
@@ -58,24 +59,35 @@ def make_golden():
 
 
 def llama_ids(program, path, text):
-    command = [program, "-m", path, "-f", text, "--ids", "--log-disable"]
+    command = [program, "-m", path, "-f", text, "--ids", "--log-disable", "--no-escape"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [int(number) for number in printed.strip().strip("[]").split(",") if number.strip()]
 
 
-def judge_tokens(program, path, texts):
-    from tokenizers import Tokenizer
+def opened(folder):
+    """Returns how the tokenizer's own files encode and decode."""
+    if (folder / "tokenizer.json").exists():
+        from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(pathlib.Path(path).parent / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        return lambda text: tokenizer.encode(text).ids, tokenizer.decode
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    return lambda text: model.encode(text, add_bos=True), model.decode
+
+
+def judge_tokens(program, path, texts):
+    encode, decode = opened(pathlib.Path(path).parent)
     for text in texts:
-        expected = tokenizer.encode(pathlib.Path(text).read_bytes().decode()).ids
+        expected = encode(pathlib.Path(text).read_bytes().decode())
         found = llama_ids(program, path, text)
         pairs = enumerate(zip(expected, found))
         at = next((i for i, (a, b) in pairs if a != b), min(len(expected), len(found)))
         if found == expected:
             print(f"{text}: {len(expected)} ids, all equal")
             continue
-        near = tokenizer.decode(expected[max(at - 5, 0):at + 5])
+        near = decode(expected[max(at - 5, 0):at + 5])
         print(f"{text}: {len(expected)} and {len(found)} ids, different from id {at} on, "
               f"near {near!r}")
 
