@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -187,11 +186,9 @@ void Journal::write(std::string_view event, nlohmann::json fields, double clock)
   file_->put(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& bad_lines) {
+std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged) {
   std::vector<nlohmann::json> events;
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  while (std::getline(lines, line)) {
+  damaged = use_lines(text, [&](std::string_view line) {
     try {
       nlohmann::json event = parse_json(line);
       (void)text_field(event, "event");
@@ -201,10 +198,11 @@ std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& b
       }
       check_numbers(event);
       events.push_back(std::move(event));
+      return true;
     } catch (const DataError&) {
-      ++bad_lines;
+      return false;
     }
-  }
+  });
   return events;
 }
 

@@ -16,6 +16,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/base/damaged_lines.h"
+
 namespace trireme {
 
 class Journal {
@@ -40,7 +42,7 @@ class Journal {
   std::shared_ptr<Lane> people_;
 };
 
-// Skips lines that are no events and adds their number to `bad_lines`.
-std::vector<nlohmann::json> parse_journal(std::string_view text, std::int64_t& bad_lines);
+// Skips lines that are no events, and tells which in `damaged`.
+std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged);
 
 }  // namespace trireme

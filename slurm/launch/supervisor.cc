@@ -44,8 +44,8 @@ Environment failure_rate(const std::filesystem::path& journal) {
   constexpr std::int64_t kMostBytes = 1 << 30;
   constexpr std::int64_t kFewestFailures = 2;
   try {
-    std::int64_t bad_lines = 0;
-    const Account account = account_of(parse_journal(read_file(journal, kMostBytes), bad_lines));
+    DamagedLines damaged;
+    const Account account = account_of(parse_journal(read_file(journal, kMostBytes), damaged));
     if (account.failures >= kFewestFailures) {
       return {{"TRIREME_MTBF_HOURS", fmt::format("{}", account.mean_hours_between_failures())}};
     }

@@ -1,25 +1,35 @@
-// Reads the end of files that hold one JSON object per line and grow with a run: metrics, journals.
+// Reads files that hold one JSON object per line and grow with a run: metrics, logs, journals.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/damaged_lines.h"
 #include "src/base/run_text.h"
 
 namespace trireme {
 
+// Calls use() with each object of a text that has one per line. use() returns whether it is one of
+// those that the file should have. Returns the lines that hold none.
+DamagedLines use_objects(std::string_view text,
+                         const std::function<bool(const nlohmann::json&)>& use);
+
+struct LastLines {
+  std::vector<nlohmann::json> objects;
+  DamagedLines damaged;  // numbered from the beginning of the file
+};
+
 // Returns the objects in the whole lines among the last `most_bytes` of a file, and none if it is
-// no regular file. Ignores lines that are no objects, such as one that is just being written.
-// Throws IoError if reading fails.
-std::vector<nlohmann::json> last_json_lines(const std::filesystem::path& path,
-                                            std::int64_t most_bytes = 256 << 10);
+// no regular file. Throws IoError if reading fails.
+LastLines last_json_lines(const std::filesystem::path& path, std::int64_t most_bytes = 256 << 10);
 // Does the same with a file that may be encrypted, which is read as a whole. Also throws what
 // TextReader::read() throws.
-std::vector<nlohmann::json> last_json_lines(const std::filesystem::path& path,
-                                            const TextReader& reader,
-                                            std::int64_t most_bytes = 256 << 10);
+LastLines last_json_lines(const std::filesystem::path& path, const TextReader& reader,
+                          std::int64_t most_bytes = 256 << 10);
 
 }  // namespace trireme

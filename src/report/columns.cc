@@ -199,20 +199,16 @@ RunColumns parse_columns(std::string_view text) {
   RunColumns columns;
   std::array<std::vector<double>, kFields.size()> values;
   LineReader reader;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  columns.damaged = use_lines(text, [&](std::string_view line) {
     reader.begin();
     if (columns.step.size() >= kMostLines ||
         !nlohmann::json::sax_parse(line.begin(), line.end(), &reader) || !reader.is_step()) {
-      ++columns.bad_lines;
-      continue;
+      return false;
     }
     const bool again = !columns.empty() && reader.step() == columns.step.back();
     if (!columns.empty() && reader.step() < columns.step.back()) {
       ++columns.out_of_order;
-      continue;
+      return true;
     }
     if (!again) {
       columns.step.push_back(reader.step());
@@ -233,7 +229,8 @@ RunColumns parse_columns(std::string_view text) {
       }
     }
     columns.device = reader.device().empty() ? columns.device : reader.device();
-  }
+    return true;
+  });
   columns.none_.assign(columns.step.size(), kNone);
   for (auto& [field, numbers] : columns.fields) {
     numbers.resize(columns.step.size(), kNone);

@@ -1,5 +1,6 @@
 // Reads metrics.jsonl of a run into columns. Files may be damaged or still be written: lines that
-// are not whole steps are counted and left out. Pure functions of the text.
+// are not whole steps are left out, and counted unless they are just being written. Pure functions
+// of the text.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/base/damaged_lines.h"
 
 namespace trireme {
 
@@ -17,7 +20,7 @@ struct RunColumns {
   // "sources/NAME/tokens", those of several validation sets "val_losses/NAME".
   std::map<std::string, std::vector<double>, std::less<>> fields;
   std::string device;             // as the last line says; may be empty
-  std::int64_t bad_lines = 0;     // neither whole nor a step
+  DamagedLines damaged;           // neither whole nor a step
   std::int64_t out_of_order = 0;  // steps that are not after those before them, which are left out
 
   bool empty() const { return step.empty(); }
@@ -35,7 +38,7 @@ struct RunColumns {
   std::vector<double> none_;
 };
 
-// At most kMostSteps lines are read; the others count as bad.
+// At most kMostLines lines are read; the others count as damaged.
 RunColumns parse_columns(std::string_view text);
 
 }  // namespace trireme

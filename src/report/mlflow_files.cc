@@ -166,6 +166,9 @@ std::string write_params(const std::string& config, const fs::path& folder) {
 }  // namespace
 
 fs::path mlflow_run_folder(const RunFolder& run, const MlflowExport& what) {
+  if (run.metrics_error) {
+    std::rethrow_exception(run.metrics_error);
+  }
   if (!std::isfinite(run.metrics.last("time"))) {
     throw DataError(
         fmt::format("{}: metrics.jsonl has no step with a time, so there is nothing to "

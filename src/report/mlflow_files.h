@@ -31,8 +31,9 @@ struct MlflowExport {
 };
 
 // Returns the folder of the run in the store, after making the store and the experiment, but not
-// the run. Throws DataError if the run has logged no step with a time, PolicyError if a folder of
-// the store is a symbolic link, and IoError, NotFound or PolicyError if files cannot be written.
+// the run. Throws DataError if the run has logged no step with a time, the error that kept
+// metrics.jsonl from being read, PolicyError if a folder of the store is a symbolic link, and
+// IoError, NotFound or PolicyError if files cannot be written.
 std::filesystem::path mlflow_run_folder(const RunFolder& run, const MlflowExport& what);
 
 // Writes the run, whose folder in the store is `folder`, into `draft`: the same folder, or one that

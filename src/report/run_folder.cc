@@ -69,19 +69,19 @@ class FolderReader {
 
   void read_metrics() {
     const auto decrypted = [&](const fs::path& path, std::int64_t most) {
-      return reader_.read(path, most);
+      try {
+        return reader_.read(path, most);
+      } catch (const Error&) {
+        run_.metrics_error = std::current_exception();
+        throw;
+      }
     };
     read_by(
         decrypted, "metrics.jsonl",
         "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
         [&](const std::string& text) {
           run_.metrics = parse_columns(text);
-          if (run_.metrics.bad_lines > 0) {
-            run_.remarks.push_back(
-                fmt::format("metrics.jsonl: {} left out because they are incomplete or no steps, "
-                            "such as a line that was being written.",
-                            counted(run_.metrics.bad_lines, "line")));
-          }
+          note_damage(run_.metrics.damaged, "metrics.jsonl");
           if (run_.metrics.out_of_order > 0) {
             run_.remarks.push_back(fmt::format(
                 "metrics.jsonl: {} left out because their steps are not after those before them.",
@@ -90,14 +90,20 @@ class FolderReader {
         });
   }
 
+  void note_damage(const DamagedLines& lines, const char* name) {
+    if (lines.count > 0) {
+      run_.remarks.push_back(fmt::format("{}: {} left out.", name, lines.to_text()));
+    }
+    if (lines.last_is_unfinished) {
+      run_.remarks.push_back(fmt::format(
+          "{}: the last line is incomplete: it was being written, or a crash has torn it.", name));
+    }
+  }
+
   void read_journal(bool is_running) {
     read("journal.jsonl", "", kMostFileBytes, [&](const std::string& text) {
-      std::int64_t bad_lines = 0;
-      const auto events = parse_journal(text, bad_lines);
-      if (bad_lines > 0) {
-        run_.remarks.push_back(
-            fmt::format("journal.jsonl: {} left out.", counted(bad_lines, "damaged line")));
-      }
+      const auto events = parse_journal(text, run_.damaged_journal);
+      note_damage(run_.damaged_journal, "journal.jsonl");
       if (events.empty()) {
         return;
       }
@@ -324,6 +330,11 @@ RunFolder read_run_folder(const fs::path& path, bool is_running, const TextReade
     run.name = (full.has_filename() ? full : full.parent_path()).filename().string();
   }
   return run;
+}
+
+void warn_of_damaged_lines(const RunFolder& run) {
+  warn_of(run.metrics.damaged, run.path / "metrics.jsonl");
+  warn_of(run.damaged_journal, run.path / "journal.jsonl");
 }
 
 }  // namespace trireme

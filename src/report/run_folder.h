@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -48,8 +49,10 @@ struct RunFolder {
   std::filesystem::path path;
   std::string name;                   // run.name, or else the folder's name
   RunColumns metrics;                 // empty if there is no metrics.jsonl
+  std::exception_ptr metrics_error;   // why metrics.jsonl, which is there, cannot be used
   std::vector<double> restarts;       // steps at which later starts resumed
   std::optional<Account> account;     // of the journal, if there is one
+  DamagedLines damaged_journal;       // lines of the journal that are left out
   std::vector<RunAttempt> attempts;   // as many as in the account
   double journal_began = 0;           // time of the first event
   std::optional<TraceSummary> trace;  // with run.trace
@@ -69,5 +72,8 @@ bool is_run_folder(const std::filesystem::path& path);
 // is_running: whether the run is known to be at work.
 RunFolder read_run_folder(const std::filesystem::path& path, bool is_running,
                           const TextReader& reader = plain_reader());
+
+// Prints a warning on stderr for each file of the run that has damaged lines.
+void warn_of_damaged_lines(const RunFolder& run);
 
 }  // namespace trireme

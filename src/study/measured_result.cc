@@ -45,7 +45,7 @@ SampleSet sample_set(const std::string& name, const json& of_name) {
       throw DataError(fmt::format("a value of {} is neither a number nor null", name));
     }
     if (value.is_number() && std::isfinite(value.get<double>())) {
-      set.values.push_back(value.get<double>());
+      set.values.push_back(checked_sample(name, value.get<double>()));
     } else {
       ++set.missing;
     }
@@ -68,7 +68,7 @@ void add_pairs(const json& matrices, ResultRow& row) {
     for (const json& from : matrix) {
       for (const json& value : from.is_array() ? from : json::array()) {
         if (value.is_number() && std::isfinite(value.get<double>())) {
-          all.values.push_back(value.get<double>());
+          all.values.push_back(checked_sample(name, value.get<double>()));
         } else if (!value.is_null()) {
           throw DataError(fmt::format("a value of {} is neither a number nor null", name));
         }
@@ -215,6 +215,13 @@ MeasuredResult result_of(const json& document, const std::string& origin) {
 }
 
 }  // namespace
+
+double checked_sample(const std::string& name, double value) {
+  if (std::abs(value) > kLargestSample) {
+    throw DataError(fmt::format("{} is {:g}: no measurement is that large", name, value));
+  }
+  return value;
+}
 
 Better better_of(std::string_view samples_name) {
   for (const UnitOfSamples& unit : kUnits) {

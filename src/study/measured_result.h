@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/damaged_lines.h"
 #include "src/base/run_text.h"
 
 namespace trireme {
@@ -54,10 +55,18 @@ struct MeasuredResult {
   // What may differ and explains a difference: commit, host name, kernel.
   std::map<std::string, std::string> circumstances;
   std::vector<ResultRow> rows;
-  std::int64_t damaged_lines = 0;  // of a run's metrics, which are left out
+  DamagedLines damaged_lines;  // of a run's metrics, which are left out
 };
 
+// No measurement, in whatever unit, is as large as this. Statistics of larger numbers overflow.
+inline constexpr double kLargestSample = 1e30;
+// Returns the value. Throws DataError if its size is beyond kLargestSample.
+double checked_sample(const std::string& name, double value);
+
 inline constexpr std::int64_t kMostResultBytes = std::int64_t{256} << 20;
+
+// Prints a warning on stderr if lines of the result's metrics.jsonl are damaged.
+void warn_of_damaged_lines(const MeasuredResult& result);
 
 // Removes the host's name from the rows of two measurements, each of which concerns one host only,
 // so that rows about two hosts are compared. Rows of several hosts keep the names.

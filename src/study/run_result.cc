@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "src/base/config_tree.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_lines.h"
+#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -35,23 +37,6 @@ bool is_harmless(std::string_view key) {
                      [&](std::string_view each) { return key.starts_with(each); });
 }
 
-// Calls use() with each line that is a JSON object. Returns the number of lines that are none,
-// without an unfinished last one.
-std::int64_t for_each_object(std::string_view lines, const std::function<void(const json&)>& use) {
-  std::int64_t others = 0;
-  while (!lines.empty()) {
-    const std::size_t end = lines.find('\n');
-    const json line = json::parse(lines.substr(0, end), nullptr, false);
-    if (line.is_object()) {
-      use(line);
-    } else if (end != std::string_view::npos) {
-      ++others;
-    }
-    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
-  }
-  return others;
-}
-
 bool has_number(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() && std::isfinite(found->get<double>());
@@ -64,10 +49,21 @@ void add_config(std::string_view text, const std::string& origin, MeasuredResult
   }
 }
 
+// Adds how the start of a run, as its log tells it, spread the ranks over nodes.
+void add_spread(const json& line, std::set<std::string>& spreads) {
+  const json ranks = line.value("ranks", json());
+  const bool is_list = line.value("event", json()) == "nodes" && ranks.is_array() && !ranks.empty();
+  if (is_list && std::all_of(ranks.begin(), ranks.end(),
+                             [](const json& each) { return each.is_number_integer(); })) {
+    spreads.insert(spread_text(ranks.get<std::vector<std::int64_t>>()));
+  }
+}
+
 // The log says on what the run computed. If several starts differ, all their values are listed.
 void add_log(std::string_view text, MeasuredResult& result) {
   std::map<std::string, std::set<std::string>> conditions;
   std::set<std::string> hosts;
+  std::set<std::string> spreads;
   const auto add = [&](const json& line, const char* event, const char* key) {
     if (line.value("event", json()) == event && line.contains(key)) {
       const json& value = line[key];
@@ -75,7 +71,7 @@ void add_log(std::string_view text, MeasuredResult& result) {
           value.dump(-1, ' ', false, json::error_handler_t::replace));
     }
   };
-  for_each_object(text, [&](const json& line) {
+  (void)use_objects(text, [&](const json& line) {
     for (const auto& [event, key] :
          {std::pair("start", "ranks"), std::pair("rank", "cores"), std::pair("rank", "kernels"),
           std::pair("rank", "threads"), std::pair("device", "kind"), std::pair("layout", "dp"),
@@ -85,14 +81,44 @@ void add_log(std::string_view text, MeasuredResult& result) {
     if (line.contains("host") && line["host"].is_string()) {
       hosts.insert(line["host"].get<std::string>());
     }
+    add_spread(line, spreads);
+    return true;
   });
   for (const auto& [key, values] : conditions) {
     result.conditions[key] = fmt::format("{}", fmt::join(values, ", "));
   }
   result.circumstances["host of rank 0"] = fmt::format("{}", fmt::join(hosts, ", "));
+  if (!spreads.empty()) {  // programs before 2026-11-28 did not log it
+    result.circumstances[kSpread] = fmt::format("{}", fmt::join(spreads, ", "));
+  }
+}
+
+// Adds the times of the steps after the first. time: set to that of the last step, if it has one.
+DamagedLines add_steps(std::string_view metrics, ResultRow& row, double& time) {
+  bool first = true;
+  return use_objects(metrics, [&](const json& line) {
+    if (!has_number(line, "step") || !has_number(line, "step_ms")) {
+      return has_number(line, "step");  // a line may hold nothing but an evaluation
+    }
+    time = has_number(line, "time") ? line["time"].get<double>() : time;
+    for (SampleSet& samples : row.samples) {
+      if (!first && has_number(line, samples.name.c_str())) {
+        samples.values.push_back(checked_sample(samples.name, line[samples.name].get<double>()));
+      }
+    }
+    first = false;
+    return true;
+  });
 }
 
 }  // namespace
+
+std::string spread_text(const std::vector<std::int64_t>& ranks) {
+  const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end());
+  return fmt::format("{}{} on {}{}", *least == *most ? "" : fmt::format("{} to ", *least),
+                     counted(*most, "rank"), ranks.size() == 1 ? "" : "each of ",
+                     counted(std::ssize(ranks), "node"));
+}
 
 MeasuredResult parse_run_result(std::string_view metrics, std::string_view config,
                                 std::string_view log, const std::string& origin) {
@@ -103,19 +129,11 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
   for (const char* part : kParts) {
     row.samples.push_back({part, {}, 0, true});
   }
-  bool first = true;
-  result.damaged_lines = for_each_object(metrics, [&](const json& line) {
-    if (!has_number(line, "step") || !has_number(line, "step_ms")) {
-      return;
-    }
-    result.time = has_number(line, "time") ? line["time"].get<double>() : result.time;
-    for (SampleSet& samples : row.samples) {
-      if (!first && has_number(line, samples.name.c_str())) {
-        samples.values.push_back(line[samples.name].get<double>());
-      }
-    }
-    first = false;
-  });
+  try {
+    result.damaged_lines = add_steps(metrics, row, result.time);
+  } catch (const DataError& error) {
+    throw data_error_in(origin + "/metrics.jsonl", error);
+  }
   if (row.samples.front().values.empty()) {
     throw DataError(fmt::format(
         "{}/metrics.jsonl has fewer than two logged steps: nothing to compare", origin));
@@ -130,6 +148,10 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
   }
   add_log(log, result);
   return result;
+}
+
+void warn_of_damaged_lines(const MeasuredResult& result) {
+  warn_of(result.damaged_lines, std::filesystem::path(result.origin) / "metrics.jsonl");
 }
 
 MeasuredResult read_run_result(const std::filesystem::path& folder, const TextReader& reader) {

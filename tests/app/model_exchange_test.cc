@@ -288,5 +288,40 @@ TEST_F(ModelExchange, ARunBecomesFilesOfMlflow) {
             static_cast<int>(ExitCode::not_found));
 }
 
+TEST_F(ModelExchange, MlflowGetsNeitherSecretsNorDamagedLines) {
+  fs::create_directories(path("leaky"));
+  write_file_durably(
+      path("leaky/metrics.jsonl"),
+      "{\"step\": 1, \"loss\": 2, \"time\": 5}\n{\"st\n\n{\"step\": 2, \"time\": 6}\n");
+  write_file_durably(path("leaky/config.yaml"),
+                     "launch:\n  on_event: notify --token=hunter2hunter2\ntrain:\n  steps: 2\n");
+  const CommandRun leaky = run({"export", "mlflow", path("leaky"), path("out")});
+  EXPECT_EQ(leaky.code, 0) << leaky.err;
+  EXPECT_EQ(leaky.err, fmt::format("trireme: {}/metrics.jsonl: ignoring 2 damaged lines (the first "
+                                   "is line 2)\n",
+                                   path("leaky")));
+  const fs::path made = leaky.out.substr(0, leaky.out.size() - 1);
+  EXPECT_EQ(read_file(made / "metrics/loss"), "5000 2 1\n");
+  EXPECT_THAT(read_file(made / "params/launch.on_event"),
+              AllOf(HasSubstr("notify"), HasSubstr("REDACTED")));
+  for (const fs::directory_entry& each : fs::recursive_directory_iterator(path("out"))) {
+    if (each.is_regular_file()) {
+      EXPECT_THAT(read_file(each.path()), Not(HasSubstr("hunter2"))) << each.path();
+    }
+  }
+}
+
+TEST_F(ModelExchange, AFileOfMetricsThatIsTooLargeIsNotCalledEmpty) {
+  fs::create_directories(path("large"));
+  write_file_durably(path("large/metrics.jsonl"), "{\"step\": 1, \"loss\": 2, \"time\": 5}\n");
+  write_file_durably(path("large/config.yaml"), "train:\n  steps: 2\n");
+  fs::resize_file(path("large/metrics.jsonl"), std::uintmax_t{5} << 30);  // sparse
+  const CommandRun large = run({"export", "mlflow", path("large"), path("out")});
+  EXPECT_NE(large.code, 0);
+  EXPECT_THAT(large.err, AllOf(HasSubstr(path("large/metrics.jsonl")), HasSubstr("bytes"),
+                               Not(HasSubstr("no step with a time"))));
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -32,8 +32,13 @@ torn {
 {"step":4,"loss":4,"val_loss":4.25}
 )";
   const std::string out = (folder.path() / "loss.svg").string();
+  testing::internal::CaptureStderr();
   plot({folder.path().string(), "-o", out, "--event", "2:killed", "--event", "3:resumed", "--level",
         "5.1:unigram entropy", "--title", "a <title>"});
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      fmt::format("trireme: {}/metrics.jsonl: ignoring 3 damaged lines (the first is line 3)\n",
+                  folder.path().string()));
   const std::string svg = read_file(out);
   for (const char* words : {">training<", ">validation<", ">killed<", ">resumed<",
                             ">unigram entropy<", ">a &lt;title&gt;<"}) {

@@ -73,11 +73,12 @@ TEST_F(ReportCommand, DamagedLinesAreCountedAndLeftOut) {
   write(kJournal + "torn {\n{\"event\":\"end\"}\n");
   const CommandRun run = report();
   EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.err, HasSubstr("journal.jsonl: ignoring 2 damaged lines\n"));
+  EXPECT_THAT(run.err,
+              HasSubstr("journal.jsonl: ignoring 2 damaged lines (the first is line 5)\n"));
   write("torn {\n");
   const CommandRun nothing = report();
   EXPECT_EQ(nothing.code, 65);
-  EXPECT_THAT(nothing.err, AllOf(HasSubstr("ignoring 1 damaged line\n"),
+  EXPECT_THAT(nothing.err, AllOf(HasSubstr("ignoring 1 damaged line (line 1)\n"),
                                  HasSubstr("holds no event of a launch")));
 }
 

@@ -65,6 +65,19 @@ TEST_F(ReportPage, ThePageIsAFileUnlessItIsMarkdown) {
   EXPECT_EQ(read_file("page.md").substr(0, 23), "# Report on run first\n\n");
 }
 
+TEST_F(ReportPage, DamagedLinesAreSaidOnceOnStderrAndOnThePage) {
+  run_folder("first");
+  std::ofstream("first/metrics.jsonl", std::ios::app) << "torn {\n";
+  write("first/journal.jsonl", "[]\n{}\n");
+  const CommandRun page = report({"first", "--markdown"});
+  EXPECT_EQ(page.code, 0);
+  EXPECT_EQ(page.err,
+            "trireme: first/metrics.jsonl: ignoring 1 damaged line (line 2)\n"
+            "trireme: first/journal.jsonl: ignoring 2 damaged lines (the first is line 1)\n");
+  EXPECT_THAT(page.out, AllOf(HasSubstr("metrics.jsonl: 1 damaged line (line 2) left out"),
+                              HasSubstr("journal.jsonl: 2 damaged lines")));
+}
+
 TEST_F(ReportPage, TheTitleFollowsFromWhatItShows) {
   run_folder("first");
   run_folder("second");

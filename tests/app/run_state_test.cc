@@ -352,6 +352,15 @@ TEST_F(RunStateTest, StatusPrintsItAndExitsWith0InEveryState) {
   const CommandRun document = status({"status", "--json", run_.string()});
   EXPECT_EQ(document.code, 0);
   EXPECT_EQ(nlohmann::json::parse(document.out).at("code"), 74);
+  write("metrics.jsonl", "{\"step\": 1}\ntorn {\n{\"step\": 2}\n{\"st");
+  write("journal.jsonl", "7\n8\n");
+  const CommandRun damaged = status({"status", run_.string()});
+  EXPECT_EQ(damaged.code, 0);
+  EXPECT_EQ(
+      damaged.err,
+      fmt::format("trireme: {0}/metrics.jsonl: ignoring 1 damaged line (line 2)\n"
+                  "trireme: {0}/journal.jsonl: ignoring 2 damaged lines (the first is line 1)\n",
+                  run_.string()));
 }
 
 }  // namespace

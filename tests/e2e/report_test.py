@@ -68,7 +68,8 @@ class Report(unittest.TestCase):
         done = report(run, "-o", FOLDER / "torn.html")
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (FOLDER / "torn.html").read_text(encoding="utf-8")
-        for words in ("1 line left out", "There is no journal.jsonl", "There is no config.yaml"):
+        for words in ("the last line is incomplete", "There is no journal.jsonl",
+                      "There is no config.yaml"):
             self.assertIn(words, page)
 
     def test_bad_input_has_its_code(self):

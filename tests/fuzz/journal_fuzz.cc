@@ -12,8 +12,8 @@
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  std::int64_t bad_lines = 0;
-  const auto events = trireme::parse_journal(trireme::text_of(data, bytes), bad_lines);
+  trireme::DamagedLines damaged;
+  const auto events = trireme::parse_journal(trireme::text_of(data, bytes), damaged);
   const trireme::Account account = trireme::account_of(events);
   (void)trireme::to_text(account);
   (void)trireme::to_json(account);

@@ -38,10 +38,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   write(run.log(0), text);
   write(run.root() / "DONE", text);
 
-  for (const nlohmann::json& line : last_json_lines(run.metrics())) {
+  const LastLines all = last_json_lines(run.metrics());
+  for (const nlohmann::json& line : all.objects) {
     require(line.is_object());
   }
-  require(last_json_lines(run.metrics(), 40).size() <= last_json_lines(run.metrics()).size());
+  const LastLines last = last_json_lines(run.metrics(), 40);
+  require(last.objects.size() <= all.objects.size());
+  require(last.damaged.count == 0 || last.damaged.first >= all.damaged.first);
   (void)logged_validation_loss(run.metrics(), 4);
   const MeasuredTimes times = measured_times(run.root());
   require(is_time(times.step_seconds) && is_time(times.save_seconds));

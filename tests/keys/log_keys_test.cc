@@ -28,8 +28,8 @@ TEST_F(EncryptedLogs, SeveralStartsAppendToOneFile) {
   append(metrics_, *start(), "{\"step\": 2}\n");
   EXPECT_EQ(read(metrics_), "{\"step\": 1}\n{\"step\": 2}\n");
   const KeyedTextReader reader([this] { return std::vector<std::string>{uri()}; });
-  EXPECT_EQ(last_json_lines(metrics_, reader).size(), 2U);
-  EXPECT_EQ(last_json_lines(metrics_, reader, 15).size(), 1U);
+  EXPECT_EQ(last_json_lines(metrics_, reader).objects.size(), 2U);
+  EXPECT_EQ(last_json_lines(metrics_, reader, 15).objects.size(), 1U);
   EXPECT_THAT(all_bytes(run_), Not(HasSubstr("step")));
 }
 

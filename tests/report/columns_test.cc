@@ -24,7 +24,7 @@ TEST(Columns, HoldTheNumbersOfEachStep) {
   EXPECT_EQ(m.of("lr").size(), 2U);
   EXPECT_EQ(m.device, "cpu");
   EXPECT_THAT(m.step_counts(), ElementsAre(1, 4));
-  EXPECT_EQ(m.bad_lines, 0);
+  EXPECT_EQ(m.damaged.count, 0);
 }
 
 TEST(Columns, CountLinesThatAreNoSteps) {
@@ -42,7 +42,8 @@ TEST(Columns, CountLinesThatAreNoSteps) {
       "{\"step\": 9, \"loss\": {\"loss\": 3}}\n"
       "{\"step\": 10, \"lo");
   EXPECT_THAT(m.step, ElementsAre(1, 9));
-  EXPECT_EQ(m.bad_lines, 10);
+  EXPECT_EQ(m.damaged.count, 9) << "not the last one, which is being written";
+  EXPECT_EQ(m.damaged.first, 2);
   EXPECT_TRUE(std::isnan(m.of("loss")[1]));
 }
 
@@ -82,7 +83,7 @@ TEST(Columns, SourcesAndValidationSetsHaveNames) {
 TEST(Columns, DeepNestingIsRefused) {
   const RunColumns m = parse_columns("{\"step\": 1, \"a\": " + std::string(100000, '[') + "\n");
   EXPECT_TRUE(m.empty());
-  EXPECT_EQ(m.bad_lines, 1);
+  EXPECT_EQ(m.damaged.count, 1);
 }
 
 }  // namespace

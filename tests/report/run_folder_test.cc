@@ -69,7 +69,7 @@ TEST_F(RunFolderTest, ReadsWhatARunLeaves) {
   EXPECT_EQ(run.name, "my run");
   EXPECT_THAT(run.metrics.step, ElementsAre(10, 20));
   EXPECT_THAT(run.restarts, ElementsAre(10));
-  EXPECT_THAT(run.remarks, ElementsAre(HasSubstr("1 line left out")));
+  EXPECT_THAT(run.remarks, ElementsAre(HasSubstr("the last line is incomplete")));
   EXPECT_EQ(run.exit_reason, "code 75: asked to stop");
   EXPECT_EQ(run.warnings.size(), 1U);
   ASSERT_TRUE(run.memory);
@@ -98,13 +98,13 @@ TEST_F(RunFolderTest, TheJournalGivesATimelineOfAttempts) {
                   ", \"attempt\": 1, \"cause\": \"process_death\", \"code\": 76, \"what\": "
                   "\"<rank> 0 died\", \"launched\": 1, \"detected\": 20") +
             event(1025, "launch", ", \"attempt\": 2, \"ranks\": 2, \"nodes\": [\"n1\"]") +
-            "{\"time\"");
+            "{\"time\"\n");
   const RunFolder run = read();
   ASSERT_TRUE(run.account);
   ASSERT_EQ(run.attempts.size(), 2U);
   EXPECT_EQ(run.attempts[0].ended, 1020);
   EXPECT_FALSE(run.attempts[1].ended);
-  EXPECT_THAT(run.remarks, Contains(HasSubstr("journal.jsonl: 1 damaged line left out")));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("journal.jsonl: 1 damaged line (line 5) left out")));
   const std::string text = page();
   EXPECT_THAT(text, HasSubstr("Timeline of attempts"));
   EXPECT_THAT(text, HasSubstr("&lt;rank&gt; 0 died"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "src/study/run_result.h"
 #include "tests/study/result_text.h"
 #include "tests/support/message_of.h"
 
@@ -143,6 +144,8 @@ TEST(RunResult, ReadsStepsAfterTheFirst) {
   const MeasuredResult run = parse_run_result(kMetrics, "train:\n  global_batch: 8\n  seed: 4\n",
                                               R"({"event":"start","ranks":2,"host":"n1"}
 {"event":"start","ranks":4,"host":"n1"}
+{"event":"nodes","ranks":[2,2]}
+{"event":"nodes","ranks":["x"]}
 {"event":7})",
                                               "runs/a");
   ASSERT_EQ(run.rows.size(), 1U);
@@ -153,8 +156,12 @@ TEST(RunResult, ReadsStepsAfterTheFirst) {
   EXPECT_EQ(run.conditions.at("train.global_batch"), "8");
   EXPECT_EQ(run.conditions.at("start.ranks"), "2, 4");
   EXPECT_EQ(run.conditions.count("train.seed"), 0U);
+  EXPECT_EQ(run.circumstances.at(kSpread), "2 ranks on each of 2 nodes");
+  EXPECT_EQ(spread_text({4}), "4 ranks on 1 node");
+  EXPECT_EQ(spread_text({3, 1, 1}), "1 to 3 ranks on each of 3 nodes");
   EXPECT_EQ(run.time, 12);
-  EXPECT_EQ(run.damaged_lines, 2) << "not the last one, which was being written";
+  EXPECT_EQ(run.damaged_lines.count, 3) << "not the last one, which was being written";
+  EXPECT_EQ(run.damaged_lines.first, 3);
 }
 
 TEST(RunResult, KeysThatChangeNoSpeedAreNoConditions) {

@@ -191,6 +191,15 @@ TEST_F(MetricsLogTest, AnotherStartForgetsTheStepsThatItRepeats) {
   EXPECT_EQ(steps(), (std::vector<int>{2, 4, 5}));
 }
 
+TEST_F(MetricsLogTest, AnotherStartSaysWhichDamagedLinesItRemoves) {
+  write(0, {step_of(2)});
+  std::ofstream(run_.metrics(), std::ios::app) << "{\"step\": 3, \"lo\n{\"step\": 4}\n{\"step\"";
+  write(4, {});
+  EXPECT_EQ(steps(), (std::vector<int>{2, 4}));
+  EXPECT_THAT(read_file(log_file(folder_.path() / "logs", 0)),
+              HasSubstr("metrics.jsonl: removed 1 damaged line (line 2)"));
+}
+
 TEST_F(MetricsLogTest, FindsTheEvaluationOfAStep) {
   EXPECT_EQ(logged_validation_loss(run_.metrics(), 2), std::nullopt) << "no file";
   StepMetrics evaluated = step_of(2);

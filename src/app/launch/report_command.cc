@@ -12,7 +12,6 @@
 #include "src/base/file.h"
 #include "src/base/is_locked.h"
 #include "src/base/printable.h"
-#include "src/base/units.h"
 
 namespace trireme {
 namespace {
@@ -33,12 +32,9 @@ void report(const ReportOptions& options) {
                     "that file. 'trireme status {}' shows how any run stands",
                     options.folder, options.folder));
   }
-  std::int64_t bad_lines = 0;
-  const auto events = parse_journal(read_file(path, kMostBytes), bad_lines);
-  if (bad_lines > 0) {
-    fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(path.string()),
-               counted(bad_lines, "damaged line"));
-  }
+  DamagedLines damaged;
+  const auto events = parse_journal(read_file(path, kMostBytes), damaged);
+  warn_of(damaged, path);
   if (events.empty()) {
     throw DataError(fmt::format("{} holds no event of a launch", path.string()));
   }

@@ -134,7 +134,9 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
 std::vector<json> metrics_of(const fs::path& run, const TextReader& reader, RunState& state) {
   const fs::path path = run / "metrics.jsonl";
   try {
-    return last_json_lines(path, reader);
+    LastLines lines = last_json_lines(path, reader);
+    state.damaged_metrics = lines.damaged;
+    return std::move(lines.objects);
   } catch (const PolicyError&) {
     if (!is_sealed_file(path)) {
       throw;
@@ -220,7 +222,8 @@ RunState state_of_run(const fs::path& run, const TextReader& reader) {
   check_run_folder(run);
   RunState state;
   const std::vector<json> metrics = metrics_of(run, reader, state);
-  const std::vector<json> journal = last_json_lines(run / "journal.jsonl");
+  const auto [journal, damaged_journal] = last_json_lines(run / "journal.jsonl");
+  state.damaged_journal = damaged_journal;
   std::error_code gone;
   if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
       !fs::exists(run / ".lock", gone)) {

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "src/base/damaged_lines.h"
 #include "src/base/run_text.h"
 
 namespace trireme {
@@ -30,6 +31,8 @@ struct RunState {
   std::optional<double> step_ms;
   std::string device = {};             // what the ranks compute on, such as "cpu"; empty if unknown
   bool metrics_are_encrypted = false;  // and no key opens them, so that these fields are unknown
+  DamagedLines damaged_metrics = {};   // among the last lines of metrics.jsonl
+  DamagedLines damaged_journal = {};   // among those of journal.jsonl
   // This is the time of the latest line of metrics or journal, in seconds since the epoch.
   std::optional<double> updated;
   std::string job;     // id of the Slurm job, or empty

@@ -33,6 +33,9 @@ void add_status_command(CommandLine& app, const AccessSource& access) {
       "The exit code is 0 in every state.");
   command.callback([options] {
     const RunState state = state_of_run(options->run, options->keys.reader());
+    const std::filesystem::path run = options->run;
+    warn_of(state.damaged_metrics, run / "metrics.jsonl");
+    warn_of(state.damaged_journal, run / "journal.jsonl");
     if (options->json) {
       print_json(to_json(state, options->run));
     } else {

@@ -56,13 +56,10 @@ void export_run(const MlflowOptions& options) {
   const KeyedTextReader reader = options.keys.reader();
   store.state = state_of_run(options.run, reader).state;
   store.user = user_name();
-  const std::filesystem::path metrics = std::filesystem::path(options.run) / "metrics.jsonl";
-  if (is_sealed_file(metrics)) {
-    (void)reader.read(metrics);  // says why, if they cannot be opened
-  }
   const bool is_running = store.state == "running" || store.state == "starting";
   store.tags = tags_of_newest(options.run, reader, options.keys.access());
   RunFolder run = read_run_folder(options.run, is_running, reader);
+  warn_of_damaged_lines(run);
   run.config = redact(run.config).text;  // a command in launch.on_event may hold a token
   const std::filesystem::path folder = mlflow_run_folder(run, store);
   std::vector<std::string> left_out;
@@ -98,7 +95,9 @@ void export_card(const CardOptions& options, AppContext& context) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
   check_access(context.access(), Deed::read, step);
-  write_named_file(options.out, markdown_of(model_card_of(step, options.keys.reader())));
+  const ModelCard card = model_card_of(step, options.keys.reader());
+  warn_of(card.damaged_metrics, card.metrics);
+  write_named_file(options.out, markdown_of(card));
   fmt::print("{}: the card of {}\n", printable(options.out), printable(step.path.string()));
 }
 

@@ -121,6 +121,8 @@ void add_results(const StepFolder& step, const TextReader& reader, ModelCard& ca
     return;
   }
   const RunColumns columns = parse_columns(reader.read(metrics));
+  card.metrics = metrics;
+  card.damaged_metrics = columns.damaged;
   for (const auto& [name, values] : columns.fields) {
     const bool is_wanted =
         name == "loss" || name == "tokens" || name == "val_loss" || name.starts_with("val_losses/");

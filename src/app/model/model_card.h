@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint/store.h"
+#include "src/base/damaged_lines.h"
 #include "src/base/run_text.h"
 
 namespace trireme {
@@ -28,8 +29,10 @@ struct ModelCard {
   std::vector<Fact> model;
   std::vector<Fact> training;
   std::vector<Source> sources;
-  bool is_stated = false;     // whether the sources are those of the provenance
-  std::vector<Fact> results;  // the last figures of the run up to the step
+  bool is_stated = false;         // whether the sources are those of the provenance
+  std::vector<Fact> results;      // the last figures of the run up to the step
+  std::filesystem::path metrics;  // the file with the metrics of the run; empty if there is none
+  DamagedLines damaged_metrics;   // its lines that were ignored
 };
 
 // Reads what lies beside the step, too. reader: of the metrics, which may be encrypted. Throws

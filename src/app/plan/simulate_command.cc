@@ -15,7 +15,6 @@
 #include "src/base/is_locked.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
-#include "src/base/units.h"
 #include "src/plan/simulate/goodput_report.h"
 #include "src/plan/simulate/save_times.h"
 
@@ -77,12 +76,9 @@ RunJournal read_journal(const std::filesystem::path& run, std::vector<std::strin
         "folder of a run",
         run.string()));
   }
-  std::int64_t bad_lines = 0;
-  const auto events = parse_journal(read_file(path, kMostJournalBytes), bad_lines);
-  if (bad_lines > 0) {
-    fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(path.string()),
-               counted(bad_lines, "damaged line"));
-  }
+  DamagedLines damaged;
+  const auto events = parse_journal(read_file(path, kMostJournalBytes), damaged);
+  warn_of(damaged, path);
   const SaveTimes times = read_save_times(run);
   const JobModel::Checkpoint settings = read_checkpoint_settings(run, times);
   try {

@@ -12,6 +12,7 @@
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_lines.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/figures/line_plot.h"
@@ -52,20 +53,20 @@ void add_point(PlotSeries& series, const nlohmann::json& line, const char* key) 
   }
 }
 
-// Ignores lines that are torn or not JSON.
 void add_run(const std::filesystem::path& folder, const std::string& name, const TextReader& reader,
              LinePlot& plot) {
   const std::filesystem::path file = RunDirectory(folder).metrics();
-  std::istringstream lines(reader.read(file));
   PlotSeries loss{name + "training", {}, {}};
   PlotSeries validation{name + "validation", {}, {}};
-  for (std::string text; std::getline(lines, text);) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
-    if (line.is_object() && line.contains("step") && line["step"].is_number()) {
+  const auto add_line = [&](const nlohmann::json& line) {
+    const bool is_step = line.contains("step") && line["step"].is_number();
+    if (is_step) {
       add_point(loss, line, "loss");
       add_point(validation, line, "val_loss");
     }
-  }
+    return is_step;
+  };
+  warn_of(use_objects(reader.read(file), add_line), file);
   if (loss.x.empty()) {
     throw DataError(fmt::format("{} has no logged steps yet: wait until the run has logged some",
                                 file.string()));
@@ -82,14 +83,13 @@ void add_resumed_steps(const std::filesystem::path& log, const TextReader& reade
   if (!std::filesystem::exists(log)) {
     return;
   }
-  std::istringstream lines(reader.read(log));
-  for (std::string text; std::getline(lines, text);) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
-    if (line.is_object() && line.value("event", nlohmann::json()) == "resumed" &&
-        line.contains("step") && line["step"].is_number()) {
+  (void)use_objects(reader.read(log), [&](const nlohmann::json& line) {
+    if (line.value("event", nlohmann::json()) == "resumed" && line.contains("step") &&
+        line["step"].is_number()) {
       steps.insert(line["step"].get<double>());
     }
-  }
+    return true;
+  });
 }
 
 // Adds a vertical line for each resume.

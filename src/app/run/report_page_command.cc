@@ -74,6 +74,7 @@ void add_run(const fs::path& path, Inputs& inputs) {
   }
   inputs.runs.push_back(
       read_run_folder(path, state == "running" || state == "starting", inputs.reader));
+  warn_of_damaged_lines(inputs.runs.back());
   // A command in launch.on_event may hold a token.
   inputs.runs.back().config = redact(inputs.runs.back().config).text;
   inputs.states.push_back(state);

@@ -211,10 +211,7 @@ std::string listed(const std::vector<std::string>& all) {
 }
 
 void warn_of(const MeasuredResult& result) {
-  if (result.damaged_lines > 0) {
-    fmt::print(stderr, "trireme: {}/metrics.jsonl: left out {}\n", printable(result.origin),
-               counted(result.damaged_lines, "damaged line"));
-  }
+  warn_of_damaged_lines(result);
   if (result.waited_fraction > kBusy) {
     fmt::print(stderr,
                "trireme: {}: the benchmark waited {:.0f} % of its time for a core: its times mean "
@@ -241,7 +238,9 @@ void compare(const CompareOptions& options, int& exit_code) {
                printable_lines(listed(unlike)));
   }
   warn_of(a);
-  warn_of(b);
+  if (b.origin != a.origin) {
+    warn_of(b);
+  }
   const ComparisonRules rules{options.threshold / 100, options.false_alarms / 100};
   const Comparison comparison = compare_results(a, b, rules);
   if (comparison.rows.empty()) {

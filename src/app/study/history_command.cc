@@ -93,10 +93,7 @@ void add_results(const HistoryOptions& options) {
   const KeyedTextReader reader = options.keys.reader();
   for (const std::string& path : options.results) {
     const MeasuredResult result = read_measured_result(path, reader);
-    if (result.damaged_lines > 0) {
-      fmt::print(stderr, "trireme: {}/metrics.jsonl: left out {}\n", printable(path),
-                 counted(result.damaged_lines, "damaged line"));
-    }
+    warn_of_damaged_lines(result);
     const Added added = add_to_history(options.file, result);
     if (added.lines + added.present == 0) {
       throw DataError(

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "src/base/data_error_in.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/json_lines.h"
 #include "src/base/units.h"
 #include "src/train/memory/held_memory.h"
 #include "src/train/parts/training_parts.h"
@@ -34,19 +34,19 @@ double number_of(const nlohmann::json& line, const char* key) {
                                              : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Returns the logged steps in (from, last], by step. Skips lines that a crash cut short.
+// Returns the logged steps in (from, last], by step. Warns of damaged lines and skips them.
 std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, std::int64_t from,
                                            std::int64_t last, const TextReader& reader) {
   std::map<std::int64_t, Logged> logged;
-  std::istringstream lines(reader.read(path));
-  for (std::string text; std::getline(lines, text);) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
-    const auto at = line.is_object() ? line.find("step") : line.end();
-    if (line.is_object() && at != line.end() && at->is_number_integer() && *at > from &&
-        *at <= last) {
+  const DamagedLines damaged = use_objects(reader.read(path), [&](const nlohmann::json& line) {
+    const auto at = line.find("step");
+    const bool is_step = at != line.end() && at->is_number_integer();
+    if (is_step && *at > from && *at <= last) {
       logged[at->get<std::int64_t>()] = {number_of(line, "loss"), number_of(line, "grad_norm")};
     }
-  }
+    return is_step;
+  });
+  warn_of(damaged, path);
   return logged;
 }
 

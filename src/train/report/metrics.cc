@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/append_file.h"
+#include "src/base/damaged_lines.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
@@ -154,26 +155,29 @@ std::optional<std::int64_t> step_of(const nlohmann::json& line) {
   return is_step ? std::optional(at->get<std::int64_t>()) : std::nullopt;
 }
 
-// Removes the lines after `step`, since this start computes those steps again.
-void forget_steps_after(const std::filesystem::path& path, std::int64_t step, const RunText& text) {
+// Removes the lines after `step`, since this start computes those steps again, and damaged ones,
+// which are returned.
+DamagedLines forget_steps_after(const std::filesystem::path& path, std::int64_t step,
+                                const RunText& text) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) {
-    return;
+    return {};
   }
-  std::istringstream lines(text.reader->read(path));
   std::string kept;
   bool forgot = false;
-  for (std::string line; std::getline(lines, line);) {
+  const DamagedLines damaged = use_lines(text.reader->read(path), [&](std::string_view line) {
     const auto at = step_of(nlohmann::json::parse(line, nullptr, false));
     if (at && *at <= step) {
-      kept += line + "\n";
+      kept.append(line).append("\n");
     } else {
       forgot = true;
     }
-  }
+    return at.has_value();
+  });
   if (forgot) {
     write_run_file(path, kept, text.sealer.get());
   }
+  return damaged;
 }
 
 }  // namespace
@@ -291,7 +295,10 @@ MetricsLog::MetricsLog(const RunDirectory& run, Log& log, const MetricsPlan& pla
   State& s = *state_;
   const RunSealer* const sealer = s.text.sealer.get();
   s.attempt("metrics.jsonl", [&] {
-    forget_steps_after(run.metrics(), plan.first_step, s.text);
+    const DamagedLines removed = forget_steps_after(run.metrics(), plan.first_step, s.text);
+    if (removed.count > 0) {
+      log.warning(fmt::format("{}: removed {}", run.metrics().string(), removed.to_text()));
+    }
     s.lines.emplace(AppendFile::open_lines(
         run.metrics(), sealer == nullptr ? nullptr : sealer->sealer(run.metrics())));
   });

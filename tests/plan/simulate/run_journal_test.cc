@@ -94,9 +94,9 @@ TEST(RunJournal, ItsReplayHasTheMeasuredGoodput) {
 TEST(RunJournal, TheReplayOfAStormHasTheMeasuredGoodput) {
   const std::filesystem::path folder =
       std::filesystem::path(TRIREME_SOURCE_DIR) / "tests/golden/journal";
-  std::int64_t bad_lines = 0;
-  const auto events = parse_journal(read_file(folder / "journal.jsonl"), bad_lines);
-  EXPECT_EQ(bad_lines, 0);
+  DamagedLines damaged;
+  const auto events = parse_journal(read_file(folder / "journal.jsonl"), damaged);
+  EXPECT_EQ(damaged.count, 0);
   const RunJournal journal = run_journal(
       account_of(events), checkpoint_settings(read_file(folder / "config.yaml"), "config.yaml"));
   EXPECT_GT(journal.faults.faults.size(), 6U);

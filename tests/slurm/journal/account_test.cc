@@ -221,11 +221,12 @@ TEST(Journal, IsReadBackAndToreLinesAreCounted) {
     journal.write("begin", {{"x", 1}}, 0);
     journal.write("end", {{"why", "bad \xff byte"}}, 2.5);
   }
-  std::int64_t bad = 0;
-  const auto events =
-      parse_journal(read_file(path) + "{\"event\":\"half\n[1]\n{\"event\":\"x\"}\n", bad);
+  DamagedLines damaged;
+  const auto events = parse_journal(
+      read_file(path) + "{\"event\":\"half\n[1]\n{\"event\":\"x\"}\n{\"being wri", damaged);
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(bad, 3);
+  EXPECT_EQ(damaged.count, 3);
+  EXPECT_EQ(damaged.first, 3);
   EXPECT_EQ(events[1].at("clock"), 2.5);
 }
 
@@ -249,9 +250,9 @@ TEST(Journal, ALineWithImpossibleNumbersIsDamaged) {
     line.update(fields);
     text += line.dump() + "\n";
   }
-  std::int64_t bad = 0;
-  EXPECT_EQ(parse_journal(text, bad).size(), 1U);
-  EXPECT_EQ(bad, std::ssize(damage));
+  DamagedLines damaged;
+  EXPECT_EQ(parse_journal(text, damaged).size(), 1U);
+  EXPECT_EQ(damaged.count, std::ssize(damage));
 }
 
 TEST(Journal, AFolderThatCantBeWrittenToStopsNothing) {

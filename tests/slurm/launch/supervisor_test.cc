@@ -50,9 +50,9 @@ class SupervisorTest : public testing::Test {
     return code;
   }
   std::vector<nlohmann::json> journal() const {
-    std::int64_t bad_lines = 0;
-    auto events = parse_journal(read_file(plan_.run_folder / "journal.jsonl"), bad_lines);
-    EXPECT_EQ(bad_lines, 0);
+    DamagedLines damaged;
+    auto events = parse_journal(read_file(plan_.run_folder / "journal.jsonl"), damaged);
+    EXPECT_EQ(damaged.count, 0);
     return events;
   }
   std::vector<std::string> events() const {

@@ -1,0 +1,46 @@
+#include "src/base/json_lines.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+TEST(JsonLines, UseObjectsLeavesOutWhatIsNone) {
+  int objects = 0;
+  const DamagedLines damaged =
+      use_objects("{\"a\": 1}\n[1]\n{\"b\": 1}\n{\"a\"", [&](const nlohmann::json& line) {
+        ++objects;
+        return line.contains("a");
+      });
+  EXPECT_EQ(objects, 2);
+  EXPECT_EQ(damaged.count, 2);
+  EXPECT_EQ(damaged.first, 2);
+}
+
+// A file of 40 lines with a damaged one, of which only the end is read.
+TEST(JsonLines, TheEndOfAFileHasTheLineNumbersOfTheWhole) {
+  const TempFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  EXPECT_TRUE(last_json_lines(path).objects.empty());
+  std::ofstream file(path);
+  for (int line = 1; line <= 40; ++line) {
+    file << (line == 7 || line == 35 ? "torn {\n" : "{\"step\": " + std::to_string(line) + "}\n");
+  }
+  file << "{\"step\"" << std::flush;
+  const LastLines all = last_json_lines(path);
+  EXPECT_EQ(all.objects.size(), 38U);
+  EXPECT_EQ(all.damaged.count, 2);
+  EXPECT_EQ(all.damaged.first, 7);
+  const LastLines last = last_json_lines(path, 127);
+  EXPECT_EQ(last.objects.back().at("step"), 40);
+  EXPECT_EQ(last.damaged.count, 1);
+  EXPECT_EQ(last.damaged.first, 35);
+  EXPECT_TRUE(last_json_lines(path, 5).objects.empty()) << "a part of a line is none";
+}
+
+}  // namespace
+}  // namespace trireme
