@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "benchmarks/statistics.h"
 #include "src/base/data_error_in.h"
@@ -30,10 +31,10 @@ constexpr int kHistorySchema = 1;
 
 double positive_field(const json& line, const char* name) {
   const json& value = field(line, name);
-  if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() <= 0) {
+  if (!value.is_number() || !(value.get<double>() > 0)) {
     throw DataError(fmt::format("field '{}' is not a number above 0", name));
   }
-  return value.get<double>();
+  return checked_sample(name, value.get<double>());
 }
 
 HistorySeries series_of(const json& line) {
@@ -162,9 +163,31 @@ void wait_for_lock(const File& file) {
   }
 }
 
+// Writes and syncs the lines. If that fails, for example because the disk is full, the file becomes
+// as long as before.
+void append(std::string_view lines, std::int64_t bytes_before, File& file) {
+  try {
+    file.write(lines.data(), std::ssize(lines));
+    file.sync();
+  } catch (const Error&) {
+    // If this fails, too, a torn line is left, which readers ignore.
+    [[maybe_unused]] const int code = ::ftruncate(file.fd(), bytes_before);
+    throw;
+  }
+}
+
 // Returns what tells entries apart, in the form in which their lines are read back.
 std::string identity(const HistorySeries& series, double time) {
   return fmt::format("{}\n{}", series.key(), time);
+}
+
+std::string identity_as_read(const std::string& line, const std::string& origin) {
+  try {
+    const HistorySeries series = series_of(json::parse(line));
+    return identity(series, series.entries.front().time);
+  } catch (const DataError& error) {
+    throw data_error_in(origin, error);
+  }
 }
 
 std::set<std::string> identities(const History& history) {
@@ -190,12 +213,14 @@ std::string HistorySeries::key() const {
 History parse_history(std::string_view text, const std::string& origin) {
   History history;
   std::map<std::string, std::size_t> index_of_key;
+  std::int64_t lines_of_zeros = 0;
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     const std::string_view line_text = text.substr(0, end);
     const json line = parse_line(line_text, number, origin);
     if (line.is_null()) {
       history.torn_lines += line_text.empty() ? 0 : 1;
+      lines_of_zeros += line_text.starts_with('\0') ? 1 : 0;
     } else {
       try {
         add_line(series_of(line), history, index_of_key);
@@ -204,6 +229,10 @@ History parse_history(std::string_view text, const std::string& origin) {
       }
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  if (history.series.empty() && lines_of_zeros > 0 && lines_of_zeros == history.torn_lines) {
+    throw DataError(fmt::format(
+        "{}: zeros instead of a history: is this another file? If it is not, remove it", origin));
   }
   for (HistorySeries& series : history.series) {
     std::stable_sort(series.entries.begin(), series.entries.end(),
@@ -230,16 +259,14 @@ Added add_to_history(const std::filesystem::path& path, const MeasuredResult& re
       const auto series = series_to_add(result, row, samples);
       if (series) {
         const std::string line = line_of(*series, samples.values.size());
-        const HistorySeries read = series_of(json::parse(line));
-        const bool is_new = known.insert(identity(read, read.entries.front().time)).second;
+        const bool is_new = known.insert(identity_as_read(line, result.origin)).second;
         lines += is_new ? line : "";
         ++(is_new ? added.lines : added.present);
       }
     }
   }
   if (added.lines > 0) {
-    file.write(lines.data(), static_cast<std::int64_t>(lines.size()));
-    file.sync();
+    append(lines, std::ssize(before), file);
   }
   file.close();
   return added;

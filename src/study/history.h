@@ -4,8 +4,9 @@
 //    "params": {"m": "96", ...}, "samples": "time_us", "count": 40, "median": 8.1, "low": 8.0,
 //    "high": 8.3, "host": "n1", "machine": "0123456789abcdef", "commit": "..."}
 //
-// The file only grows. A line is written in one piece under a lock and synced; a line that a crash
-// has torn is ignored by readers, and the next writer begins a new one after it. Results form one
+// The lines of a result are written in one piece under a lock and synced, and removed again if that
+// fails. A line that a crash has torn is ignored by readers, and the next writer begins a new one
+// after it. Results form one
 // series as long as everything but the time, the numbers and the commit is equal; `machine` is a
 // digest of the conditions of the measurement.
 #pragma once

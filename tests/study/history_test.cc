@@ -24,6 +24,10 @@ MeasuredResult result_at(double time, double value, const std::string& host = "n
   return parse_bench_result(document.dump(), "test");
 }
 
+std::string read_file_if_there(const std::filesystem::path& path) {
+  return std::filesystem::exists(path) ? read_file(path) : "";
+}
+
 TEST(History, KeepsWhatIsAddedOnce) {
   const TempFolder folder;
   const auto path = folder.path() / "history.jsonl";
@@ -121,7 +125,8 @@ TEST(History, RefusesOtherFiles) {
   const TempFolder folder;
   const auto path = folder.path() / "h.jsonl";
   add_to_history(path, result_at(10, 5));
-  std::string line = read_file(path);
+  const std::string line_before = read_file(path);
+  std::string line = line_before;
   const std::size_t at = line.find("\"median\":5.0");
   ASSERT_NE(at, std::string::npos) << line;
   EXPECT_THAT(refusal(line.replace(at, 12, "\"median\":-5")), HasSubstr("median"));
@@ -130,10 +135,50 @@ TEST(History, RefusesOtherFiles) {
                             "ELF"}) {
     EXPECT_THAT(refusal(other), HasSubstr("no line of a history")) << other;
   }
+  EXPECT_THAT(refusal(std::string(4096, '\0')), HasSubstr("h.jsonl: zeros instead of a history"));
+  EXPECT_EQ(parse_history(std::string("\0\0\n", 3) + line_before, "h").torn_lines, 1);
   EXPECT_EQ(parse_history(std::string("{\"sch\n{\"schema\":1,\"ti\n\0\0", 25), "h").torn_lines, 3);
   std::ofstream(path) << "{\n  \"version\": 4\n}\n";
   EXPECT_THROW(add_to_history(path, result_at(10, 5)), DataError);
   EXPECT_EQ(read_file(path), "{\n  \"version\": 4\n}\n");  // nothing was added to it
+}
+
+TEST(History, AFullDiskLeavesTheOldHistory) {
+  const SmallFileSystem disk(std::size_t{64} << 10);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
+  }
+  const auto path = disk.path() / "history.jsonl";
+  double time = 10;
+  std::string before;
+  const std::string full = message_of<IoError>([&] {
+    for (; time < 1000; ++time) {
+      before = read_file_if_there(path);
+      add_to_history(path, result_at(time, 5));
+    }
+  });
+  EXPECT_THAT(full, HasSubstr("No space left on device"));
+  EXPECT_EQ(read_file(path), before) << "not a part of the line that did not fit";
+  EXPECT_EQ(read_history(path).series.at(0).entries.size(), static_cast<std::size_t>(time) - 10);
+}
+
+TEST(History, NamesTheFileWithAnImpossibleNumber) {
+  const TempFolder folder;
+  const auto refused = [](const nlohmann::json& document) {
+    return message_of<DataError>([&] {
+      const TempFolder history;
+      add_to_history(history.path() / "h.jsonl", parse_bench_result(document.dump(), "a.json"));
+    });
+  };
+  EXPECT_THAT(refused(bench_json({1e308, 1e308})), HasSubstr("time_us is 1e+308: no measurement"));
+  nlohmann::json late = bench_json({1, 2});
+  late["time"] = 1e308;
+  EXPECT_THAT(refused(late), HasSubstr("a.json: time is 1e+308"));
+  EXPECT_THAT(message_of<DataError>([] {
+                (void)parse_run_result("{\"step\":1,\"step_ms\":1}\n{\"step\":2,\"step_ms\":1e308}",
+                                       "", "", "runs/a");
+              }),
+              HasSubstr("runs/a/metrics.jsonl: step_ms is 1e+308"));
 }
 
 TEST(History, LevelsShowChanges) {
