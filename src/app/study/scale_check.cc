@@ -30,7 +30,12 @@ std::string unlike_asked(const ScaleStudy& study, const ScaleRun& run,
                           found == nullptr ? "not known" : *found, asked);
     }
   };
-  compare("start.ranks", std::to_string(run.nodes * study.options().ranks_per_node));
+  const int ranks_per_node = study.options().ranks_per_node;
+  compare("start.ranks", std::to_string(run.nodes * ranks_per_node));
+  if (!study.options().cluster.empty()) {
+    compare(kSpread, spread_text(std::vector<std::int64_t>(static_cast<std::size_t>(run.nodes),
+                                                           ranks_per_node)));
+  }
   for (const ConfigEntry& entry : study.asked_of(run)) {
     const std::string asked = entry.value.to_yaml();
     if (asked != "auto") {  // config.yaml holds what the run has chosen
@@ -44,9 +49,10 @@ void check_times(const ScaleStudy& study, const ScaleRun& run, const MeasuredRes
   const std::vector<double>& times = result.rows.front().samples.front().values;
   const std::int64_t expected = kScaleWarmup - 1 + study.options().steps;  // without the first
   if (std::ssize(times) != expected) {
-    throw DataError(
-        fmt::format("{}/metrics.jsonl has {} step times after the first, and the study asks for {}",
-                    run.folder.string(), times.size(), expected));
+    throw DataError(fmt::format(
+        "{}/metrics.jsonl has {} step times after the first, and the study asks for {}{}",
+        run.folder.string(), times.size(), expected,
+        result.damaged_lines.count > 0 ? "; it has " + result.damaged_lines.to_text() : ""));
   }
   for (const double time : times) {
     if (!(time > 0 && time < kLongestStepMs)) {

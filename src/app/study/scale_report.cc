@@ -252,6 +252,7 @@ ScaleReport make_scale_report(const ScaleStudy& study) {
         continue;
       }
       const MeasuredResult result = read_scale_run(study, run, reader);
+      warn_of_damaged_lines(result);
       check_alike(first ? *first : result, result);
       first = first ? first : result;
       point.step_ms.push_back(steps_of(result));

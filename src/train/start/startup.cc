@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -50,6 +51,18 @@ constexpr const char* kRankRow = "{:>4}  {:<16} {:>7}  {:<12} {:>6} {:>4}  {:>7}
 // Returns whether a list of numbers in hwloc's format contains more than one.
 bool names_several(const std::string& list) {
   return list.find_first_of(",-") != std::string::npos;
+}
+
+// Returns how many ranks each node has, sorted by the nodes' first ranks.
+std::vector<int> ranks_of_nodes(const std::vector<RankPlace>& places) {
+  std::vector<int> counts;
+  std::map<std::string, std::size_t> index_of_node;
+  for (const RankPlace& place : places) {
+    const auto [found, is_new] = index_of_node.try_emplace(place.node, counts.size());
+    counts.resize(index_of_node.size());
+    ++counts[found->second];
+  }
+  return counts;
 }
 
 }  // namespace
@@ -111,6 +124,7 @@ void log_ranks(const std::vector<RankPlace>& places, Communicator& world, int th
   if (world.rank() != 0) {
     return;
   }
+  log.event("nodes", {{"ranks", ranks_of_nodes(places)}});
   std::vector<std::string> rows = {fmt::format(kRankRow, "rank", "host", "pid", "cores", "socket",
                                                "numa", "threads", "kernels")};
   rows.insert(rows.end(), lines.begin(), lines.end());
