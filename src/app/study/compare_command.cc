@@ -220,6 +220,19 @@ void warn_of(const MeasuredResult& result) {
   }
 }
 
+// A pipeline must not take a comparison that has answered nothing for one without a regression.
+void check_decided(const Comparison& comparison) {
+  const std::size_t undecided = comparison.count_of(ChangeVerdict::undecided);
+  if (comparison.count_of(ChangeVerdict::not_judged) + undecided < comparison.rows.size()) {
+    return;
+  }
+  throw ConfigError(
+      undecided == 0
+          ? "nothing could be judged, so it is unknown whether anything is slower"
+          : "nothing could be decided, so it is unknown whether anything is slower: take more "
+            "samples (bench --duration, more steps of a run), or raise --threshold");
+}
+
 void compare(const CompareOptions& options, int& exit_code) {
   const KeyedTextReader reader = options.keys.reader();
   MeasuredResult a = read_measured_result(options.a, reader);
@@ -251,9 +264,7 @@ void compare(const CompareOptions& options, int& exit_code) {
   }
   options.json ? print_json(to_json(comparison, a, b, unlike, rules))
                : print_comparison(comparison, a, b, rules);
-  if (comparison.count_of(ChangeVerdict::not_judged) == comparison.rows.size()) {
-    throw ConfigError("nothing could be judged, so it is unknown whether anything is slower");
-  }
+  check_decided(comparison);
   if (comparison.count_of(ChangeVerdict::regression) > 0) {
     exit_code = static_cast<int>(ExitCode::below_threshold);
   }
@@ -288,7 +299,9 @@ void add_compare_command(CommandLine& app, int& exit_code, const AccessSource& a
       "  trireme compare before.json after.json\n"
       "  trireme compare runs/monday runs/tuesday --threshold 5\n"
       "Exits with 0 if nothing has become slower, 4 if something has, and 2 if the results cannot "
-      "be compared or no row can be judged. A row is a regression if its samples differ "
+      "be compared or no row has an answer, because all are undecided or cannot be judged. Rows "
+      "that are undecided beside others with an answer do not change the exit code. A row is a "
+      "regression if its samples differ "
       "significantly and the typical "
       "change is at least the threshold; docs/studies.md describes the statistics.");
   command.callback([options, &exit_code] { compare(*options, exit_code); });
