@@ -1,13 +1,10 @@
 #include "benchmarks/bench_options.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "benchmarks/busy_watch.h"
 #include "benchmarks/figures.h"
@@ -16,6 +13,7 @@
 #include "mpi/session/backend.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/named_file.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {
@@ -64,29 +62,8 @@ void check_output_files(const BenchOutput& output) {
 }  // namespace
 
 void check_output_file(const std::string& file, std::string_view option) {
-  namespace fs = std::filesystem;
-  if (file.empty() || !is_first_rank()) {
-    return;
-  }
-  if (file == "-") {
-    throw ConfigError(
-        fmt::format("{} -: the table goes to standard output: name a file ('./-' if it is to be "
-                    "called so)",
-                    option));
-  }
-  std::error_code none;
-  const fs::path folder =
-      fs::path(file).has_parent_path() ? fs::path(file).parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, none)) {
-    throw NotFound(fmt::format("{} {}: there is no folder {}", option, file, folder.string()));
-  }
-  const fs::file_status status = fs::status(file, none);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw PolicyError(fmt::format("{} {}: this is {}: name a file", option, file,
-                                  fs::is_directory(status) ? "a folder" : "not a regular file"));
-  }
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {  // the file is written beside and then renamed
-    throw_errno(errno, fmt::format("write {} {} in", option, file), folder);
+  if (!file.empty() && is_first_rank()) {
+    check_named_file(file, option);
   }
 }
 

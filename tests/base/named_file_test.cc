@@ -10,6 +10,7 @@
 #include "src/base/file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/unprivileged.h"
 
 namespace trireme {
 namespace {
@@ -34,6 +35,23 @@ TEST(NamedFile, IsRefusedBeforeTheWorkAsItWouldBeAfterIt) {
           static_cast<ConfigError*>(nullptr));
   refused(folder.path() / std::string(256, 'n'), "choose a shorter one",
           static_cast<ConfigError*>(nullptr));
+  EXPECT_THAT(message_of<ConfigError>([] { check_named_file("-"); }),
+              HasSubstr("does not mean standard output"));
+}
+
+TEST(NamedFile, AFolderThatCannotBeWrittenToIsRefused) {
+  const TempFolder folder;
+  fs::permissions(folder.path(),
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  const Unprivileged user;
+  if (!user.bound()) {
+    GTEST_SKIP() << "needs to run as root, or as a user to whom permissions apply";
+  }
+  const fs::path path = folder.path() / "a";
+  EXPECT_THAT(message_of<PolicyError>([&] { check_named_file(path, "--csv"); }),
+              HasSubstr("cannot write --csv " + path.string()));
+  EXPECT_THAT(message_of<PolicyError>([&] { write_named_file(path, ""); }),
+              HasSubstr("cannot write"));
 }
 
 }  // namespace

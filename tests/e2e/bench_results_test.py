@@ -142,7 +142,7 @@ class Results(unittest.TestCase):
                     if name not in OWN_CSV:
                         self.check_csv(files[1], document["results"])
                     self.check_openmetrics(files[2], document)
-        # The schema describes no result that nothing writes. studies_test.py runs `trireme scale`,
+        # The schema describes no result that nothing writes. scale_test.py runs `trireme scale`,
         # and only a GPU gives mem_device.
         described = schema["$defs"]["result"]["properties"]["name"]["enum"]
         self.assertEqual(met | {"scale", "scale_fit", "mem_device"}, set(described))
@@ -167,14 +167,14 @@ class Results(unittest.TestCase):
     def test_refusals(self):
         missing = self.folder / "none" / "x.json"
         for code, words, arguments in [
-                (66, "no folder", ["-J", missing]),
-                (66, "no folder", ["--csv", missing]),
-                (66, "no folder", ["--openmetrics", missing]),
-                (77, "a folder: name a file", ["-J", self.folder]),
-                (77, "a folder: name a file", ["--csv", self.folder]),
-                (77, "a folder: name a file", ["--openmetrics", self.folder]),
-                (77, "not a regular file", ["-J", "/dev/full"]),
-                (2, "-J -: ", ["-J", "-"]),
+                (66, f"cannot write -J {missing}: No such", ["-J", missing]),
+                (66, f"cannot write --csv {missing}: No such", ["--csv", missing]),
+                (66, "cannot write --openmetrics", ["--openmetrics", missing]),
+                (77, "or a folder; name a regular file", ["-J", self.folder]),
+                (77, "or a folder; name a regular file", ["--csv", self.folder]),
+                (77, f"--openmetrics {self.folder} is", ["--openmetrics", self.folder]),
+                (77, "is a device", ["-J", "/dev/full"]),
+                (2, "-J '-' does not mean standard output", ["-J", "-"]),
                 (2, "--duration", ["--duration", 0]),
                 (2, "--duration", ["--duration", "nan"]),
                 (2, "--duration", ["--duration", "1h"])]:
