@@ -3,7 +3,7 @@ memory."""
 
 import unittest
 
-from bench_test import strict, table
+from bench_test import coll, strict, table
 import harness
 
 
@@ -11,10 +11,6 @@ class Sizes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.workspace()
-
-    def coll(self, *arguments, ranks=2):
-        return harness.must(harness.run("bench", "coll", *arguments, "-n", 5, "-w", 1, "--backend",
-                                        "mpi", ranks=ranks, timeout=120))
 
     def test_collectives_end_in_time_and_name_what_they_left_out(self):
         """The warm-up alone would take hours."""
@@ -35,7 +31,7 @@ class Sizes(unittest.TestCase):
         sizes = ["-b", "1M", "-e", "1024G", "-f", 1, "-i", f"{(1 << 20) - 1}M"]
         path = self.folder / "large.json"
         for tuning in ([], ["--write-tuning", self.folder / "small.json"]):
-            out = self.coll("--op", "all_reduce,all_gather", *sizes, "-J", path, *tuning).stdout
+            out = coll("--op", "all_reduce,all_gather", *sizes, "-J", path, *tuning).stdout
             self.assertEqual(
                 out.count("\n# left out, as the memory is too small: 1 TiB\n"), 2, out)
             document = strict(path)

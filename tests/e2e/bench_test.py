@@ -2,14 +2,17 @@
 and strict JSON."""
 
 import csv
-import json
 import math
 import os
 import re
+import sys
 import unittest
 import xml.etree.ElementTree
 
 import harness
+
+sys.path.insert(0, str(harness.SOURCE / "benchmarks/schema"))
+import validate  # noqa: E402
 
 # The columns of nccl-tests' printf: widths 12, 12, 8, 6 and 6 with two blanks between, then twice
 # 7, 6, 6 and 6.
@@ -23,17 +26,7 @@ FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "reduce_scatter": lambda n: 
 
 
 def strict(path):
-    """Parses JSON without the extensions that Python accepts."""
-    def refuse(word):
-        raise ValueError(f"{word} is not JSON")
-
-    def unique(pairs):
-        if len({k for k, _ in pairs}) != len(pairs):
-            raise ValueError("a key stands twice")
-        return dict(pairs)
-
-    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse,
-                      object_pairs_hook=unique)
+    return validate.parse(path.read_text(encoding="utf-8"))
 
 
 def table(text):
@@ -49,14 +42,15 @@ def table(text):
     return rows
 
 
+def coll(*arguments, ranks=2):
+    return harness.must(harness.run("bench", "coll", *arguments, "-n", 5, "-w", 1, "--backend",
+                                    "mpi", ranks=ranks, timeout=120))
+
+
 class Coll(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.workspace()
-
-    def coll(self, *arguments, ranks=2):
-        return harness.must(harness.run("bench", "coll", *arguments, "-n", 5, "-w", 1, "--backend",
-                                        "mpi", ranks=ranks, timeout=120))
 
     def check_rows(self, rows, factor):
         self.assertTrue(rows)
@@ -71,7 +65,7 @@ class Coll(unittest.TestCase):
                 self.assertAlmostEqual(algbw, exact, delta=slack)
 
     def test_table_by_position(self):
-        out = self.coll("-b", 1024, "-e", "1M", "-f", 32).stdout
+        out = coll("-b", 1024, "-e", "1M", "-f", 32).stdout
         rows = table(out)
         self.assertEqual([r["size"] for r in rows], ["1024", "32768", "1048576"])
         self.assertEqual([r["count"] for r in rows], ["256", "8192", "262144"])
@@ -86,13 +80,12 @@ class Coll(unittest.TestCase):
 
     def test_every_size_is_printed_once(self):
         path = self.folder / "sizes.json"
-        out = self.coll("--op", "all_gather", "-b", 8, "-e", 256, "-f", 2, "-J", path,
-                        ranks=3).stdout
+        out = coll("--op", "all_gather", "-b", 8, "-e", 256, "-f", 2, "-J", path, ranks=3).stdout
         self.assertEqual([row["size"] for row in table(out)], ["0", "48", "96", "240"])
         self.assertEqual([r["params"]["bytes"] for r in strict(path)["results"]], [0, 48, 96, 240])
 
     def test_header_is_that_of_nccl_tests(self):
-        lines = self.coll("-b", "1K", "-e", "2K", "-i", "512", "-c", 0).stdout.splitlines()
+        lines = coll("-b", "1K", "-e", "2K", "-i", "512", "-c", 0).stdout.splitlines()
         self.assertEqual(lines[1], "# Collective test starting: all_reduce_perf")
         self.assertEqual(lines[2], "# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048 step: "
                          "512(bytes) warmup iters: 1 iters: 5 agg iters: 0 validation: 0 graph: 0 "
@@ -109,8 +102,8 @@ class Coll(unittest.TestCase):
     def test_every_operation_on_three_ranks(self):
         path = self.folder / "all.json"
         names = "all_reduce,reduce_scatter,all_gather,broadcast,all_to_all"
-        out = self.coll("--op", names, "-b", "96K", "-e", "96K", "-d", "bfloat16", "-r", 1,
-                        "--peer", "mpi", "-J", path, ranks=3).stdout
+        out = coll("--op", names, "-b", "96K", "-e", "96K", "-d", "bfloat16", "-r", 1,
+                   "--peer", "mpi", "-J", path, ranks=3).stdout
         parts = out.split("# Collective test starting: ")[1:]
         self.assertEqual([p.split("_perf")[0] for p in parts],
                          ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "alltoall"])
@@ -138,7 +131,7 @@ class Coll(unittest.TestCase):
 
     def test_json_beside_mpi(self):
         path = self.folder / "coll.json"
-        out = self.coll("-b", "1M", "-e", "1M", "--peer", "mpi", "-J", path).stdout
+        out = coll("-b", "1M", "-e", "1M", "--peer", "mpi", "-J", path).stdout
         self.assertIn("# Compared with MPI_Allreduce", out)
         [result] = strict(path)["results"]
         expected = {"op": "all_reduce", "bytes": 1 << 20, "dtype": "float", "backend": "mpi",
@@ -196,13 +189,13 @@ class Coll(unittest.TestCase):
         self.assertGreater(result["metrics"]["wrong"], 0)
 
     def test_barrier_has_one_line(self):
-        rows = table(self.coll("--op", "barrier").stdout)
+        rows = table(coll("--op", "barrier").stdout)
         self.assertEqual([(r["size"], r["wrong"]) for r in rows], [("0", "N/A")])
 
     def test_collectives_as_reframe_reads_osu(self):
         for op, title in [("all_reduce", "Allreduce"),
                           ("all_to_all", "All-to-All Personalized Exchange")]:
-            out = self.coll("--op", op, "-b", 32, "-e", 32, "--table", "osu").stdout
+            out = coll("--op", op, "-b", 32, "-e", 32, "--table", "osu").stdout
             self.assertIn(f"\n# OSU MPI {title} Latency Test v7.4\n# Datatype: MPI_FLOAT.\n"
                           "# Size       Avg Latency(us)        Validation\n", out)
             size = 32 if op == "all_reduce" else 16  # OSU's size is that of a block
@@ -212,7 +205,7 @@ class Coll(unittest.TestCase):
 
     def test_tuning_table(self):
         path = self.folder / "tuning.json"
-        self.coll("--op", "all_reduce,all_gather", "-e", "4K", "--write-tuning", path)
+        coll("--op", "all_reduce,all_gather", "-e", "4K", "--write-tuning", path)
         tuning = strict(path)
         self.assertEqual((tuning["schema"], tuning["ranks"], tuning["hosts"]), (1, 2, 1))
         self.assertEqual({e["op"] for e in tuning["entries"]}, {"all_reduce", "all_gather"})
