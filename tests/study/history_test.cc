@@ -144,7 +144,7 @@ TEST(History, RefusesOtherFiles) {
 }
 
 TEST(History, AFullDiskLeavesTheOldHistory) {
-  const SmallFileSystem disk(std::size_t{64} << 10);
+  const SmallFileSystem disk(std::size_t{16} << 10);
   if (!disk.mounted()) {
     GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
   }
