@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
+inline constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
 
 constexpr std::int64_t block_count(std::int64_t bytes) {
   return bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);

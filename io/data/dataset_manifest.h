@@ -52,13 +52,13 @@
 
 namespace trireme {
 
-constexpr std::int64_t kDatasetVersion = 1;
-constexpr std::int64_t kEncryptedDatasetVersion = 2;
+inline constexpr std::int64_t kDatasetVersion = 1;
+inline constexpr std::int64_t kEncryptedDatasetVersion = 2;
 // With a label, encrypted or not, so that older programs refuse what they would use without it.
-constexpr std::int64_t kLabelledDatasetVersion = 3;
+inline constexpr std::int64_t kLabelledDatasetVersion = 3;
 // With a loss mask, whatever else it has, so that older programs do not train on all tokens.
-constexpr std::int64_t kMaskedDatasetVersion = 4;
-constexpr const char* kDatasetManifestName = "manifest.json";
+inline constexpr std::int64_t kMaskedDatasetVersion = 4;
+inline constexpr const char* kDatasetManifestName = "manifest.json";
 
 struct ShardEntry {
   std::string path;  // relative to the dataset's folder

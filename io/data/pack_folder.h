@@ -10,11 +10,13 @@
 
 namespace trireme {
 
-constexpr const char* kShardsFolder = "shards";
-constexpr const char* kPackLockName = ".pack/lock";
-constexpr const char* kNotesFolder = ".pack";  // exists while a pack or conversion is unfinished
+inline constexpr const char* kShardsFolder = "shards";
+inline constexpr const char* kPackLockName = ".pack/lock";
+inline constexpr const char* kNotesFolder =
+    ".pack";  // exists while a pack or conversion is unfinished
 
-constexpr const char* kSealedSuffix = ".sealed";  // of encrypted shards, which are no HDF5 files
+inline constexpr const char* kSealedSuffix =
+    ".sealed";  // of encrypted shards, which are no HDF5 files
 
 // Returns "shards/00007.h5", or "shards/00007.h5.sealed", relative to the folder.
 std::string shard_name(std::size_t index, bool is_encrypted);

@@ -12,7 +12,8 @@
 
 namespace trireme {
 
-constexpr const char* kRecodeLockName = ".recode.lock";  // in the folder, while it is changed
+inline constexpr const char* kRecodeLockName =
+    ".recode.lock";  // in the folder, while it is changed
 
 struct RecodeOptions {
   std::filesystem::path folder;

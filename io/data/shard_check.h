@@ -10,9 +10,9 @@
 
 namespace trireme {
 
-constexpr const char* kShardFormatName = "trireme-tokens";
-constexpr std::int64_t kShardVersion = 1;
-constexpr const char* kLossMaskName = "loss_mask";
+inline constexpr const char* kShardFormatName = "trireme-tokens";
+inline constexpr std::int64_t kShardVersion = 1;
+inline constexpr const char* kLossMaskName = "loss_mask";
 
 // Throws DataError that names the file, the difference and both values. A file in which libhdf5
 // crashes or never ends ends the process with exit code 65 (CrashGuard, HangGuard). limit: CPU time

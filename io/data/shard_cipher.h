@@ -20,8 +20,8 @@
 
 namespace trireme {
 
-constexpr std::size_t kSaltBytes = 16;
-constexpr std::size_t kSealedDigestBytes = 8 + kTagBytes;
+inline constexpr std::size_t kSaltBytes = 16;
+inline constexpr std::size_t kSealedDigestBytes = 8 + kTagBytes;
 
 // Returns the cipher of a shard's blocks. For one thread.
 BlockCipher shard_cipher(const DataKey& key, const ShardEntry& entry);

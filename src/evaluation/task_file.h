@@ -43,8 +43,8 @@ struct EvalTask {
   std::vector<std::string> groups() const;
 };
 
-constexpr std::int64_t kMostTaskBytes = std::int64_t{256} << 20;
-constexpr std::size_t kMostChoices = 64;
+inline constexpr std::int64_t kMostTaskBytes = std::int64_t{256} << 20;
+inline constexpr std::size_t kMostChoices = 64;
 
 // text: "KIND:FILE" or "NAME=KIND:FILE"; without a name, the task is named after its kind. Throws
 // ConfigError.

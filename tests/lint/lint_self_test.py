@@ -149,6 +149,22 @@ class LintTest(unittest.TestCase):
         self.assertEqual(run("types_test.py", {**SOUND, **pair})[0], 0)
         self.assertEqual(run("types_test.py", {**SOUND, **pair, "src/kernels/x.h": same})[0], 1)
 
+    def test_constants_of_headers_are_inline(self):
+        for text in ("constexpr int kA = 1;", "const char* const kA = f(1);", "const A kA{1, 2};",
+                     "constexpr std::array<int, 2> kA{1};", "static constexpr int kA = 1;",
+                     "namespace cpu {\nconstexpr A<1, 2> kA;\n}"):
+            self.check("types_test.py", "io/y.h", f"namespace trireme {{\n{text}\n}}\n",
+                       "kA is not inline")
+        for name, text in (("io/y.h", "inline constexpr int kA = 1;"),
+                           ("io/y.h", "constexpr inline int kA = 1;"),
+                           ("io/y.h", "extern const int kA;"),
+                           ("io/y.h", "template <class T> constexpr int kA = sizeof(T);"),
+                           ("io/y.h", "struct B { static constexpr int kA = 1; };"),
+                           ("io/y.h", "constexpr int f(int x) { const int kA = x; return kA; }"),
+                           ("io/y.cc", "constexpr int kA = 1;")):
+            code, said = run("types_test.py", {**SOUND, name: f"namespace trireme {{ {text} }}"})
+            self.assertEqual(code, 0, text + said)
+
     def test_members(self):
         header = {"src/base/long_one.h": "#pragma once\nclass LongOne {\n  int f() const;\n};\n"}
         member = "int LongOne::f() const { return g(); }\n"

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Checks that no two types of the program share a name within a namespace, and no two constants of
 different headers. Two such definitions in one program are undefined behaviour, which neither the
-compiler nor the linker reports."""
+compiler nor the linker reports.
+
+It also checks that constants of headers are inline. Without that, each source has a constant of its
+own, and an inline function or a template that refers to it has a different definition in each."""
 import collections
 import re
 
@@ -15,7 +18,11 @@ TOKEN = re.compile(r"""
   | (?P<word> [A-Za-z_]\w* ) | (?P<mark> ::|[][{}();<>=:,] )""", re.VERBOSE | re.DOTALL)
 KINDS = ("class", "struct", "union", "enum")
 HEADERS = (".h", ".cuh")
-CONSTANT = ("inline", "constexpr", "constinit", "const", "extern")  # begins its declaration
+CONSTANT = ("inline", "static", "constexpr", "constinit", "const", "extern")  # begin a declaration
+SHARED = ("inline", "extern")  # in a declaration: one constant for all sources
+# A change to these headers compiles half of the program anew, so their constants become inline with
+# the next one that has to.
+NEXT_TIME = ("src/base/config_tree.h", "src/base/fault_plan.h", "src/device/memory_source.h")
 PAIRS = {"<": ">", "[": "]", "(": ")"}
 
 
@@ -72,9 +79,15 @@ def constants_in(head):
                          if comma == "," and sign == "="]
 
 
+def constants_at(head, namespace, line):
+    """Yields what names_of() does about the constants that these tokens define."""
+    what = "constant" if any(word in SHARED for word in head) else "copied constant"
+    yield from ((what, namespace, name, line) for name in constants_in(head))
+
+
 def names_of(text):
     """Yields (what, namespace, name, line) of each type and each constant that the text defines in
-    a namespace's scope."""
+    a namespace's scope. A copied constant is one that is not inline."""
     stack = []
     head = []
     for found in TOKEN.finditer(text):
@@ -89,7 +102,7 @@ def names_of(text):
             if at_namespace and opened[0] == "type":
                 yield "type", namespace, opened[1], line
             elif at_namespace and opened[0] == "other":
-                yield from (("constant", namespace, name, line) for name in constants_in(head))
+                yield from constants_at(head, namespace, line)
             stack.append(opened)
             head = []
         elif token == "}":
@@ -100,7 +113,7 @@ def names_of(text):
             if at_namespace and head[:1] == ["using"] and head[2:3] == ["="]:
                 yield "type", namespace, head[1], line
             elif at_namespace:
-                yield from (("constant", namespace, name, line) for name in constants_in(head))
+                yield from constants_at(head, namespace, line)
             head = []
         else:
             head.append(token)
@@ -115,6 +128,7 @@ def alternative(path):
 
 def main():
     top = sources.root()
+    problems = []
     types = collections.defaultdict(list)
     constants = collections.defaultdict(dict)
     checked = [path for path in sources.files(top, *HEADERS, ".cc", ".cu")
@@ -127,9 +141,12 @@ def main():
                 types[namespace, name].append(f"{path}:{line}")
             elif path.suffix in HEADERS:  # each source's constants are its own
                 constants[namespace, name].setdefault(alternative(path), f"{path}:{line}")
+                if what == "copied constant" and str(path) not in NEXT_TIME:
+                    problems.append(f"{path}:{line}: {namespace}::{name} is not inline: write "
+                                    "inline constexpr")
     places = [*types.items(), *((key, list(where.values())) for key, where in constants.items())]
-    problems = [f"{' and '.join(where)}: {namespace}::{name} is defined more than once: rename one"
-                for (namespace, name), where in sorted(places) if len(where) > 1]
+    problems += [f"{' and '.join(where)}: {namespace}::{name} is defined more than once: rename one"
+                 for (namespace, name), where in sorted(places) if len(where) > 1]
     sources.finish("types", problems, len(checked))
 
 

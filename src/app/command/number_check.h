@@ -9,10 +9,10 @@
 
 namespace trireme {
 
-constexpr std::int64_t kMostThreads = 1024;
+inline constexpr std::int64_t kMostThreads = 1024;
 // Limits numbers of tokens, samples and rounds. It fits an int, and the product of two is below
 // 2^63.
-constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t kMostCounted = std::numeric_limits<std::int32_t>::max();
 
 // Accepts a plain decimal integer within [low, high].
 Check integer_within(std::int64_t low, std::int64_t high);

@@ -11,9 +11,9 @@
 
 namespace sim {
 
-constexpr unsigned kMaxThreads = 1024;  // per block
-constexpr std::size_t kDefaultSharedBytes = 48 << 10;
-constexpr std::size_t kMaxSharedBytes = 227 << 10;
+inline constexpr unsigned kMaxThreads = 1024;  // per block
+inline constexpr std::size_t kDefaultSharedBytes = 48 << 10;
+inline constexpr std::size_t kMaxSharedBytes = 227 << 10;
 
 struct Grid {
   dim3 blocks;

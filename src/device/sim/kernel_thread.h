@@ -17,7 +17,7 @@ extern dim3 gridDim;
 
 namespace sim {
 
-constexpr int kWarpSize = 32;
+inline constexpr int kWarpSize = 32;
 
 // Returns the position of the calling thread in its warp.
 int lane();

@@ -40,11 +40,11 @@ struct MatrixProduct {
 };
 
 // The bits of an epilogue.
-constexpr int kAddBias = 4;
-constexpr int kApplyGelu = 32;
-constexpr int kGeluGradient = 64;
-constexpr int kUseAux = 128;
-constexpr int kBiasGradient = 16;
+inline constexpr int kAddBias = 4;
+inline constexpr int kApplyGelu = 32;
+inline constexpr int kGeluGradient = 64;
+inline constexpr int kUseAux = 128;
+inline constexpr int kBiasGradient = 16;
 static_assert(CUBLASLT_EPILOGUE_GELU_AUX_BIAS == (kAddBias | kApplyGelu | kUseAux));
 static_assert(CUBLASLT_EPILOGUE_DGELU_BGRAD == (kGeluGradient | kUseAux | kBiasGradient));
 

@@ -18,9 +18,9 @@
 
 namespace sim {
 
-constexpr int kMaxRanks = 64;
-constexpr std::size_t kBoxBytes = 256 << 10;
-constexpr std::size_t kPipeBytes = 64 << 10;
+inline constexpr int kMaxRanks = 64;
+inline constexpr std::size_t kBoxBytes = 256 << 10;
+inline constexpr std::size_t kPipeBytes = 64 << 10;
 
 struct Meeting {
   std::atomic<int> arrived;

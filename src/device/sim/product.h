@@ -7,9 +7,9 @@
 namespace sim {
 
 // A panel holds this many rows of the first matrix: element (i, l) is at (l * kPanelRows + i).
-constexpr std::int64_t kPanelRows = 32;
+inline constexpr std::int64_t kPanelRows = 32;
 // So many columns of the result are computed at once.
-constexpr std::int64_t kPanelColumns = 4;
+inline constexpr std::int64_t kPanelColumns = 4;
 
 // sums[column * kPanelRows + row] = sum over l of a(row, l) b(l, column), for kPanelColumns
 // columns. a: a panel of k columns. b: [k, kPanelColumns], with the columns of one l side by side.
