@@ -1,5 +1,6 @@
 #include "mpi/session/mpi_transport.h"
 
+#include <chrono>
 #include <thread>
 
 #include <mpi.h>
@@ -10,6 +11,9 @@
 
 namespace trireme {
 namespace {
+
+// How long cancel_all() waits for transfers that are partly done.
+constexpr std::chrono::seconds kCancelLimit{2};
 
 struct CommTraits {
   using Handle = MPI_Comm;
@@ -46,6 +50,7 @@ class MpiTransport : public Transport {
     bool any_length = false;
   };
   TransferId free_slot();
+  bool any_in_progress() noexcept;
   Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
 
   CommHandle comm_;
@@ -103,16 +108,36 @@ bool MpiTransport::finished(TransferId id) {
   return true;
 }
 
-// Cancels receives that have not been matched. Transfers that are partly done stay with MPI, which
-// accesses their buffers only when it is called again. The communicator is not freed then: others
-// may still send to it, and MPI would deliver their messages to the next communicator that gets its
-// number.
+// Makes progress. A transfer that failed has ended.
+bool MpiTransport::any_in_progress() noexcept {
+  bool any = false;
+  for (Transfer& transfer : transfers_) {
+    int done = 0;
+    if (transfer.request != MPI_REQUEST_NULL &&
+        MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Cancels receives that have not been matched, and waits for transfers that are partly done: MPI
+// accesses their buffers whenever any thread calls it, and the watcher's does so all the time. What
+// is left after the limit stays with MPI; its peer is lost or stopped. The communicator is not
+// freed: others may still send to it, and MPI would deliver their messages to the next communicator
+// that gets its number.
 void MpiTransport::cancel_all() noexcept {
   for (Transfer& transfer : transfers_) {
+    if (transfer.request != MPI_REQUEST_NULL && !transfer.sends) {
+      (void)MPI_Cancel(&transfer.request);
+    }
+  }
+  const auto end = std::chrono::steady_clock::now() + kCancelLimit;
+  while (any_in_progress() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  for (Transfer& transfer : transfers_) {
     if (transfer.request != MPI_REQUEST_NULL) {
-      if (!transfer.sends) {
-        (void)MPI_Cancel(&transfer.request);
-      }
       (void)MPI_Request_free(&transfer.request);
     }
   }

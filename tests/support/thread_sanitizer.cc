@@ -96,8 +96,13 @@ void GOMP_critical_name_end(void** lock) {
   end(lock);
 }
 
-// The sanitizer's own exit code, 66, means NotFound here.
-const char* __tsan_default_options() { return "exitcode=70:second_deadlock_stack=1"; }
+// The sanitizer's own exit code, 66, means NotFound here. It must remember more accesses than it
+// does by default: it reports one whose stack it has forgotten even if a suppression names the
+// library. The thread that watches MPI needs that, because it receives the messages of other
+// threads, too.
+const char* __tsan_default_options() {
+  return "exitcode=70:history_size=7:second_deadlock_stack=1";
+}
 
 // Names libraries that are built without the sanitizer. It sees their calls of memcpy, free and the
 // like, but not the atomic operations that order these.
