@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/file.h"
 
 namespace trireme {
 namespace {
@@ -78,6 +79,26 @@ int open_regular(const std::filesystem::path& path, int flags) {
   }
   errno = error;
   return fd;
+}
+
+std::string read_to_end(int fd, std::int64_t most_bytes, const std::filesystem::path& path) {
+  std::string text(static_cast<std::size_t>(most_bytes), '\0');
+  std::size_t filled = 0;
+  while (filled < text.size()) {
+    const ssize_t got = ::read(fd, text.data() + filled, text.size() - filled);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      throw_errno(errno, "read", path);
+    }
+    if (got == 0) {
+      break;
+    }
+    filled += static_cast<std::size_t>(got);
+  }
+  text.resize(filled);
+  return text;
 }
 
 }  // namespace trireme

@@ -5,7 +5,9 @@
 // on purpose, such as /dev/stdin or a pipe with a list of paths, are read without it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace trireme {
 
@@ -13,5 +15,8 @@ namespace trireme {
 // is not a regular file, throws DataError if it was to be read, and PolicyError if it was to be
 // written. Throws PolicyError for a symbolic link if flags contain O_NOFOLLOW.
 int open_regular(const std::filesystem::path& path, int flags);
+
+// Reads from an open file until it ends or `most_bytes` are read. The path is for messages.
+std::string read_to_end(int fd, std::int64_t most_bytes, const std::filesystem::path& path);
 
 }  // namespace trireme

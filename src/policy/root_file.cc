@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/regular_file.h"
 
 namespace trireme {
 namespace {
@@ -85,25 +86,11 @@ std::optional<std::string> read_root_file(const fs::path& path, std::int64_t mos
     refuse_file(path, "it is not a regular file");
   }
   check_owner(status, path);
-  if (status.st_size > most_bytes) {
-    refuse_file(path, fmt::format("it has {} bytes, more than {}", status.st_size, most_bytes));
+  // The size of the status may be out of date, and is 0 for files of /proc.
+  std::string text = read_to_end(at.get(), most_bytes + 1, path);
+  if (std::ssize(text) > most_bytes) {
+    refuse_file(path, fmt::format("it has more than {} bytes", most_bytes));
   }
-  std::string text(static_cast<std::size_t>(most_bytes) + 1, '\0');
-  std::size_t filled = 0;
-  while (filled < text.size()) {
-    const ssize_t got = ::read(at.get(), text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      throw_errno(errno, "read", path);
-    }
-    if (got == 0) {
-      break;
-    }
-    filled += static_cast<std::size_t>(got);
-  }
-  text.resize(filled);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/regular_file.h"
 #include "src/registry/registry_record.h"
 
 namespace trireme {
@@ -152,23 +153,7 @@ std::string RecordFolder::read(const std::string& name) const {
     throw DataError(fmt::format("{} is no file of at most {} bytes", printable(path.string()),
                                 kMostRecordBytes));
   }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t filled = 0;
-  while (filled < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      throw_errno(errno, "read", path);
-    }
-    if (got == 0) {
-      break;
-    }
-    filled += static_cast<std::size_t>(got);
-  }
-  text.resize(filled);
-  return text;
+  return read_to_end(file.get(), status.st_size, path);
 }
 
 bool RecordFolder::add(const std::string& name, std::string_view text) const {

@@ -1,5 +1,6 @@
 #include "src/base/file.h"
 
+#include <array>
 #include <fstream>
 #include <thread>
 
@@ -7,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/error.h"
+#include "src/base/regular_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
 
@@ -198,6 +201,28 @@ TEST(ReadFile, RefusesWhatIsTooLarge) {
   EXPECT_EQ(read_file(folder.path() / "a", 5), "12345");
   EXPECT_THROW(read_file(folder.path() / "a", 4), DataError);
   EXPECT_THROW(read_file(folder.path()), Error);
+}
+
+TEST(ReadToEnd, ContinuesAfterShortReads) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_DIRECT | O_CLOEXEC), 0);  // each read returns one write
+  const UniqueHandle<FileDescriptorTraits> reader(ends[0]);
+  UniqueHandle<FileDescriptorTraits> writer(ends[1]);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(::write(writer.get(), "abc", 3), 3);
+    ASSERT_EQ(::write(writer.get(), "de", 2), 2);
+  }
+  EXPECT_EQ(read_to_end(reader.get(), 5, "pipe"), "abcde") << "and no more";
+  writer.reset();
+  EXPECT_EQ(read_to_end(reader.get(), 100, "pipe"), "abcde");
+  EXPECT_EQ(read_to_end(reader.get(), 100, "pipe"), "");
+}
+
+TEST(ReadToEnd, NamesThePathInErrors) {
+  const TempFolder folder;
+  const UniqueHandle<FileDescriptorTraits> opened(::open(folder.path().c_str(), O_RDONLY));
+  EXPECT_THAT(message_of<Error>([&] { read_to_end(opened.get(), 1, folder.path()); }),
+              testing::HasSubstr(folder.path().string()));
 }
 
 TEST(MakeDirectories, MakesThemAllAndAcceptsThem) {

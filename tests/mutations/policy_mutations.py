@@ -112,7 +112,7 @@ POLICIES = [
         "RootFileTest.RefusesWhatIsNoFile", POLICY),
     Mutation(
         "policy_file_size", "the policy has a limited size", ROOT_FILE,
-        "  if (status.st_size > most_bytes) {\n", "  if (false) {\n",
+        "  if (std::ssize(text) > most_bytes) {\n", "  if (false) {\n",
         "RootFileTest.RefusesLargeFiles", POLICY),
     Mutation(
         "policy_real_place", "symbolic links are followed to where data lies", PLACE,

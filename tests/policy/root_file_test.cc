@@ -91,7 +91,16 @@ TEST_F(RootFileTest, RefusesLargeFiles) {
   write("policy.yaml", std::string(kMost, '#'));
   EXPECT_EQ(read_root_file(folder_ / "policy.yaml", kMost)->size(), 100U);
   write("policy.yaml", std::string(kMost + 1, '#'));
-  EXPECT_THAT(refusal(), HasSubstr("has 101 bytes, more than 100"));
+  EXPECT_THAT(refusal(), HasSubstr("it has more than 100 bytes"));
+}
+
+TEST_F(RootFileTest, RefusesWhatIsLargerThanItsStatusSays) {
+  const fs::path file = "/proc/meminfo";
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  ASSERT_EQ(status.st_size, 0);
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)read_root_file(file, kMost); }),
+              HasSubstr("/proc/meminfo: it has more than 100 bytes"));
 }
 
 }  // namespace
