@@ -99,9 +99,9 @@ void GOMP_critical_name_end(void** lock) {
 // The sanitizer's own exit code, 66, means NotFound here. It must remember more accesses than it
 // does by default: it reports one whose stack it has forgotten even if a suppression names the
 // library. The thread that watches MPI needs that, because it receives the messages of other
-// threads, too.
+// threads, too. A request for too much memory must fail as it does without the sanitizer.
 const char* __tsan_default_options() {
-  return "exitcode=70:history_size=7:second_deadlock_stack=1";
+  return "allocator_may_return_null=1:exitcode=70:history_size=7:second_deadlock_stack=1";
 }
 
 // Names libraries that are built without the sanitizer. It sees their calls of memcpy, free and the
