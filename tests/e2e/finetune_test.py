@@ -33,11 +33,6 @@ class FineTune(unittest.TestCase):
     def steps_of(config):
         return harness.run_dir(config) / "checkpoints"
 
-    def generated(self, checkpoint):
-        return harness.must(harness.run(
-            "generate", "--checkpoint", checkpoint, "--ids", "--prompt", "116 104 101 32",
-            "--temperature", 0, "--tokens", 20, "--precision", "fp32")).stdout
-
     def loss_of(self, checkpoint):
         return harness.loss_of(checkpoint, self.datasets[1], "--samples", 8, "--any-tokenizer",
                                "--sequence", 24)
@@ -132,7 +127,7 @@ class FineTune(unittest.TestCase):
         self.assertLess(result["logits"]["relative_difference"], 1e-4)
         again = self.folder / "again"
         harness.must(harness.run("import", merged, "--out", again))
-        self.assertEqual(self.generated(again), self.generated(tuned))
+        self.assertEqual(harness.generated_ids(again), harness.generated_ids(tuned))
         self.assertAlmostEqual(self.loss_of(again), self.loss_of(tuned), delta=1e-4)
         self.assertLess(self.loss_of(tuned), self.loss_of(self.steps_of(self.base)))
 

@@ -51,11 +51,6 @@ class FrozenModules(unittest.TestCase):
                                  *words))
         return out
 
-    def generated(self, checkpoint):
-        return harness.must(harness.run(
-            "generate", "--checkpoint", checkpoint, "--ids", "--prompt", "116 104 101 32",
-            "--temperature", 0, "--tokens", 20, "--precision", "fp32")).stdout
-
     def test_the_log_says_what_is_trained(self):
         self.assertRegex(self.log, r"the frozen weights are those of .*step-00000002 \(step 2\); "
                                    r".* of .* parameters are trained")
@@ -86,7 +81,8 @@ class FrozenModules(unittest.TestCase):
             "export", self.steps_of(self.tuned), "--format", "hf", "--out", out, "--json")).stdout)
         self.assertLess(result["logits"]["relative_difference"], 1e-4)
         harness.must(harness.run("import", out, "--out", again))
-        self.assertEqual(self.generated(again), self.generated(self.steps_of(self.tuned)))
+        self.assertEqual(harness.generated_ids(again),
+                         harness.generated_ids(self.steps_of(self.tuned)))
 
     def test_provenance_names_the_base(self):
         key, trust = self.folder / "signing", self.folder / "signing.pub"

@@ -275,6 +275,12 @@ def loss_of(checkpoint, dataset, *words):
                                "--json")).stdout)["loss"]
 
 
+def generated_ids(checkpoint):
+    """Returns the most likely continuation of a short prompt in a vocabulary of bytes."""
+    return must(run("generate", "--checkpoint", checkpoint, "--ids", "--prompt", "116 104 101 32",
+                    "--temperature", 0, "--tokens", 20, "--precision", "fp32")).stdout
+
+
 def train_with_a_stop(config, stop, steps):
     """Trains to the step `stop` on two ranks, and in another start on one rank to the end."""
     must(run("train", config, f"train.steps={stop}", f"optimizer.schedule.steps={steps}", ranks=2))
