@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh BUILD [ARG ...]: runs the tests in folder BUILD, except the long ones. Arguments are passed
-# to ctest instead. As root, the tests run where no route leads to a network, except the two that
-# install a Debian from its mirror.
+# run.sh BUILD [ARG ...]: runs the tests in folder BUILD, except the long ones (soak) and those that
+# are only run by hand (offline). Arguments are passed to ctest instead. As root, the tests run
+# where no route leads to a network, except the two that fetch Debian's packages.
 set -euo pipefail
 build=$1
 shift
-(($#)) || set -- -LE soak
+(($#)) || set -- -LE 'soak|offline'
 with_network='^e2e\.(minimal_debian|mirror)$'
 log=$build/Testing/Temporary
 

@@ -11,8 +11,8 @@ if (($# < 2)) || [[ -z $1 ]]; then
   echo "usage: ./dev mirror DIR" >&2
   exit 2
 fi
-command -v apt-ftparchive >/dev/null || {
-  echo "mirror: apt-ftparchive is missing: apt-get install apt-utils" >&2
+command -v dpkg-scanpackages >/dev/null || {
+  echo "mirror: dpkg-scanpackages is missing: apt-get install dpkg-dev" >&2
   exit 66
 }
 mkdir -p "$1"
@@ -57,15 +57,23 @@ while read -r name; do
   mv "$work/archives/$name" "$folder/pool/${name/_*%3a/_}"
 done <"$work/names"
 
+# The index of a repository (https://wiki.debian.org/DebianRepository/Format): what is in each
+# package, and the digests of that.
 cd "$folder"
-apt-ftparchive --arch "$architecture" packages pool >"$index/Packages"
+dpkg-scanpackages --arch "$architecture" pool >"$index/Packages" 2>"$work/log" || {
+  cat "$work/log" >&2
+  exit 74
+}
 gzip -9nk "$index/Packages"
-apt-ftparchive -o APT::FTPArchive::Release::Suite="$suite" \
-  -o APT::FTPArchive::Release::Codename="$suite" \
-  -o APT::FTPArchive::Release::Components=main \
-  -o APT::FTPArchive::Release::Architectures="$architecture" \
-  release "dists/$suite" >"$work/Release"
-mv "$work/Release" "dists/$suite/Release"
+cd "dists/$suite"
+{
+  printf 'Suite: %s\nCodename: %s\nComponents: main\nArchitectures: %s\nDate: %s\nSHA256:\n' \
+    "$suite" "$suite" "$architecture" "$(LC_ALL=C date -uR)"
+  for file in "${index#"dists/$suite/"}"/Packages{,.gz}; do
+    printf ' %s %d %s\n' "$(sha256sum "$file" | cut -d' ' -f1)" "$(stat -c %s "$file")" "$file"
+  done
+} >Release
+cd "$folder"
 printf '%s: %d packages, %s. On the machine without a network:\n' "$folder" \
   "$(find pool -name '*.deb' | wc -l)" "$(du -sh pool | cut -f1)"
 printf '  echo "deb [trusted=yes] file:%s %s main" > /etc/apt/sources.list\n' "$folder" "$suite"
