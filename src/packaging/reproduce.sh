@@ -24,9 +24,9 @@ if [[ -n $("${git[@]}" -C "$source" status --porcelain) ]]; then
 fi
 
 # Builds in a clone, and puts what is delivered into its folder `delivered`.
-make_all() { # CLONE
-  "${git[@]}" clone -q "$source" "$1"
-  cd "$1"
+make_all() { # REPOSITORY CLONE
+  "${git[@]}" clone -q "$1" "$2"
+  cd "$2"
   mkdir delivered
   cmake --preset release >delivered.log
   cmake --build build/release --target trireme >>delivered.log
@@ -40,9 +40,10 @@ make_all() { # CLONE
 unset SOURCE_DATE_EPOCH CFLAGS CXXFLAGS LDFLAGS
 export CCACHE_DISABLE=1
 echo "reproduce: building in $first" >&2
-(umask 022 && TZ=UTC LC_ALL=C make_all "$first")
+(umask 022 && TZ=UTC LC_ALL=C make_all "$source" "$first")
 echo "reproduce: building in $second" >&2
-(umask 027 && TZ=Asia/Dubai LC_ALL=C.UTF-8 make_all "$second")
+# A clone of the clone has the same commit, also if the sources have a new one meanwhile.
+(umask 027 && TZ=Asia/Dubai LC_ALL=C.UTF-8 make_all "$first" "$second")
 
 cd "$first"
 status=0
