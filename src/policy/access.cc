@@ -1,14 +1,17 @@
 #include "src/policy/access.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "src/base/clock.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/policy/root_file.h"
 
@@ -44,12 +47,29 @@ std::string against_site(const Policy& policy, const HostFacts& facts, const Fil
   return "";
 }
 
+// Returns why data may not be used any more, or "". The day on which root wrote the policy is the
+// only one that a user can't have chosen and that is over for certain.
+std::string against_retention(const HostFacts& facts, const std::string& retention) {
+  if (!retention.empty() && facts.today < facts.policy_day) {
+    return fmt::format(
+        "it may be used until {}, and the clock of this host, at {}, is behind: the "
+        "policy was written on {}; set the clock",
+        retention, facts.today, facts.policy_day);
+  }
+  if (!retention.empty() && retention < facts.today) {
+    return fmt::format("its retention has ended on {}: erase it (trireme erase)", retention);
+  }
+  return "";
+}
+
 // Returns what the label forbids, or "".
 std::string against_label(const Policy& policy, const HostFacts& facts, const Request& request) {
   if (!request.label) {
     return policy.refuses_unlabelled
-               ? "it has no label, and the site demands one (unlabelled: refuse): pack it again "
-                 "with --label"
+               ? fmt::format("it has no label, and the site demands one (unlabelled: refuse): {}",
+                             request.thing == Thing::dataset
+                                 ? "pack it again with --label"
+                                 : "train it again on data with a label, or import it with --label")
                : "";
   }
   const Label& label = *request.label;
@@ -66,11 +86,7 @@ std::string against_label(const Policy& policy, const HostFacts& facts, const Re
                              printable(fmt::format("{}", fmt::join(*label.jurisdictions, ", "))),
                              own);
   }
-  const bool uses = request.deed != Deed::keys;
-  if (uses && !label.retention.empty() && label.retention < facts.today) {
-    return fmt::format("its retention has ended on {}: erase it (trireme erase)", label.retention);
-  }
-  return "";
+  return request.deed == Deed::keys ? "" : against_retention(facts, label.retention);
 }
 
 // Returns what keeps a grant from covering the request, or "".
@@ -151,8 +167,13 @@ Access Access::of_this_host(const fs::path& file) {
   if (::uname(&system) != 0) {
     throw IoError("the kernel does not tell the name of this host");
   }
+  struct stat written {};
+  if (::stat(file.c_str(), &written) != 0) {
+    throw_errno(errno, "look at", file);
+  }
   constexpr std::size_t kDayBytes = 10;
-  access.facts_ = {system.nodename, utc_now().substr(0, kDayBytes)};
+  access.facts_ = {system.nodename, utc_now().substr(0, kDayBytes),
+                   utc_text(written.st_mtime).substr(0, kDayBytes)};
   return access;
 }
 

@@ -48,8 +48,9 @@ struct Request {
 
 // The facts about a host that decisions depend on.
 struct HostFacts {
-  std::string host;   // as the kernel names it
-  std::string today;  // "2026-11-26", in UTC
+  std::string host;        // as the kernel names it
+  std::string today;       // "2026-11-26", in UTC
+  std::string policy_day;  // on which the policy was written, in UTC
 };
 
 // Decides by the rules alone. A pure function.

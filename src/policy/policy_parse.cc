@@ -46,10 +46,11 @@ class PolicyParser {
   Policy parse();
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw ConfigError(
-        fmt::format("{}:{}: {}", origin_, entry_ == nullptr ? 1 : entry_->line, what));
+  [[noreturn]] void fail(const std::string& what) const { fail_at(entry_, what); }
+  [[noreturn]] void fail_at(const ConfigEntry* entry, const std::string& what) const {
+    throw ConfigError(fmt::format("{}:{}: {}", origin_, entry == nullptr ? 1 : entry->line, what));
   }
+  const ConfigEntry* find_entry(const std::string& key) const;
   [[noreturn]] void refuse_key(const std::string& word, const std::vector<std::string>& known,
                                std::string_view what) const;
   void read_entry(const std::vector<std::string>& parts);
@@ -70,7 +71,7 @@ class PolicyParser {
 
   std::string origin_;
   std::vector<ConfigEntry> entries_;
-  const ConfigEntry* entry_ = nullptr;  // that is being read
+  const ConfigEntry* entry_ = nullptr;  // that is being read; null once all are
   bool has_version_ = false;
   Policy policy_;
 };
@@ -266,27 +267,39 @@ void PolicyParser::read_entry(const std::vector<std::string>& parts) {
   }
 }
 
+// Returns the entry of the key or, if that is a map, of the first key in it; null without either.
+const ConfigEntry* PolicyParser::find_entry(const std::string& key) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& each) {
+    return each.key == key || each.key.starts_with(key + ".");
+  });
+  return entry == entries_.end() ? nullptr : &*entry;
+}
+
 void PolicyParser::check_folder(const fs::path& folder, const std::string& where) const {
   const std::vector<fs::path>& mounts = policy_.site.mounts;
   if (!mounts.empty() && std::none_of(mounts.begin(), mounts.end(), [&](const fs::path& mount) {
         return is_below_lexically(folder, mount);
       })) {
-    fail(fmt::format("{}: the folder {} contradicts site.mounts, none of which holds it", where,
-                     printable(folder.string())));
+    fail_at(find_entry(where + ".folders"),
+            fmt::format("{}: the folder {} contradicts site.mounts, none of which holds it", where,
+                        printable(folder.string())));
   }
 }
 
 void PolicyParser::check_grant(const Role& role, Deed deed, const Grant& grant) const {
   const std::string where = fmt::format("roles.{}.{}", role.name, word_of(deed));
   if (grant.highest.empty()) {
-    fail(fmt::format("{} lacks 'highest', the highest classification that it covers", where));
+    fail_at(find_entry(where),
+            fmt::format("{} lacks 'highest', the highest classification that it covers", where));
   }
   if (policy_.rank_of(grant.highest) < 0) {
-    fail(fmt::format("{}: '{}' is not among the classifications ({})", where, grant.highest,
-                     fmt::join(policy_.classifications, ", ")));
+    fail_at(find_entry(where + ".highest"),
+            fmt::format("{}: '{}' is not among the classifications ({})", where, grant.highest,
+                        fmt::join(policy_.classifications, ", ")));
   }
   if (grant.folders.empty()) {
-    fail(fmt::format("{} lacks 'folders', where the data may lie; [/] stands for all", where));
+    fail_at(find_entry(where),
+            fmt::format("{} lacks 'folders', where the data may lie; [/] stands for all", where));
   }
   for (const fs::path& folder : grant.folders) {
     if (folder != "/") {
@@ -296,12 +309,12 @@ void PolicyParser::check_grant(const Role& role, Deed deed, const Grant& grant) 
 }
 
 void PolicyParser::check_role(const Role& role) const {
+  const std::string where = "roles." + role.name;
   if (role.groups.empty() && role.accounts.empty()) {
-    fail(fmt::format("roles.{} names neither groups nor accounts, so that nobody has it",
-                     role.name));
+    fail_at(find_entry(where), where + " names neither groups nor accounts, so that nobody has it");
   }
   if (role.grants.empty()) {
-    fail(fmt::format("roles.{} is granted nothing", role.name));
+    fail_at(find_entry(where), where + " is granted nothing");
   }
   for (const auto& [deed, grant] : role.grants) {
     check_grant(role, deed, grant);
@@ -326,11 +339,13 @@ void PolicyParser::check_whole() const {
   }
   const ReleaseRule& rule = *policy_.release;
   if (rule.keys.empty()) {
-    fail("release lacks 'keys', the file with the releasers' public keys");
+    fail_at(find_entry("release"),
+            "release lacks 'keys', the file with the releasers' public keys");
   }
   if (!rule.above.empty() && policy_.rank_of(rule.above) < 0) {
-    fail(fmt::format("release.above: '{}' is not among the classifications ({})", rule.above,
-                     fmt::join(policy_.classifications, ", ")));
+    fail_at(find_entry("release.above"),
+            fmt::format("release.above: '{}' is not among the classifications ({})", rule.above,
+                        fmt::join(policy_.classifications, ", ")));
   }
 }
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import time
 import unittest
 
 import harness
@@ -299,6 +300,15 @@ class Policy(unittest.TestCase):
             told = site.run("trainer", "train", FOLDER / "run.yaml", ranks=2)
             self.refused(told, words, code)
             harness.must(site.run("trainer", "--version"))
+
+    def test_clock_behind_the_policy(self):
+        data = pack("kept", *INTERNAL, "--label", "retention=2099-12-31")
+        harness.must(self.site.run("trainer", "data", "verify", data))
+        next_year = time.time() + 365 * 86400
+        later = policy_harness.Site(FOLDER, change=lambda files: os.utime(files / "policy.yaml",
+                                                                          (next_year, next_year)))
+        self.refused(later.run("trainer", "data", "verify", data), "is behind: the policy")
+        harness.must(later.run("trainer", "data", "verify", FOLDER / "internal"))
 
     def test_check(self):
         told = self.site.run("trainer", "policy", "check", FOLDER / "run.yaml")

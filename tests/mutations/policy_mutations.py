@@ -32,8 +32,13 @@ POLICIES = [
         "DecisionTest.RefusesOtherJurisdictions", POLICY),
     Mutation(
         "policy_retention", "the retention has not ended", ACCESS,
-        "  if (uses && !label.retention.empty() && label.retention < facts.today) {\n",
+        "  if (!retention.empty() && retention < facts.today) {\n",
         "  if (false) {\n", "DecisionTest.RefusesAfterTheRetention", POLICY),
+    Mutation(
+        "policy_clock", "the clock is not behind the policy", ACCESS,
+        "  if (!retention.empty() && facts.today < facts.policy_day) {\n",
+        "  if (false) {\n",
+        "DecisionTest.RefusesToJudgeARetentionByAClockThatIsBehindThePolicy", POLICY),
     Mutation(
         "policy_highest", "a grant covers the classification", ACCESS,
         "      policy.rank_of(request.label->classification) > policy.rank_of(grant.highest)) {\n",

@@ -30,7 +30,7 @@ class DecisionTest : public testing::Test {
 
   Policy policy_ = parse_policy(sample_policy_text(), "p");
   std::string role_ = "trainer";
-  HostFacts facts_ = {"n17.example.org", "2026-11-26"};
+  HostFacts facts_ = {"n17.example.org", "2026-11-26", "2026-11-20"};
   FilePlace place_ = {"/data/text", "/data"};
 };
 
@@ -57,6 +57,8 @@ TEST_F(DecisionTest, RefusesOtherJurisdictions) {
 
 TEST_F(DecisionTest, RefusesDataWithoutALabelUnlessAllowed) {
   EXPECT_THAT(read({}).why, HasSubstr("no label"));
+  EXPECT_THAT(read({}).why, HasSubstr("pack it again"));
+  EXPECT_THAT(ask(Deed::read, Thing::checkpoint, kUnlabelled).why, HasSubstr("train it again"));
   policy_.refuses_unlabelled = false;
   EXPECT_TRUE(read({}).allowed);
 }
@@ -68,6 +70,16 @@ TEST_F(DecisionTest, RefusesOtherOwners) {
 TEST_F(DecisionTest, RefusesAfterTheRetention) {
   EXPECT_TRUE(read({"classification=public", "retention=2026-11-26"}).allowed);
   EXPECT_THAT(read({"classification=public", "retention=2026-11-25"}).why, HasSubstr("has ended"));
+}
+
+TEST_F(DecisionTest, RefusesToJudgeARetentionByAClockThatIsBehindThePolicy) {
+  facts_.today = "2026-11-20";
+  EXPECT_TRUE(read({"classification=public", "retention=2026-11-25"}).allowed);
+  facts_.today = "2026-11-19";
+  EXPECT_TRUE(read({"classification=public"}).allowed);
+  const Decision decision = read({"classification=public", "retention=2026-11-25"});
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_THAT(decision.why, HasSubstr("at 2026-11-19, is behind"));
 }
 
 TEST_F(DecisionTest, RefusesOtherHosts) {

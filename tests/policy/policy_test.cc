@@ -67,18 +67,21 @@ TEST(Policy, NamesTheLineOfAMistypedWord) {
 
 TEST(Policy, RefusesContradictions) {
   EXPECT_THAT(refusal_of_change("highest: internal", "highest: top"),
-              HasSubstr("roles.trainer.read: 'top' is not among the classifications"));
+              HasSubstr("policy.yaml:7: roles.trainer.read: 'top' is not among the "
+                        "classifications"));
   EXPECT_THAT(refusal_of_change("folders: [/scratch]", "folders: [/home]"),
-              HasSubstr("/home contradicts site.mounts"));
-  EXPECT_THAT(refusal_of_change("    groups: [root]\n", ""), HasSubstr("nobody has it"));
+              AllOf(HasSubstr("policy.yaml:8:"), HasSubstr("/home contradicts site.mounts")));
+  EXPECT_THAT(refusal_of_change("    groups: [root]\n", ""),
+              AllOf(HasSubstr("policy.yaml:6:"), HasSubstr("nobody has it")));
   EXPECT_THAT(refusal_of_change("{accounts: [custody], keys: {highest: secret, folders: [/]}}",
                                 "{accounts: [custody]}"),
-              HasSubstr("is granted nothing"));
+              HasSubstr("policy.yaml:9: roles.key_custodian is granted nothing"));
   EXPECT_THAT(refusal_of_change("groups: [daemon], export", "groups: [daemon], keys"),
               HasSubstr("the role releaser can never have 'keys'"));
   EXPECT_THAT(refusal_of_change("[public, internal, secret]", "[public, internal, public]"),
               HasSubstr("'public' twice"));
-  EXPECT_THAT(refusal_of_change("above: public", "above: top"), HasSubstr("release.above"));
+  EXPECT_THAT(refusal_of_change("above: public", "above: top"),
+              HasSubstr("policy.yaml:11: release.above"));
 }
 
 TEST(Policy, RefusesWhatIsMissing) {
@@ -87,9 +90,9 @@ TEST(Policy, RefusesWhatIsMissing) {
   EXPECT_THAT(refusal_of_change("jurisdiction: AE, ", ""), HasSubstr("site.jurisdiction"));
   EXPECT_THAT(refusal_of_policy("version: 1\nsite: {jurisdiction: AE}\n"), HasSubstr("no roles"));
   EXPECT_THAT(refusal_of_change("highest: internal, folders: [/scratch]", "highest: internal"),
-              HasSubstr("lacks 'folders'"));
+              HasSubstr("policy.yaml:8: roles.trainer.write lacks 'folders'"));
   EXPECT_THAT(refusal_of_change("keys: /etc/trireme/releasers.pem, ", ""),
-              HasSubstr("release lacks 'keys'"));
+              HasSubstr("policy.yaml:11: release lacks 'keys'"));
   EXPECT_THAT(refusal_of_change("    groups: [root]", "    groups: []"), HasSubstr("needs a list"));
 }
 
