@@ -78,8 +78,8 @@ int find_key(SSL* ssl, const unsigned char* identity, std::size_t identity_bytes
 int no_passphrase(char*, int, int, void*) { return 0; }
 
 void use_private_key(SSL_CTX* context, const std::filesystem::path& path) {
-  const PrivateFile file(path, kMostPemBytes);
-  file.check_owner_only("the private key of launch.tls");
+  const PrivateFile file(path, kMostPemBytes, "the private key of launch.tls");
+  file.check_owner_only();
   const UniqueHandle<MemoryTraits> memory(
       BIO_new_mem_buf(file.text().data(), static_cast<int>(file.text().size())));
   const UniqueHandle<PrivateKeyTraits> key(

@@ -14,8 +14,15 @@
 
 namespace trireme {
 
-PrivateFile::PrivateFile(const std::filesystem::path& path, std::int64_t most_bytes) : path_(path) {
+PrivateFile::PrivateFile(const std::filesystem::path& path, std::int64_t most_bytes,
+                         std::string_view what)
+    : path_(path), what_(what) {
   forbid_core_files();
+  std::error_code failure;
+  if (std::filesystem::status(path, failure).type() == std::filesystem::file_type::not_found) {
+    throw NotFound(fmt::format("{}: no such file, where {} is expected: correct the path",
+                               printable(path.string()), what));
+  }
   const File file = File::open_to_read(path);
   struct stat status {};
   if (::fstat(file.fd(), &status) != 0) {
@@ -26,24 +33,25 @@ PrivateFile::PrivateFile(const std::filesystem::path& path, std::int64_t most_by
   text_.resize(static_cast<std::size_t>(most_bytes + 1));
   text_.resize(static_cast<std::size_t>(file.read_at(0, text_.data(), most_bytes + 1)));
   if (std::ssize(text_) > most_bytes) {
-    throw DataError(fmt::format("{}: too long for a key", printable(path.string())));
+    throw DataError(fmt::format("{}: more than {} bytes, too long for {}: correct the path",
+                                printable(path.string()), most_bytes, what));
   }
 }
 
 PrivateFile::~PrivateFile() { OPENSSL_cleanse(text_.data(), text_.size()); }
 
-void PrivateFile::check_owner_only(std::string_view what) const {
+void PrivateFile::check_owner_only() const {
   if ((mode_ & 077U) != 0) {
     throw PolicyError(fmt::format(
         "{} is {} that others can use (mode {:04o}): chmod 600 it, and replace the {} if they may "
         "have read it",
-        printable(path_.string()), what, mode_, what.substr(what.find(' ') + 1)));
+        printable(path_.string()), what_, mode_, what_.substr(what_.find(' ') + 1)));
   }
   if (owner_ != 0 && owner_ != ::geteuid()) {
     throw PolicyError(
         fmt::format("{} is {} of user {}, and this is user {}: use one of this user "
                     "or of root",
-                    printable(path_.string()), what, owner_, ::geteuid()));
+                    printable(path_.string()), what_, owner_, ::geteuid()));
   }
 }
 

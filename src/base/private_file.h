@@ -12,9 +12,9 @@ namespace trireme {
 
 class PrivateFile {
  public:
-  // Throws NotFound, PolicyError or IoError if the file can't be read, and DataError if it is
-  // longer than `most_bytes`.
-  PrivateFile(const std::filesystem::path& path, std::int64_t most_bytes);
+  // what: such as "a private key". Throws NotFound, PolicyError or IoError if the file can't be
+  // read, and DataError if it is longer than `most_bytes`.
+  PrivateFile(const std::filesystem::path& path, std::int64_t most_bytes, std::string_view what);
   ~PrivateFile();
   PrivateFile(const PrivateFile&) = delete;
   PrivateFile& operator=(const PrivateFile&) = delete;
@@ -22,11 +22,12 @@ class PrivateFile {
   const std::string& text() const { return text_; }
   const std::filesystem::path& path() const { return path_; }
   // Throws PolicyError if others than its owner may read or change the file, or if its owner is
-  // neither this user nor root. what: such as "a private key".
-  void check_owner_only(std::string_view what) const;
+  // neither this user nor root.
+  void check_owner_only() const;
 
  private:
   std::filesystem::path path_;
+  std::string what_;
   std::string text_;
   unsigned mode_ = 0;
   unsigned owner_ = 0;

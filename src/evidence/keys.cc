@@ -141,7 +141,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (names_token(path)) {
     return SigningKey(open_token_signer(path.string()));
   }
-  const PrivateFile file(path, kMostKeyFileBytes);
+  const PrivateFile file(path, kMostKeyFileBytes, "a private key");
   const std::string origin = path.string();
   PemReader reader(file.text(), origin);
   std::optional<std::string> line = reader.line();
@@ -151,7 +151,7 @@ SigningKey SigningKey::load(const std::filesystem::path& path) {
   if (line == begin_line(PublicKey::kPemLabel)) {
     reader.refuse("this is a public key: name the private one, which signs");
   }
-  file.check_owner_only("a private key");
+  file.check_owner_only();
   if (line == begin_line("ENCRYPTED PRIVATE KEY")) {
     reader.refuse("the key is encrypted with a passphrase, which this program does not read");
   }

@@ -38,8 +38,8 @@ DataKey parse_key(const std::filesystem::path& path, std::string_view digits) {
 }  // namespace
 
 std::unique_ptr<KeyFile> KeyFile::load(const std::filesystem::path& path) {
-  const PrivateFile file(path, kMostBytes);
-  file.check_owner_only("an encryption key");
+  const PrivateFile file(path, kMostBytes, "an encryption key");
+  file.check_owner_only();
   std::string name;
   std::string_view rest = file.text();
   while (!rest.empty()) {

@@ -116,8 +116,8 @@ std::string_view read_typed(const Terminal& terminal, Secret& typed) {
 }  // namespace
 
 Secret read_secret_line(const std::filesystem::path& path, std::string_view what) {
-  const PrivateFile file(path, kMostFileBytes);
-  file.check_owner_only(what);
+  const PrivateFile file(path, kMostFileBytes, what);
+  file.check_owner_only();
   std::string_view line = file.text();
   line = line.substr(0, line.find('\n'));
   if (line.ends_with('\r')) {

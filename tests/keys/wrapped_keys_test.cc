@@ -114,7 +114,11 @@ TEST_F(Keys, AKeyFileIsForItsOwner) {
   ::chmod(file.c_str(), 0640);
   EXPECT_THAT(message_of<PolicyError>([&] { (void)KeyRing({uri}); }),
               HasSubstr("is an encryption key that others can use (mode 0640): chmod 600 it"));
-  EXPECT_THROW((void)KeyRing({"file:" + path("none").string()}), NotFound);
+  EXPECT_THAT(message_of<NotFound>([&] { (void)KeyRing({"file:" + path("none").string()}); }),
+              HasSubstr("none: no such file, where an encryption key is expected"));
+  std::ofstream(path("long")) << std::string(5000, 'x');
+  EXPECT_THAT(message_of<DataError>([&] { (void)KeyRing({"file:" + path("long").string()}); }),
+              HasSubstr("too long for an encryption key: correct the path"));
   rlimit core{};
   ASSERT_EQ(::getrlimit(RLIMIT_CORE, &core), 0);
   EXPECT_EQ(core.rlim_cur, 0U);
