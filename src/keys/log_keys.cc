@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/run_text.h"
 #include "src/keys/encrypted_files.h"
 #include "src/keys/rotated_log.h"
 #include "src/keys/sealed_text.h"
@@ -36,6 +37,17 @@ std::string names_of(const fs::path& run, const std::vector<fs::path>& files) {
   return names;
 }
 
+// Called if the run has no keys of earlier starts.
+void check_nothing_is_encrypted(const fs::path& run) {
+  const std::vector<fs::path> encrypted = encrypted_files(run);
+  if (!encrypted.empty()) {
+    throw DataError(fmt::format(
+        "{}: {} is missing, without which nothing opens what earlier starts have written, nor what "
+        "this one would append: restore it from a copy, or if it is lost, remove {}",
+        printable(run.string()), kLogKeysFolder, names_of(run, encrypted)));
+  }
+}
+
 }  // namespace
 
 std::string name_in_run(const fs::path& run, const fs::path& file) {
@@ -61,6 +73,9 @@ BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
         earlier.damage));
   }
   check_one_run(earlier, run);
+  if (earlier.all.empty()) {
+    check_nothing_is_encrypted(run);
+  }
   BegunLogs begun{next_log_start(earlier, key.key.id()), ""};
   const fs::path file = log_key_file(run, key.key.id());
   make_directories(file.parent_path());
@@ -82,11 +97,14 @@ BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
 
 void check_files_are_plain(const fs::path& run) {
   std::error_code none;
-  if (fs::exists(run / kLogKeysFolder, none)) {
-    throw PolicyError(
-        fmt::format("{}: earlier starts have encrypted the logs of this run ({} exists), but "
-                    "encryption.logs is off: set it to true, or choose another run.dir",
-                    printable(run.string()), kLogKeysFolder));
+  const fs::path metrics = run / "metrics.jsonl";  // which every start writes
+  const bool has_keys = fs::exists(run / kLogKeysFolder, none);
+  if (has_keys || is_sealed_file(metrics)) {
+    throw PolicyError(fmt::format(
+        "{}: earlier starts have encrypted the logs of this run ({}), but encryption.logs is off: "
+        "set it to true, or choose another run.dir",
+        printable(run.string()),
+        has_keys ? fmt::format("{} exists", kLogKeysFolder) : "metrics.jsonl is encrypted"));
   }
 }
 

@@ -20,6 +20,7 @@
 namespace trireme {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -140,6 +141,19 @@ TEST_F(EncryptedLogs, WrappedKeysThatWereChangedOrRemovedAreFound) {
   fs::copy_file(metrics_, folder_.path() / "alone");
   EXPECT_THAT(message_of<DataError>([&] { (void)read(folder_.path() / "alone"); }),
               HasSubstr("leave it in its run's folder"));
+}
+
+TEST_F(EncryptedLogs, NoStartAppendsToFilesWhoseKeysWereRemoved) {
+  append(metrics_, *start(), "one\n");
+  const std::string before = read_file(metrics_);
+  fs::remove_all(run_ / kLogKeysFolder);
+  EXPECT_THAT(message_of<DataError>([&] { (void)start(); }),
+              AllOf(HasSubstr("log-keys is missing"), HasSubstr("remove metrics.jsonl")));
+  EXPECT_THAT(message_of<PolicyError>([&] { check_files_are_plain(run_); }),
+              HasSubstr("metrics.jsonl is encrypted), but encryption.logs is off"));
+  EXPECT_EQ(read_file(metrics_), before);
+  fs::remove(metrics_);
+  (void)start();
 }
 
 TEST_F(EncryptedLogs, FilesTakeNoOthersPlace) {
