@@ -34,7 +34,7 @@ struct BenchContext {
   std::string command;            // of `trireme bench`
   std::vector<RankPlace> places;  // of all ranks; empty for one process without MPI
   std::string mpi;                // version of the MPI library that connects them; "" without MPI
-  // The fraction of its time that the rank which waited longest spent waiting for a core.
+  // The fraction of its time that the rank which waited longest waited for a core; NaN: unknown.
   double waited_fraction = 0;
   double time = 0;                         // seconds since the epoch
   std::vector<std::string> left_out = {};  // results for which there was no time

@@ -253,9 +253,11 @@ std::string results_openmetrics(const Json& results, const BenchContext& context
   };
   std::string text = gauge("time_seconds", "When trireme bench measured, since the epoch.",
                            fmt::format("{:.3f}", context.time));
-  text += gauge("waited_fraction",
-                "The fraction of its time that the rank which waited longest waited for a core.",
-                fmt::format("{:.6g}", context.waited_fraction));
+  if (!std::isnan(context.waited_fraction)) {
+    text += gauge("waited_fraction",
+                  "The fraction of its time that the rank which waited longest waited for a core.",
+                  fmt::format("{:.6g}", context.waited_fraction));
+  }
   text += gauge("left_out", "The number of results for which there was no time or memory.",
                 std::to_string(context.left_out.size()));
   text += gauge("failed", "The number of questions that have failed.",

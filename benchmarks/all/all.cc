@@ -40,8 +40,11 @@ class AllBench {
         questions_(chosen(questions_for(context, options.folder), options.only)),
         guard_(std::chrono::duration<double>(60 * options.minutes - kReportSeconds), [=, this] {
           const std::lock_guard lock(mutex_);
-          std::vector<Answer> all = answers_;
-          all.push_back(failed_answer(now_, watch_.seconds(), "did not end in time", nullptr));
+          std::vector<std::string> names;
+          for (const Question& question : questions_) {
+            names.push_back(question.name);
+          }
+          const std::vector<Answer> all = with_unanswered(answers_, names, watch_.seconds());
           if (muted_) {
             muted_->restore();
           }
@@ -61,9 +64,8 @@ class AllBench {
   Communicator& world_;
   std::vector<Question> questions_;
   Stopwatch watch_;
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next two
   std::vector<Answer> answers_;
-  std::string now_;  // the question that is being asked
   std::optional<MutedOutput> muted_;
   TimeGuard guard_;  // declared last, so that it ends before what it uses
 };
@@ -97,7 +99,6 @@ Answer AllBench::ask(const Question& question, double share, double for_sizes) {
   }
   {
     const std::lock_guard lock(mutex_);
-    now_ = question.name;
     if (!options_.verbose) {
       muted_.emplace();
     }

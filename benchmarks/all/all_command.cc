@@ -1,6 +1,7 @@
 #include "benchmarks/all/all_command.h"
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include <fmt/core.h>
@@ -9,6 +10,7 @@
 #include "benchmarks/all/all.h"
 #include "benchmarks/all/questions.h"
 #include "benchmarks/bench_options.h"
+#include "benchmarks/busy_watch.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/base/say.h"
@@ -70,21 +72,25 @@ int code_of(const std::vector<Answer>& answers) {
 }
 
 // Called on rank 0 at the deadline. It must not talk to the others, one of which may hang, and
-// nothing catches what it would throw.
+// nothing catches what it would throw. So it does not know how long the others waited for a core.
 void report_at_deadline(const std::vector<Answer>& so_far, const BenchOutput& output,
-                        const MpiSession& session) {
+                        const MpiSession& session, const BusyWatch& busy) {
   fmt::print("{}", picture_text(so_far));
   std::fflush(stdout);
   BenchContext about;
   about.command = "all";
   about.left_out = left_out_of(so_far);
   about.failed = failed_of(so_far);
+  about.waited_fraction =
+      session.places().size() == 1 ? busy.waiting_part() : std::numeric_limits<double>::quiet_NaN();
   try {
     write_without_ranks(joined(so_far), output, about, session);
   } catch (const Error& error) {
     say(fmt::format("bench all: {}", printable(error.what())));
   }
-  say(fmt::format("bench all: {} did not end in time", so_far.back().question));
+  for (const FailedQuestion& each : about.failed) {
+    say(fmt::format("bench all: {} failed: {}", each.question, printable(each.reason)));
+  }
 }
 
 void run_all(const AllArguments& arguments, AppContext& context) {
@@ -92,11 +98,12 @@ void run_all(const AllArguments& arguments, AppContext& context) {
     throw ConfigError("bench all takes --minutes instead of --duration");
   }
   std::vector<Answer> answers;
+  const BusyWatch busy;
   MpiSession& session = context.session();
   const bool first = session.world().rank() == 0;
   const auto at_deadline = [&](const std::vector<Answer>& so_far) {
     if (first) {
-      report_at_deadline(so_far, arguments.output, session);
+      report_at_deadline(so_far, arguments.output, session, busy);
     }
     return static_cast<int>(ExitCode::hang);
   };

@@ -113,6 +113,18 @@ Answer failed_answer(const std::string& question, double seconds, const std::str
   return {question, seconds, Json::array(), why, true, std::move(error), {}};
 }
 
+std::vector<Answer> with_unanswered(std::vector<Answer> answers,
+                                    const std::vector<std::string>& questions, double seconds) {
+  const std::size_t next = answers.size();
+  for (std::size_t i = next; i < questions.size(); ++i) {
+    answers.push_back(
+        i == next ? failed_answer(questions[i], seconds, "did not end in time", nullptr)
+                  : Answer{questions[i], 0, Json::array(),
+                           fmt::format("left out: {} did not end in time", questions[next])});
+  }
+  return answers;
+}
+
 std::string picture_text(const std::vector<Answer>& answers) {
   std::string text = fmt::format("{:<46} {}\n", "# what", "median");
   for (const Answer& answer : answers) {

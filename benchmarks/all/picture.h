@@ -25,6 +25,11 @@ struct Answer {
 Answer failed_answer(const std::string& question, double seconds, const std::string& why,
                      std::exception_ptr error);
 
+// Adds, at the deadline, what became of the questions after those that were answered: the next one
+// did not end in time, and the others were not asked. questions: the names of all, in order.
+std::vector<Answer> with_unanswered(std::vector<Answer> answers,
+                                    const std::vector<std::string>& questions, double seconds);
+
 std::string picture_text(const std::vector<Answer>& answers);
 
 }  // namespace trireme

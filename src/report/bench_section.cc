@@ -246,6 +246,17 @@ void add_results(DocSection& section, const std::string& name, const Results& re
   section.parts.push_back(std::move(part));
 }
 
+// Names the questions of bench all that have no answer.
+void add_failed(DocSection& section, const Json& document) {
+  if (!document.contains("failed")) {
+    return;
+  }
+  for (const Json& each : array_field(document, "failed")) {
+    section.remarks.push_back(
+        fmt::format("{} has failed: {}", text_field(each, "question"), text_field(each, "reason")));
+  }
+}
+
 void add_left_out(DocSection& section, const Json& document) {
   if (!document.contains("left_out")) {
     return;
@@ -310,6 +321,7 @@ DocSection bench_section(std::string_view text, const std::string& name) {
   DocSection section;
   section.heading = fmt::format("Benchmark {}: {}", text_field(document, "command"), name);
   add_provenance(section, document);
+  add_failed(section, document);
   add_left_out(section, document);
   std::vector<std::pair<std::string, Results>> by_name;
   const Json& results = array_field(document, "results");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include <fmt/core.h>
@@ -205,7 +206,9 @@ MeasuredResult result_of(const json& document, const std::string& origin) {
   result.origin = origin;
   result.command = text_field(document, "command");
   result.time = number_of(document, "time");
-  result.waited_fraction = number_of(document, "waited_fraction");
+  result.waited_fraction = field(document, "waited_fraction").is_null()
+                               ? std::numeric_limits<double>::quiet_NaN()
+                               : number_of(document, "waited_fraction");
   add_machine(document, result);
   add_surroundings(document, result);
   for (const json& each : array_field(document, "results")) {

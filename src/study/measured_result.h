@@ -42,10 +42,10 @@ struct ResultRow {
 };
 
 struct MeasuredResult {
-  std::string origin;   // the file or folder
-  std::string command;  // "coll", or "train" for a run
-  double time = 0;      // seconds since the epoch
-  double waited_fraction = 0;
+  std::string origin;          // the file or folder
+  std::string command;         // "coll", or "train" for a run
+  double time = 0;             // seconds since the epoch
+  double waited_fraction = 0;  // NaN if it is not known
   // Two results can be compared only if these are equal: {"host.cores", "64"}.
   std::map<std::string, std::string> conditions;
   // The names of the GPUs that may have computed: "" if there were none, and nothing if the

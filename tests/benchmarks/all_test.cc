@@ -91,6 +91,18 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("# coll: left out for lack of time or memory: a; b\n"));
 }
 
+TEST(Picture, NamesWhatHadNoAnswerAtTheDeadline) {
+  const std::vector<std::string> questions = {"gemm", "mem", "io", "step"};
+  const std::vector<Answer> all = with_unanswered({{"gemm", 1, Json::array(), ""}}, questions, 58);
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_TRUE(all[1].has_failed);
+  EXPECT_FALSE(all[2].has_failed) << "it was never asked";
+  EXPECT_THAT(picture_text(all), HasSubstr("# mem: failed: did not end in time\n"
+                                           "# io: left out: mem did not end in time\n"
+                                           "# step: left out: mem did not end in time\n"));
+  EXPECT_EQ(with_unanswered(all, questions, 58).size(), 4U) << "all have an answer";
+}
+
 TEST(Picture, SaysWhatItsNumbersAre) {
   const auto text_of = [](const char* name, Json params, Json metrics) {
     return picture_text({{"", 1, Json::array({result(name, params, metrics)}), ""}});

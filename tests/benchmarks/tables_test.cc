@@ -1,6 +1,7 @@
 #include "benchmarks/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -69,6 +70,8 @@ TEST(ResultsOpenMetrics, UsesBaseUnits) {
   }
   EXPECT_THAT(text, Not(HasSubstr("word")));
   EXPECT_TRUE(text.ends_with("\n# EOF\n"));
+  context.waited_fraction = std::nan("");
+  EXPECT_THAT(results_openmetrics(results, context), Not(HasSubstr("waited_fraction")));
 }
 
 TEST(ResultsOpenMetrics, HasEachPairOrTheSlowestOnes) {

@@ -277,6 +277,27 @@ class All(Machine):
                     self.assertIn(f"# {each['question']}: failed: {each['reason']}", result.stdout)
                     self.assertIn(f"{each['question']} failed: ", result.stderr)
 
+    def test_the_deadline_leaves_nothing_unnamed(self):
+        """The time for measuring gemm alone is longer than the time until the deadline."""
+        path = self.folder / "late.json"
+        gauges = self.folder / "late.prom"
+        result = harness.run("bench", "all", "--minutes", 0.05, "--only", "gemm,noise", "-J", path,
+                             "--openmetrics", gauges)
+        self.assertEqual(result.returncode, 85, result.stderr)
+        self.assertIn("# gemm: failed: did not end in time\n"
+                      "# noise: left out: gemm did not end in time\n", result.stdout)
+        self.assertIn("bench all: gemm failed: did not end in time", result.stderr)
+        self.assertEqual(validate.problems_of(path.read_text()), [])
+        document = json.loads(path.read_text())
+        self.assertEqual(document["failed"],
+                         [{"question": "gemm", "reason": "did not end in time"}])
+        self.assertEqual(document["left_out"], ["noise"])
+        self.assertIsInstance(document["waited_fraction"], float)
+        self.assertGreater(document["waited_fraction"], 0)
+        self.assertIn('trireme_bench_left_out{command="all"} 1\n', gauges.read_text())
+        page = harness.must(harness.run("report", path, "--markdown")).stdout
+        self.assertIn("gemm has failed: did not end in time", page)
+
     def test_any_number_of_ranks_can_step(self):
         path = self.folder / "three.json"
         result = harness.must(harness.run("bench", "step", "--model", "tiny-gpt2", "--sequence", 32,

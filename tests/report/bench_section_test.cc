@@ -54,6 +54,18 @@ TEST(BenchSection, ShowsWhatAllRowsShareAndWhatWasLeftOut) {
   EXPECT_THAT(text, HasSubstr("1.72 GB/s"));
 }
 
+TEST(BenchSection, SaysWhichQuestionsHaveFailed) {
+  Json document = ::trireme::document(Json::array());
+  document["command"] = "all";
+  document["waited_fraction"] = nullptr;
+  document["failed"] = {{{"question", "gemm"}, {"reason", "did not end in time"}}};
+  document["left_out"] = {"mem"};
+  const std::string text = to_html({"t", {}, {bench_section(document.dump(), "a.json")}});
+  EXPECT_THAT(text, HasSubstr("gemm has failed: did not end in time"));
+  EXPECT_THAT(text, HasSubstr("Not measured: mem"));
+  EXPECT_THAT(text, Not(HasSubstr("waited for a core")));
+}
+
 TEST(BenchSection, RefusesSamplesThatAreTexts) {
   Json result = coll("all_reduce", 1024, 1);
   result["samples"] = {{"time_us", {{"values", {1.0, "x"}}}}};
