@@ -122,6 +122,30 @@ TEST_F(ReportPage, FoldersAreSearchedSixDeep) {
   EXPECT_THAT(text, AllOf(HasSubstr("run-in"), Not(HasSubstr("run-out"))));
 }
 
+TEST_F(ReportPage, AConfigurationDoesNotHideWhatLiesBelowIt) {
+  run_folder("site/first");
+  result("site/bench.json");
+  write("site/config.yaml", "train: {steps: 10}\n");
+  EXPECT_THAT(markdown({"site"}), AllOf(HasSubstr("from 1 run and 1 result file."),
+                                        HasSubstr("## Run first"), HasSubstr("bench.json")));
+  fs::create_directory("all");
+  fs::rename("site", "all/site");
+  EXPECT_THAT(markdown({"all"}), HasSubstr("from 1 run and 1 result file."));
+  write("new/config.yaml", "train: {steps: 10}\n");
+  EXPECT_THAT(markdown({"new"}), HasSubstr("from 1 run and 0 result files."));
+}
+
+TEST_F(ReportPage, RunsAndResultsInARunsFolderAreShown) {
+  run_folder("first");
+  run_folder("first/again");
+  result("first/bench.json");
+  write("first/prediction.json", "{}");
+  result("first/checkpoints/step-00000001/manifest.json");
+  const std::string text = markdown({"first"});
+  EXPECT_THAT(text, AllOf(HasSubstr("from 2 runs and 1 result file."), Not(HasSubstr("Left out")),
+                          Not(HasSubstr("manifest.json"))));
+}
+
 TEST_F(ReportPage, ADamagedFileInAFolderIsARemarkAndAnErrorByItself) {
   result("all/good.json");
   std::string damaged = bench_json({1, 2}).dump();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
@@ -117,8 +118,11 @@ void add_bench(const fs::path& path, Inputs& inputs) {
   }
 }
 
-// Adds the runs and results in a folder, in the order of their names.
-void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
+void add_run_folder(const fs::path& folder, int depth, Inputs& inputs);
+
+// Adds the runs and results in a folder, in the order of their names. of_run: whether it is a
+// run's, whose own files are no results.
+void add_folder(const fs::path& folder, int depth, Inputs& inputs, bool of_run = false) {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder)) {
     paths.push_back(entry.path());
@@ -133,8 +137,11 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
       continue;
     }
     if (fs::is_directory(path, code)) {
+      if (of_run && (path.filename() == "checkpoints" || path.filename() == "trace")) {
+        continue;
+      }
       if (is_run_folder(path)) {
-        add_run(path, inputs);
+        add_run_folder(path, depth + 1, inputs);
       } else if (depth < kDeepest) {
         add_folder(path, depth + 1, inputs);
       }
@@ -143,13 +150,31 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs) {
         const std::string text = read_file(path, kMostBenchBytes);
         if (looks_like_bench(text) || looks_like_acceptance(text) || looks_like_plan(text)) {
           add_bench(path, inputs);
-        } else {
+        } else if (!of_run) {
           inputs.others.push_back(path.string());
         }
       } catch (const Error& error) {
         inputs.remarks.push_back(fmt::format("Left out {}: {}", path.string(), error.what()));
       }
     }
+  }
+}
+
+// Adds the run in a folder, and other runs and results below it. A folder that holds some, and of a
+// run nothing but a config.yaml, is none.
+void add_run_folder(const fs::path& folder, int depth, Inputs& inputs) {
+  std::error_code code;
+  const auto holds = [&](const char* name) { return fs::exists(folder / name, code); };
+  const bool started = holds("metrics.jsonl") || holds("journal.jsonl") || holds(".lock");
+  if (started) {
+    add_run(folder, inputs);
+  }
+  const std::size_t before = inputs.size();
+  if (depth <= kDeepest && ::access(folder.c_str(), R_OK | X_OK) == 0) {
+    add_folder(folder, depth, inputs, true);
+  }
+  if (!started && inputs.size() == before) {
+    add_run(folder, inputs);
   }
 }
 
@@ -162,7 +187,7 @@ void add_input(const fs::path& path, Inputs& inputs) {
     add_bench(path, inputs);
   } else if (is_run_folder(path)) {
     check_run_folder(path);
-    add_run(path, inputs);
+    add_run_folder(path, 1, inputs);
   } else {
     const std::size_t before = inputs.size() + inputs.remarks.size();
     add_folder(path, 1, inputs);
