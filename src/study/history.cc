@@ -248,22 +248,28 @@ History read_history(const std::filesystem::path& path) {
 }
 
 Added add_to_history(const std::filesystem::path& path, const MeasuredResult& result) {
+  std::vector<std::pair<std::string, std::string>> found;  // lines and their identities
+  for (const ResultRow& row : result.rows) {
+    for (const SampleSet& samples : row.samples) {
+      if (const auto series = series_to_add(result, row, samples)) {
+        const std::string line = line_of(*series, samples.values.size());
+        found.emplace_back(line, identity_as_read(line, result.origin));
+      }
+    }
+  }
+  Added added;
+  if (found.empty()) {
+    return added;  // without making the file
+  }
   File file = File::open_to_append(path);
   wait_for_lock(file);
   const std::string before = read_file(path, kMostResultBytes);
   std::set<std::string> known = identities(parse_history(before, path.string()));
   std::string lines = before.empty() || before.back() == '\n' ? "" : "\n";
-  Added added;
-  for (const ResultRow& row : result.rows) {
-    for (const SampleSet& samples : row.samples) {
-      const auto series = series_to_add(result, row, samples);
-      if (series) {
-        const std::string line = line_of(*series, samples.values.size());
-        const bool is_new = known.insert(identity_as_read(line, result.origin)).second;
-        lines += is_new ? line : "";
-        ++(is_new ? added.lines : added.present);
-      }
-    }
+  for (const auto& [line, identity] : found) {
+    const bool is_new = known.insert(identity).second;
+    lines += is_new ? line : "";
+    ++(is_new ? added.lines : added.present);
   }
   if (added.lines > 0) {
     append(lines, std::ssize(before), file);

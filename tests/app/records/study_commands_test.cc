@@ -156,6 +156,7 @@ TEST_F(StudyCommands, HistoryRefusesWhatHasNothingToKeep) {
   const CommandRun zeros = add(bench_json({0, 0, 0}), 1.8e9, "a");
   EXPECT_EQ(zeros.code, static_cast<int>(ExitCode::bad_data));
   EXPECT_THAT(zeros.err, HasSubstr("nothing in it belongs into a history"));
+  EXPECT_FALSE(std::filesystem::exists(path("history")));
 }
 
 }  // namespace
