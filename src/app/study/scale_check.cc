@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/study/run_result.h"
+#include "src/trace/trace_summary.h"
 
 namespace trireme {
 namespace {
@@ -62,6 +63,16 @@ void check_times(const ScaleStudy& study, const ScaleRun& run, const MeasuredRes
   }
 }
 
+// Every finished run of a study leaves these. One without them was damaged since.
+void check_files(const ScaleRun& run) {
+  for (const std::filesystem::path& file :
+       {run.folder / "metrics.jsonl", trace_file(run.folder / "trace", 0)}) {
+    if (!std::filesystem::exists(file)) {
+      throw DataError(fmt::format("{} is missing", file.string()));
+    }
+  }
+}
+
 }  // namespace
 
 MeasuredResult read_scale_run(const ScaleStudy& study, const ScaleRun& run,
@@ -71,6 +82,7 @@ MeasuredResult read_scale_run(const ScaleStudy& study, const ScaleRun& run,
       throw DataError(
           fmt::format("{} is a symbolic link, and not a run of this study", run.folder.string()));
     }
+    check_files(run);
     MeasuredResult result = read_run_result(run.folder, reader);
     if (const std::string text = unlike_asked(study, run, result); !text.empty()) {
       throw ConfigError(fmt::format(

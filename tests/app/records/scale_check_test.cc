@@ -61,6 +61,21 @@ TEST_F(ScaleCheckTest, ImpossibleTimesAreRefused) {
   EXPECT_THAT(here("1,2").err, HasSubstr("Remove the folder " + path("study/n0002-r01")));
 }
 
+TEST_F(ScaleCheckTest, MissingFilesAreRefusedWithTheFolderToRemove) {
+  ASSERT_EQ(here("1,2").code, 0);
+  take_calls();
+  for (const char* const file : {"trace/rank-00000.json", "metrics.jsonl"}) {
+    fs::rename(path("study/n0002-r01/" + std::string(file)), path("away"));
+    const CommandRun run = here("1,2,4");
+    EXPECT_EQ(run.code, 65) << run.err;
+    EXPECT_THAT(run.err,
+                AllOf(HasSubstr(path("study/n0002-r01/") + file + " is missing"),
+                      HasSubstr("Remove the folder " + path("study/n0002-r01") + " to measure")));
+    EXPECT_EQ(take_calls(), "") << "it is refused before anything runs";
+    fs::rename(path("away"), path("study/n0002-r01/" + std::string(file)));
+  }
+}
+
 TEST_F(ScaleCheckTest, TheSameFileByAnotherPathIsTheSameConfiguration) {
   ASSERT_EQ(here("1,2").code, 0);
   take_calls();
