@@ -278,6 +278,8 @@ TEST_F(ModelExchange, ARunBecomesFilesOfMlflow) {
       run({"export", "mlflow", path("run"), path("store"), "--experiment", "second"});
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_NE(other.out, first.out);
+  EXPECT_EQ(run({"export", "mlflow", path("run"), path("store"), "--experiment", ""}).code,
+            static_cast<int>(ExitCode::usage));
   write_file_durably(
       path("run/metrics.jsonl"),
       "{\"step\": 1, \"loss\": 2, \"time\": 5, \"sources\": {\"a:b\": {\"loss\": 1}}}\n");

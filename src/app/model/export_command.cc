@@ -151,7 +151,10 @@ void add_export_command(CommandLine& app, AppContext& context) {
       .add_option("STORE", options->store.folder,
                   "Folder of the file store (mlruns), made if needed")
       .required();
-  mlflow.add_option("--experiment", options->store.experiment, "Name of MLflow's experiment");
+  mlflow.add_option("--experiment", options->store.experiment, "Name of MLflow's experiment")
+      .check({"", [](const std::string& name) {
+                return name.empty() ? std::string("the name is empty") : std::string();
+              }});
   options->keys.add_to(mlflow);
   mlflow.footer(
       "Example:\n"
