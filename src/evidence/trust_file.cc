@@ -1,6 +1,7 @@
 #include "src/evidence/trust_file.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "src/base/error.h"
@@ -70,6 +71,30 @@ PublicKey parse_key(PemReader& reader) {
   return *key;
 }
 
+// Returns whether the first of two revocations leaves more signatures without trust.
+bool is_stricter(const Revocation& a, const Revocation& b) {
+  return !b.since.empty() && (a.since.empty() || a.since < b.since);
+}
+
+// A key may be listed several times, as where trust files were joined. What revokes it in one place
+// revokes it in all of them; if several lines do, the one that takes back most counts.
+void revoke_everywhere(std::vector<TrustedKey>& keys) {
+  std::map<std::string, Revocation> revoked;
+  for (const TrustedKey& key : keys) {
+    if (key.revoked) {
+      const auto [known, is_new] = revoked.try_emplace(key.key.id(), *key.revoked);
+      if (!is_new && is_stricter(*key.revoked, known->second)) {
+        known->second = *key.revoked;
+      }
+    }
+  }
+  for (TrustedKey& key : keys) {
+    if (const auto found = revoked.find(key.key.id()); found != revoked.end()) {
+      key.revoked = found->second;
+    }
+  }
+}
+
 }  // namespace
 
 bool TrustedKey::counts_at(std::string_view time) const {
@@ -110,6 +135,7 @@ std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::str
   if (revoked) {
     reader.refuse("no key follows the line that revokes one");
   }
+  revoke_everywhere(keys);
   return keys;
 }
 

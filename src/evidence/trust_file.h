@@ -1,6 +1,7 @@
 // A trust file says whose signatures count: any number of public keys in PEM. A line that begins
 // with # before a key names it. A line "revoked:" before a key takes back the trust in it, for all
-// of its signatures or for those that state a later time than the date:
+// of its signatures or for those that state a later time than the date. It counts for every entry
+// of that key in the file:
 //
 //   # Site A, 2025
 //   revoked: 2026-03-01T12:00:00Z replaced by the key of 2026

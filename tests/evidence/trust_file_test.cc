@@ -1,5 +1,9 @@
 #include "src/evidence/trust_file.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,9 +21,10 @@ std::vector<TrustedKey> parsed(const std::string& text) {
 }
 
 TEST(TrustFile, TakesBackTheTrustInKeys) {
-  const std::string pem = SigningKey::generate().public_key().to_pem();
-  const auto keys = parsed("# Site A\nrevoked: 2026-03-01T12:00:00Z  replaced by B \n" + pem +
-                           "revoked:always\n# Kim\n" + pem + "revoked: always\tlost\n" + pem + pem);
+  const auto pem = [] { return SigningKey::generate().public_key().to_pem(); };
+  const auto keys =
+      parsed("# Site A\nrevoked: 2026-03-01T12:00:00Z  replaced by B \n" + pem() +
+             "revoked:always\n# Kim\n" + pem() + "revoked: always\tlost\n" + pem() + pem());
   ASSERT_EQ(keys.size(), 4U);
   EXPECT_EQ(keys[0].name, "Site A");
   EXPECT_EQ(keys[0].revoked->since, "2026-03-01T12:00:00Z");
@@ -30,6 +35,29 @@ TEST(TrustFile, TakesBackTheTrustInKeys) {
   EXPECT_EQ(keys[2].revoked->reason, "lost");
   EXPECT_FALSE(keys[3].revoked);
   EXPECT_EQ(revocation_text(keys[3]), "");
+}
+
+TEST(TrustFile, ARevocationCountsForEveryEntryOfItsKey) {
+  const std::string pem = SigningKey::generate().public_key().to_pem();
+  const std::string other = SigningKey::generate().public_key().to_pem();
+  const std::string late = "revoked: 2026-03-01T12:00:00Z late\n" + pem;
+  const std::string early = "revoked: 2026-02-01T12:00:00Z early\n" + pem;
+  const std::string stolen = "revoked: always stolen\n" + pem;
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {stolen + pem, "stolen"},        {pem + stolen, "stolen"},
+      {late + stolen + pem, "stolen"}, {stolen + other + late, "stolen"},
+      {late + other + early, "early"}, {pem + early + late + other, "early"}};
+  for (const auto& [text, reason] : files) {
+    for (const TrustedKey& key : parsed(text)) {
+      if (key.key.to_pem() == other) {
+        EXPECT_FALSE(key.revoked) << text;
+        continue;
+      }
+      ASSERT_TRUE(key.revoked) << text;
+      EXPECT_EQ(key.revoked->reason, reason) << text;
+      EXPECT_FALSE(key.counts_at("2026-02-15T00:00:00Z")) << text;
+    }
+  }
 }
 
 TEST(TrustFile, CountsSignaturesByTheTimeThatTheyState) {

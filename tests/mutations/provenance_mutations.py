@@ -51,8 +51,13 @@ SIGNATURES = [
         "!revoked->since.empty() && is_time(time) && time < revoked->since",
         "true", "TrustFile.CountsSignaturesByTheTimeThatTheyState", EVIDENCE),
     Mutation(
-        "trust_misspelt", "a misspelt revocation is refused", TRUST, "  if (!is_time(when)) {\n",
+        "trust_misspelt", "a misspelt revocation is refused", TRUST,
+        "  if (!is_time(when)) {\n",
         "  if (false) {\n", "TrustFile.MisspeltRevocationsAreRefused", EVIDENCE),
+    Mutation(
+        "trust_revoked_once", "a revocation counts for every entry of its key", TRUST,
+        "    if (key.revoked) {\n", "    if (false) {\n",
+        "TrustFile.ARevocationCountsForEveryEntryOfItsKey", EVIDENCE),
     Mutation(
         "trust_private", "a private key is no trust file", TRUST,
         "  if (text.find(\"PRIVATE KEY-----\") != std::string_view::npos) {\n", "  if (false) {\n",
