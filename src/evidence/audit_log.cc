@@ -19,10 +19,12 @@
 namespace trireme {
 namespace {
 
-// Holds the end of a log: its last whole line, and what a crash has left after it.
+// Holds the end of a log: its last two whole lines, and what a crash has left after them.
 struct Tail {
   AuditHead last;
-  std::int64_t bytes = 0;  // of all whole lines
+  std::string line;         // the last whole one, without its line end
+  std::string line_before;  // empty if there is none
+  std::int64_t bytes = 0;   // of all whole lines
   std::string torn;
 };
 
@@ -61,8 +63,8 @@ std::int64_t number_of(const std::string& line, const std::filesystem::path& pat
 Tail read_tail(const std::filesystem::path& path) {
   const File file = File::open_to_read(path);
   const std::int64_t size = file.size();
-  // The last whole line and a torn one after it.
-  const std::int64_t begin = std::max<std::int64_t>(0, size - 2 * (kMostAuditLineBytes + 2));
+  // The last two whole lines and a torn one after them.
+  const std::int64_t begin = std::max<std::int64_t>(0, size - 3 * (kMostAuditLineBytes + 2));
   std::string text(static_cast<std::size_t>(size - begin), '\0');
   file.read_exactly_at(begin, text.data(), size - begin);
   Tail tail;
@@ -73,12 +75,39 @@ Tail read_tail(const std::filesystem::path& path) {
   if (whole > 0) {
     const std::size_t before = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
     const std::size_t first = before == std::string::npos ? 0 : before + 1;
-    const std::string line = text.substr(first, end - first);
-    tail.last = {number_of(line, path), sha256_hex(line)};
+    tail.line = text.substr(first, end - first);
+    tail.last = {number_of(tail.line, path), sha256_hex(tail.line)};
+    if (first > 0) {
+      const std::size_t more = first == 1 ? std::string::npos : text.rfind('\n', first - 2);
+      const std::size_t begin_before = more == std::string::npos ? 0 : more + 1;
+      tail.line_before = text.substr(begin_before, first - 1 - begin_before);
+    }
   } else if (begin > 0) {
     (void)number_of("", path);
   }
   return tail;
+}
+
+// Returns whether a crash, while an event and its head were written, has left the event and a part
+// of the head.
+bool has_torn_head(const Tail& tail) {
+  if (tail.torn.empty() || tail.line.empty() || begins_as_head(tail.line)) {
+    return false;
+  }
+  const std::string head = fmt::format(R"({{"seq":{},"prev":"{}","event":"{}","head":)",
+                                       tail.last.seq + 1, tail.last.sha256, kHeadEvent);
+  return tail.torn.starts_with(head) || head.starts_with(tail.torn);
+}
+
+// Counts the last whole line among what was torn. Returns it.
+std::string take_last_line(Tail& tail, const std::filesystem::path& path) {
+  std::string line = std::move(tail.line);
+  tail.bytes -= std::ssize(line) + 1;
+  tail.torn = line + "\n" + tail.torn;
+  tail.last = tail.line_before.empty()
+                  ? AuditHead()
+                  : AuditHead{number_of(tail.line_before, path), sha256_hex(tail.line_before)};
+  return line;
 }
 
 std::string random_id() {
@@ -127,7 +156,10 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
                            std::string* appended) {
   File file = File::open_to_append_unlinked(path_);
   lock(file);
-  const Tail tail = read_tail(path_);
+  Tail tail = read_tail(path_);
+  // An event that lost its head would be unsigned for ever, because nobody can vouch for it later.
+  // It was not recorded: whoever wrote it has not gone on.
+  const std::string unsigned_event = key_ && has_torn_head(tail) ? take_last_line(tail, path_) : "";
   AuditHead head = tail.last;
   std::string lines;
   const auto add_line = [&](const std::string& line) {
@@ -148,8 +180,12 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
                    {{"format", "trireme-audit"}, {"version", 1}, {"id", random_id()}}));
   }
   if (!tail.torn.empty()) {
-    add(event_line(head, "log.torn",
-                   {{"bytes", tail.torn.size()}, {"sha256", sha256_hex(tail.torn)}}));
+    nlohmann::ordered_json removed = {{"bytes", tail.torn.size()},
+                                      {"sha256", sha256_hex(tail.torn)}};
+    if (!unsigned_event.empty()) {
+      removed["unsigned"] = unsigned_event;
+    }
+    add(event_line(head, "log.torn", removed));
   }
   add(event_line(head, event, details));
   write_lines(file, lines, tail.bytes);

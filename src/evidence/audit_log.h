@@ -21,7 +21,8 @@ class AuditLog {
 
   // Returns the new head of the log, and in `appended`, unless it is null, the lines that were
   // appended, each with its line end. Creates the log if there is none. A last line that a crash
-  // has torn is removed, which an event `log.torn` records. Throws DataError if the last line is
+  // has torn is removed, which an event `log.torn` records; with a key, the last event as well if
+  // the crash has torn its head, and `log.torn` quotes it. Throws DataError if the last line is
   // damaged, and IoError, NotFound or PolicyError if the event cannot be written or the file system
   // has no locks; then the log is as before.
   AuditHead append(std::string_view event, const nlohmann::ordered_json& details,

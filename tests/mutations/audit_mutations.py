@@ -63,8 +63,12 @@ AUDIT = [
         "    if (false &&", "Audit.AClockThatWentBackIsNoted", EVIDENCE),
     Mutation(
         "audit_lock", "one writer appends at a time", LOG,
-        "  lock(file);\n  const Tail tail", "  const Tail tail",
+        "  lock(file);\n  Tail tail", "  Tail tail",
         "AuditForms.AWriterWaitsForAnother", EVIDENCE),
+    Mutation(
+        "audit_torn_head", "an event whose head is torn leaves no unsigned line", LOG,
+        "key_ && has_torn_head(tail) ?", "false && has_torn_head(tail) ?",
+        "AuditTorn.AnEventWhoseHeadIsTornIsQuotedAndTheLogVerifies", EVIDENCE),
     Mutation(
         "audit_torn_removed", "what a crash has torn is removed before the next line", LOG,
         "  if (!tail.torn.empty() && ::ftruncate(", "  if (false && ::ftruncate(",
