@@ -1,5 +1,6 @@
 #include "src/keys/key_file.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "src/base/base64.h"
@@ -29,6 +30,10 @@ DataKey parse_key(const std::filesystem::path& path, std::string_view digits) {
   if (bytes.size() != DataKey::kBytes) {
     wipe(bytes.data(), bytes.size());
     refuse_key_file(path, "the key does not have 32 bytes");
+  }
+  if (std::all_of(bytes.begin(), bytes.end(), [&](char byte) { return byte == bytes[0]; })) {
+    wipe(bytes.data(), bytes.size());
+    refuse_key_file(path, "all bytes of the key are equal, so that anyone can guess it");
   }
   Secret secret{std::string_view(bytes)};
   wipe(bytes.data(), bytes.size());

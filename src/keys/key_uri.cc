@@ -1,5 +1,7 @@
 #include "src/keys/key_uri.h"
 
+#include <algorithm>
+
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/keys/key_file.h"
@@ -18,7 +20,16 @@ struct KeyUri {
   std::string rest;
 };
 
-// Messages quote only the scheme, because a secret could follow it by mistake.
+// Returns whether the text before a colon can only be meant as a scheme, and is no secret itself.
+bool is_like_scheme(std::string_view text) {
+  constexpr std::size_t kMostLetters = 16;
+  return !text.empty() && text.size() <= kMostLetters &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
+
+// Messages quote only the scheme, because a secret could follow it, or stand in its place, by
+// mistake.
 KeyUri parse_key_uri(const std::string& uri) {
   const std::size_t colon = uri.find(':');
   const KeyUri parsed{uri.substr(0, colon),
@@ -38,10 +49,13 @@ KeyUri parse_key_uri(const std::string& uri) {
   const bool is_known = parsed.scheme == kFileKind || parsed.scheme == kPassphraseFile ||
                         parsed.scheme == kKeyringKind;
   if (!is_known || parsed.rest.empty() || parsed.rest.find('\0') != std::string::npos) {
+    const std::string named = colon != std::string::npos && is_like_scheme(parsed.scheme)
+                                  ? fmt::format("named with '{}'", parsed.scheme)
+                                  : "whose name has no scheme";
     throw ConfigError(
-        fmt::format("a key named with '{}' is not understood: write file:PATH, "
-                    "passphrase-file:PATH, passphrase:, keyring:DESCRIPTION or pkcs11:...",
-                    printable(parsed.scheme)));
+        fmt::format("a key {} is not understood: write file:PATH, passphrase-file:PATH, "
+                    "passphrase:, keyring:DESCRIPTION or pkcs11:...",
+                    named));
   }
   return parsed;
 }

@@ -28,9 +28,10 @@ WrappedKeys read_keys_file(const SealedFolder& sealed) {
   }
   if (keys.recipients.empty()) {
     throw DataError(
-        fmt::format("{}: the key of this {} was destroyed, and nothing opens it any more: "
-                    "remove {}",
-                    file.string(), sealed.what, sealed.folder.string()));
+        fmt::format("{}: the key of this {} was destroyed, and nothing opens it any more: remove "
+                    "{}. Whoever may write there can also make it look so: if nobody has "
+                    "destroyed the key, restore {} from a copy",
+                    file.string(), sealed.what, sealed.folder.string(), kKeysFileName));
   }
   return keys;
 }

@@ -133,8 +133,9 @@ StartKeys read_start_keys(const fs::path& run, const std::string& id) {
   if (found.keys.recipients.empty()) {
     throw DataError(
         fmt::format("{}: the key was destroyed, and nothing opens the files that were "
-                    "encrypted with it any more",
-                    printable(origin)));
+                    "encrypted with it any more. Whoever may write there can also make it look "
+                    "so: if nobody has destroyed the key, restore {} from a copy",
+                    printable(origin), kKeysFileName));
   }
   return found;
 }

@@ -56,6 +56,13 @@ std::vector<RevokedKey> site_revoked_keys() {
   try {
     return parse_revoked_keys(read_file(path, kMostRevokedBytes), path.string());
   } catch (const NotFound&) {
+    std::error_code unknown;
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, unknown))) {
+      throw PolicyError(fmt::format(
+          "nobody knows which keys are revoked: {} is a symbolic link to a file that does not "
+          "exist; correct or remove it",
+          printable(path.string())));
+    }
     return {};
   } catch (const PolicyError&) {
     throw;

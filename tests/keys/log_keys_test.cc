@@ -121,7 +121,9 @@ TEST_F(EncryptedLogs, WrappedKeysThatWereChangedOrRemovedAreFound) {
   WrappedKeys keys = parse_wrapped_keys(kept, "it");
   keys.recipients.clear();
   write_file_durably(file, to_text(keys));
-  EXPECT_THAT(message_of<DataError>([&] { (void)read(metrics_); }), HasSubstr("was destroyed"));
+  EXPECT_THAT(message_of<DataError>([&] { (void)read(metrics_); }),
+              testing::AllOf(HasSubstr("was destroyed"),
+                             HasSubstr("if nobody has destroyed the key, restore keys.json")));
   keys = parse_wrapped_keys(kept, "it");
   keys.recipients.front().name = "somebody";
   write_file_durably(file, to_text(keys));

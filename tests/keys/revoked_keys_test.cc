@@ -94,6 +94,17 @@ TEST_F(RevokedKeys, MisspeltLinesRefuseEverything) {
   EXPECT_THROW((void)old_ring().unwrap(wrapped_, "it"), PolicyError);
 }
 
+TEST_F(RevokedKeys, ALinkToNothingRefusesEverything) {
+  fs::create_symlink(folder_.path() / "unmounted" / "list", folder_.path() / kRevokedKeysName);
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)old_ring().unwrap(wrapped_, "it"); }),
+              HasSubstr("is a symbolic link to a file that does not exist"));
+  std::ofstream(folder_.path() / "list") << old_id() << " stolen\n";
+  fs::remove(folder_.path() / kRevokedKeysName);
+  fs::create_symlink("list", folder_.path() / kRevokedKeysName);
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)old_ring().unwrap(wrapped_, "it"); }),
+              HasSubstr("is revoked (stolen)"));
+}
+
 TEST(RevokedKeyFile, HasOneKeyALine) {
   const std::string id(32, 'a');
   const std::string token(64, '7');

@@ -130,7 +130,7 @@ TEST_F(Keys, DamagedKeyFilesAreRefused) {
   for (const std::string& text :
        {std::string(), std::string("# name\n"), good.substr(0, good.size() - 9), good + "more\n",
         "hello\n" + good, std::string(5000, 'x'), good + good, std::string("TRIREME-KEY-1 AAAA\n"),
-        std::string("TRIREME-KEY-1 \n")}) {
+        std::string("TRIREME-KEY-1 \n"), "TRIREME-KEY-1 " + std::string(43, 'A') + "=\n"}) {
     const fs::path file = path("bad.key");
     fs::remove(file);
     std::ofstream(file) << text;
@@ -147,6 +147,16 @@ TEST(KeyUri, OtherTextsAreRefused) {
     EXPECT_THROW(check_key_uri(uri), ConfigError) << uri;
     EXPECT_THROW((void)KeyRing({uri}), ConfigError) << uri;
   }
+}
+
+TEST(KeyUri, NoMessageRepeatsWhatMayBeASecret) {
+  for (const char* uri : {"hunter2", "hunter2:x", "passphrase%3Ahunter2", "pass:hunter2",
+                          "passphrase:hunter2", "Hunter2:", "%66ile:hunter2"}) {
+    EXPECT_THAT(message_of<ConfigError>([&] { check_key_uri(uri); }),
+                testing::Not(testing::ContainsRegex("[Hh]unter2")))
+        << uri;
+  }
+  EXPECT_THAT(message_of<ConfigError>([] { check_key_uri("pass:x"); }), HasSubstr("'pass'"));
 }
 
 }  // namespace
