@@ -29,8 +29,7 @@ struct AcceptSubject {
   std::vector<std::string> nodes;                // one, or two
   std::map<std::string, AcceptValues> measured;  // by name
   std::set<std::string> complaints;              // of health, or of a measurement that failed
-  // How a measurement could not be started, as with a wrong command line, by its words.
-  std::map<std::string, std::string> refused = {};
+  bool failed = false;                           // whether a measurement failed
   // The part of its time that a measurement waited for a core, the most of all rounds.
   std::map<std::string, double> waited = {};
 };
@@ -54,13 +53,9 @@ struct AcceptLimit {
 std::optional<AcceptLimit> limit_of(const std::string& name, const AcceptValues& values,
                                     const AcceptProfile::Demands& demands);
 
-// Returns what is wrong with the profile if every subject refused a measurement; otherwise "". key:
-// "node" or "link".
-std::string refused_problem(const std::vector<AcceptSubject>& subjects, const std::string& key);
-
 // Returns what is wrong with the limits, and the names that there are: a limit that concerns no
-// figure, or figures with different units. Returns "" if all is well, or if there are complaints
-// about every subject, so that figures may be missing. key: of the profile, "node.limits".
+// figure, or figures with different units. Returns "" if all is well, or if a measurement of every
+// subject failed, so that nothing can be said. key: of the profile, "node.limits".
 std::string limit_problem(const std::vector<AcceptSubject>& subjects,
                           const AcceptProfile::Demands& demands, const std::string& key);
 

@@ -1,10 +1,9 @@
 #include "src/study/accept_profile.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "src/base/config_binder.h"
 
@@ -21,38 +20,8 @@ void parse_limits(ConfigBinder& b, const std::string& key, const std::vector<std
     const double value = std::strtod(number.c_str(), &end);
     if (number.empty() || *end != '\0' || !std::isfinite(value) || value <= 0 || equals == 0) {
       b.refuse(key, fmt::format("'{}' is not NAME=VALUE with a value above 0", text));
-    } else if (const auto [other, is_new] = limits.emplace(text.substr(0, equals), value);
-               !is_new && other->second != value) {
-      b.refuse(key, fmt::format("'{}' has two limits, {:g} and {:g}: keep one", other->first,
-                                other->second, value));
-    }
-  }
-}
-
-// Returns the first {name} in a word that is none of the known ones, or "". "${name}" is a
-// variable, for a shell.
-std::string unknown_mark(const std::string& word, const std::vector<std::string>& known) {
-  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
-    const std::size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
-    const bool closed = end != std::string::npos && word[end] == '}' && end > at + 1;
-    const std::string mark = closed ? word.substr(at, end + 1 - at) : "";
-    if (closed && (at == 0 || word[at - 1] != '$') &&
-        std::find(known.begin(), known.end(), mark) == known.end()) {
-      return mark;
-    }
-  }
-  return "";
-}
-
-void check_start(ConfigBinder& b, const std::string& section,
-                 const std::vector<std::string>& start) {
-  const std::vector<std::string> known = section == "node" ? std::vector<std::string>{"{node}"}
-                                                           : std::vector<std::string>{"{a}", "{b}"};
-  for (const std::string& word : start) {
-    if (const std::string mark = unknown_mark(word, known); !mark.empty()) {
-      b.refuse(section + ".start",
-               fmt::format("'{}' in '{}' stands for nothing: the names of nodes are {}", mark, word,
-                           fmt::join(known, " and ")));
+    } else {
+      limits[text.substr(0, equals)] = value;
     }
   }
 }
@@ -60,7 +29,6 @@ void check_start(ConfigBinder& b, const std::string& section,
 void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c) {
   std::vector<std::string> limits;
   b.texts(section + ".start", c.start, "words of the command that starts a program there");
-  check_start(b, section, c.start);
   b.texts(section + ".measures", c.measures, "what is measured: health, or arguments of bench");
   b.real(section + ".at_least", c.at_least, "percent of the median that must be reached")
       .at_least(1)
@@ -76,8 +44,7 @@ void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c
              fmt::format("they concern nothing: {}.measures is empty", section));
   }
   for (const std::string& measure : c.measures) {
-    if (const std::size_t at = measure.find_first_not_of(" \t\n");
-        at == std::string::npos || measure[at] == '-') {
+    if (measure.empty() || measure.front() == '-') {
       b.refuse(section + ".measures", fmt::format("'{}' names no benchmark", measure));
     }
   }

@@ -243,8 +243,7 @@ std::string sentence(const AcceptVerdict& verdict, int rounds) {
                   counted(rounds, "round"), figure.score);
   }
   for (const std::string& complaint : verdict.complaints) {
-    const bool ends = complaint.ends_with('.') || complaint.ends_with('?');
-    text += fmt::format("{}{}: {}{}", text.empty() ? "" : " ", subject, complaint, ends ? "" : ".");
+    text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", subject, complaint);
   }
   return text;
 }
