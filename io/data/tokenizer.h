@@ -34,6 +34,9 @@ class Tokenizer {
   // ids: [any]. The end-of-document id decodes to nothing. Throws DataError for an id outside the
   // vocabulary.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+  // Returns how many of the ids, counted from the first, have a text that no id after them can
+  // change. A character that is not complete does not count as a change.
+  virtual std::size_t settled(std::span<const std::int32_t> ids) const { return ids.size(); }
 };
 
 // Knows "bytes" only: ids 0 to 255 are the bytes themselves, 256 ends a document. Throws

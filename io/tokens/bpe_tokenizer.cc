@@ -256,13 +256,25 @@ std::string BpeTokenizer::decode(std::span<const std::int32_t> ids, bool keeps_s
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   for (const std::int32_t id : ids) {
-    const AddedToken* const added = added_.find(id);
-    const bool leaves_out = id == end_ || (added != nullptr && added->special);
-    if (keeps_special || !leaves_out) {
+    if (keeps_special || !is_left_out(id)) {
       tokens.push_back(token(id));
     }
   }
   return decoder_.decode(std::move(tokens));
+}
+
+std::size_t BpeTokenizer::settled(std::span<const std::int32_t> ids) const {
+  if (decoder_.rewrites_text()) {
+    return 0;
+  }
+  std::size_t count = ids.size();
+  if (decoder_.joins_bytes()) {
+    // A token that is left out does not end a run.
+    while (count > 0 && (is_left_out(ids[count - 1]) || is_byte_token(token(ids[count - 1])))) {
+      --count;
+    }
+  }
+  return count;
 }
 
 }  // namespace trireme

@@ -43,6 +43,8 @@ class BpeTokenizer final : public Tokenizer {
   std::string decode(std::span<const std::int32_t> ids) const override {
     return decode(ids, false);
   }
+  // Tokens that are single bytes, as <0x41>, get their text when the run of them has ended.
+  std::size_t settled(std::span<const std::int32_t> ids) const override;
 
   std::string decode(std::span<const std::int32_t> ids, bool keeps_special) const;
   // Returns the text of a token as the files write it. Throws DataError for an unknown id.
@@ -54,6 +56,7 @@ class BpeTokenizer final : public Tokenizer {
  private:
   class Words;
   class CacheLoan;
+  bool is_left_out(std::int32_t id) const { return id == end_ || is_special(id); }
   void encode_text(std::string_view text, bool starts_text, Words& words) const;
 
   TextNormalizer normalizer_;

@@ -90,6 +90,8 @@ void decode_marks(Texts& tokens, const std::string& mark, bool prepends) {
 
 }  // namespace
 
+bool is_byte_token(const std::string& token) { return byte_of(token) >= 0; }
+
 TokenDecoder::TokenDecoder(const nlohmann::json& value) {
   if (!value.is_null()) {
     add(value);
@@ -104,6 +106,9 @@ TokenDecoder::TokenDecoder(const nlohmann::json& value) {
 
 void TokenDecoder::add(const nlohmann::json& value) {
   const std::string& type = text_field(value, "type");
+  if (joined_ && type != "Sequence" && type != "Fuse" && type != "Strip") {
+    rewrites_text_ = true;
+  }
   if (type == "Sequence") {
     check_fields(value, "decoder Sequence", {"type", "decoders"});
     for (const nlohmann::json& each : array_field(value, "decoders")) {
@@ -112,12 +117,15 @@ void TokenDecoder::add(const nlohmann::json& value) {
   } else if (type == "ByteLevel") {
     check_fields(value, "decoder ByteLevel",
                  {"type", "add_prefix_space", "trim_offsets", "use_regex"});
+    joined_ = true;
     steps_.emplace_back(decode_bytes);
   } else if (type == "ByteFallback") {
     check_fields(value, "decoder ByteFallback", {"type"});
+    joins_bytes_ = true;
     steps_.emplace_back(decode_fallback);
   } else if (type == "Fuse") {
     check_fields(value, "decoder Fuse", {"type"});
+    joined_ = true;
     steps_.emplace_back(join);
   } else if (type == "Metaspace") {
     check_fields(value, "decoder Metaspace",
@@ -144,9 +152,10 @@ void TokenDecoder::add(const nlohmann::json& value) {
     if (text_field(value, "content").empty()) {
       throw DataError("decoder Strip has an empty content");
     }
-    steps_.emplace_back([content = text_field(value, "content"),
-                         start = count_field(value, "start"),
-                         stop = count_field(value, "stop")](Texts& tokens) {
+    const std::int64_t start = count_field(value, "start");
+    const std::int64_t stop = count_field(value, "stop");
+    rewrites_text_ = rewrites_text_ || (joined_ && (start > 1 || stop > 0));
+    steps_.emplace_back([content = text_field(value, "content"), start, stop](Texts& tokens) {
       for (std::string& token : tokens) {
         strip(token, content, start, stop);
       }

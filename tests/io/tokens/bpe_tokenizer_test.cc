@@ -1,6 +1,7 @@
 #include "io/tokens/bpe_tokenizer.h"
 
 #include <filesystem>
+#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,6 +67,36 @@ TEST_P(GoldenTokenizer, StreamsTheTextOfAllIds) {
   }
 }
 
+// No piece of a stream is changed by the ids after it, whatever a model draws.
+TEST_P(GoldenTokenizer, StreamsOnlyTextThatLaterIdsCannotChange) {
+  const BpeTokenizer tokenizer(golden(GetParam())["tokenizer"], "");
+  std::vector<std::int32_t> all;
+  std::vector<std::int32_t> bytes;  // byte tokens, or those of parts of characters
+  for (std::int32_t id = 0; id < tokenizer.vocab(); ++id) {
+    if (id < std::ssize(tokenizer.model().tokens()) &&
+        !tokenizer.model().tokens()[static_cast<std::size_t>(id)]) {
+      continue;
+    }
+    all.push_back(id);
+    if (is_byte_token(tokenizer.token(id)) || tokenizer.decode(std::vector{id}) == "\uFFFD") {
+      bytes.push_back(id);
+    }
+  }
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::int32_t> ids;
+    DecodeStream stream(tokenizer, {});
+    std::string text;
+    for (int i = 0; i < 12; ++i) {
+      const auto& from = bytes.empty() || random() % 3 == 0 ? all : bytes;
+      ids.push_back(from[random() % from.size()]);
+      text += stream.add(ids.back());
+      ASSERT_TRUE(tokenizer.decode(ids).starts_with(text)) << json(ids);
+    }
+    ASSERT_EQ(text + stream.rest(), tokenizer.decode(ids)) << json(ids);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, GoldenTokenizer,
                          testing::Values("gpt2", "gpt2-prefix", "llama3", "qwen2", "tekken",
                                          "falcon", "llama2", "mistral", "words", "metaspace"),
@@ -74,6 +105,36 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GoldenTokenizer,
                            std::erase(name, '-');
                            return name;
                          });
+
+TEST(BpeTokenizer, StreamsARunOfByteTokensWhenItHasEnded) {
+  const BpeTokenizer tokenizer(golden("llama2")["tokenizer"], "");
+  const auto id = [&](std::string_view token) { return *tokenizer.model().id_of(token); };
+  DecodeStream stream(tokenizer, {id("m"), id("<0xC3>"), id("<0xA9>")});
+  // An A that invalid bytes follow, in one run, has no text of its own.
+  for (const char* byte : {"<0x41>", "<0xF5>", "<0x42>", "<0x43>"}) {
+    EXPECT_EQ(stream.add(id(byte)), "");
+  }
+  EXPECT_EQ(stream.add(id("s")), "\uFFFD\uFFFD\uFFFD\uFFFDs");
+  for (const char* byte : {"<0xF0>", "<0x9F>", "<0x98>"}) {
+    EXPECT_EQ(stream.add(id(byte)), "");
+  }
+  EXPECT_EQ(stream.add(tokenizer.end_of_document()), "");  // has no text, and does not end the run
+  EXPECT_EQ(stream.add(id("<0x80>")), "");
+  EXPECT_EQ(stream.add(id("s")), "\U0001F600s");
+  EXPECT_EQ(stream.add(id("<0x41>")), "");
+  EXPECT_EQ(stream.rest(), "A");
+}
+
+TEST(BpeTokenizer, StreamsNothingBeforeTheEndWhereADecoderSearchesTheWholeText) {
+  json definition = golden("llama2")["tokenizer"];
+  definition["decoder"]["decoders"].push_back(
+      {{"type", "Replace"}, {"pattern", {{"String", "ms"}}}, {"content", "s"}});
+  const BpeTokenizer tokenizer(definition, "");
+  DecodeStream stream(tokenizer, {});
+  EXPECT_EQ(stream.add(*tokenizer.model().id_of("m")), "");
+  EXPECT_EQ(stream.add(*tokenizer.model().id_of("s")), "");
+  EXPECT_EQ(stream.rest(), "s");
+}
 
 TEST(BpeTokenizer, ReadsBrokenTextAsReplacementCharacters) {
   const BpeTokenizer tokenizer(golden("gpt2")["tokenizer"], "");
