@@ -17,8 +17,11 @@
 #include "src/interchange/gguf_file.h"
 #include "src/interchange/gguf_layout.h"
 #include "src/interchange/gguf_vocabulary.h"
+#include "src/interchange/tokenizer_fault.h"
 #include "src/interchange/training_tokenizer.h"
 #include "src/nn/model_size.h"
+#include "src/train/saving/first_weights.h"
+#include "src/train/text_origin.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -100,14 +103,22 @@ void check_positions(const ModelConfig& model) {
   }
 }
 
+// Says how the model has seen texts: one that learned from new weights has never seen what the
+// tokenizer's template puts in front of them.
+GgufTextHabits habits_of(CheckpointWeights& weights) {
+  const StepFolder& step = weights.origin();
+  return {.ends = text_origin_of(step, nullptr, weights.model().vocab).ends,
+          .begins = !find_training_tokenizer(step) || find_first_weights(step)};
+}
+
 // Returns the tokenizer of the weights, for a file beside which the carried files lie.
 GgufVocabulary vocabulary_of(CheckpointWeights& weights, const fs::path& folder) {
   const std::int64_t rows = weights.model().vocab;
   if (holds_tokenizer(folder)) {
     try {
-      return gguf_vocabulary(read_tokenizer_files(folder), rows);
+      return gguf_vocabulary(read_tokenizer_files(folder), rows, habits_of(weights));
     } catch (const Error& error) {
-      return no_gguf_vocabulary(error.what());
+      return no_gguf_vocabulary(without_folder(error.what(), folder));
     }
   }
   const auto trained = find_training_tokenizer(weights.origin());

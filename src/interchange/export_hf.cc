@@ -15,6 +15,7 @@
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
 #include "src/interchange/hf_model.h"
+#include "src/interchange/tokenizer_fault.h"
 #include "src/interchange/training_tokenizer.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/run_config.h"
@@ -193,6 +194,11 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
                        list_text(files, result.bytes));
     }
     result.warning = copy_carried_files(weights.origin(), draft.path());
+    if (const std::string fault = tokenizer_fault(draft.path(), weights.model().vocab);
+        result.warning.empty() && !fault.empty()) {
+      result.warning =
+          "the files of the model's tokenizer were copied, but cannot be used: " + fault;
+    }
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_with_export(draft.path(), options, step, keys.options(), dtype);

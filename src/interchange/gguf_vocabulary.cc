@@ -1,5 +1,6 @@
 #include "src/interchange/gguf_vocabulary.h"
 
+#include <array>
 #include <unordered_set>
 
 #include <nlohmann/json.hpp>
@@ -100,14 +101,15 @@ std::int32_t named_id(const BpeTokenizer& tokenizer, const json& config, const c
 }
 
 // Adds the tokens with a meaning, and which of them stand around a text.
-void add_special_ids(const BpeTokenizer& tokenizer, const json& config, GgufVocabulary& to) {
+void add_special_ids(const BpeTokenizer& tokenizer, const json& config, bool begins,
+                     GgufVocabulary& to) {
   const std::int32_t end = tokenizer.end_of_document();
   if (end < 0) {
     throw DataError("the tokenizer does not say which token ends a text");
   }
   const auto& before = tokenizer.surroundings().before();
   const auto& after = tokenizer.surroundings().after();
-  if (before.size() > 1) {
+  if (begins && before.size() > 1) {
     to.otherwise.push_back(
         fmt::format("it puts one token in front of a text instead of {}", before.size()));
   }
@@ -119,10 +121,27 @@ void add_special_ids(const BpeTokenizer& tokenizer, const json& config, GgufVoca
   auto& values = to.values;
   values["tokenizer.ggml.bos_token_id"] = unsigned_id(begin);
   values["tokenizer.ggml.eos_token_id"] = unsigned_id(end);
-  values["tokenizer.ggml.add_bos_token"] = !before.empty();
+  values["tokenizer.ggml.add_bos_token"] = begins && !before.empty();
   values["tokenizer.ggml.add_eos_token"] = after.size() == 1 && after[0] == end;
   if (const std::int32_t pad = named_id(tokenizer, config, "pad_token"); pad >= 0) {
     values["tokenizer.ggml.padding_token_id"] = unsigned_id(pad);
+  }
+}
+
+// llama.cpp knows an end of a text, of a turn and of a message, and stops at each of them.
+void add_other_ends(const BpeTokenizer& tokenizer, const std::vector<std::int32_t>& ends,
+                    GgufVocabulary& to) {
+  const std::array keys = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
+  std::size_t used = 0;
+  for (const std::int32_t id : ends) {
+    if (id == tokenizer.end_of_document()) {
+      continue;
+    }
+    if (used < keys.size()) {
+      to.values[keys[used++]] = unsigned_id(id);
+    } else {
+      to.otherwise.push_back(fmt::format("it may not stop at the token {}", id));
+    }
   }
 }
 
@@ -159,7 +178,8 @@ GgufVocabulary no_gguf_vocabulary(std::string why) {
   return vocabulary;
 }
 
-GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows) {
+GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows,
+                               const GgufTextHabits& habits) {
   GgufVocabulary vocabulary;
   auto& values = vocabulary.values;
   try {
@@ -179,7 +199,8 @@ GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows) {
         values["tokenizer.ggml.unknown_token_id"] = unsigned_id(merges.unknown);
       }
     }
-    add_special_ids(tokenizer, files.config, vocabulary);
+    add_special_ids(tokenizer, files.config, habits.begins, vocabulary);
+    add_other_ends(tokenizer, habits.ends, vocabulary);
     add_chat_template(files, vocabulary);
     add_differences(tokenizer, merges, vocabulary);
   } catch (const Error& error) {

@@ -25,8 +25,15 @@ struct GgufVocabulary {
   std::vector<std::string> otherwise;  // what llama.cpp does in another way than the tokenizer
 };
 
+// What a model is used to, beyond what its tokenizer says.
+struct GgufTextHabits {
+  std::vector<std::int32_t> ends = {};  // ids at which it ends a text
+  bool begins = true;                   // whether it knows what the template puts before a text
+};
+
 // rows: the ids of the model; those that the tokenizer does not use become unused tokens.
-GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows);
+GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows,
+                               const GgufTextHabits& habits = {});
 // The same for the tokenizer "bytes".
 GgufVocabulary gguf_byte_vocabulary(std::int64_t rows);
 // Without a tokenizer, llama.cpp takes and gives ids. why: for a warning.

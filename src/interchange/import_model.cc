@@ -10,6 +10,7 @@
 #include "src/interchange/hf_model.h"
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/source_state.h"
+#include "src/interchange/tokenizer_fault.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/model_fingerprint.h"
 #include "src/train/start/tokenizer_identity.h"
@@ -86,6 +87,11 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
                       .dtype = model.dtype()};
   run_on_root(world, [&]() -> std::string {
     copy_carried_files(model.folder(), draft.path());
+    if (const std::string fault = tokenizer_fault(draft.path(), result.model.vocab);
+        !fault.empty()) {
+      result.warning =
+          "the files of the model's tokenizer were copied, but cannot be used: " + fault;
+    }
     result.bytes =
         write_new_manifest(draft.path(), std::move(tables), meta_of(model, options.label),
                            key.get(), options.io.read_back);

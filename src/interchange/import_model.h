@@ -37,6 +37,7 @@ struct ImportResult {
   std::string model_type = {};
   ModelConfig model = {};
   DType dtype = DType::f32;  // of the source
+  std::string warning = {};  // why the files of its tokenizer are of no use; or empty
   double seconds = 0;        // without the comparison
   LogitDifference difference = {};
 };

@@ -11,6 +11,7 @@
 #include "io/tokens/unicode.h"
 #include "mpi/self_communicator.h"
 #include "src/interchange/export_gguf.h"
+#include "src/interchange/export_hf.h"
 #include "src/interchange/gguf_file.h"
 #include "src/interchange/import_model.h"
 #include "tests/interchange/small_models.h"
@@ -280,6 +281,22 @@ TEST(GgufVocabulary, SaysWhereLlamaCppDiffers) {
   EXPECT_THAT(gguf_vocabulary(several, 1024).otherwise, ElementsAre(HasSubstr("no chat template")));
 }
 
+// A second end, as config.json names it, is one of a turn; a third one, of a message.
+TEST(GgufVocabulary, StopsWhereTheModelStops) {
+  const TokenizerFiles files = golden("gpt2");
+  const auto end = BpeTokenizer(files.definition, "").end_of_document();
+  const GgufVocabulary none = gguf_vocabulary(files, 1024, {.ends = {end}});
+  EXPECT_FALSE(none.values.contains("tokenizer.ggml.eot_token_id"));
+  const GgufVocabulary several = gguf_vocabulary(files, 1024, {.ends = {7, end, 8, 9}});
+  EXPECT_EQ(value<std::uint32_t>(several, "ggml.eos_token_id"), static_cast<std::uint32_t>(end));
+  EXPECT_EQ(value<std::uint32_t>(several, "ggml.eot_token_id"), 7U);
+  EXPECT_EQ(value<std::uint32_t>(several, "ggml.eom_token_id"), 8U);
+  EXPECT_THAT(several.otherwise, ElementsAre(HasSubstr("may not stop at the token 9")));
+  EXPECT_TRUE(value<bool>(gguf_vocabulary(sentencepiece(), 1024), "ggml.add_bos_token"));
+  EXPECT_FALSE(
+      value<bool>(gguf_vocabulary(sentencepiece(), 1024, {.begins = false}), "ggml.add_bos_token"));
+}
+
 TEST(GgufVocabulary, WritesBytesAsTheirCharacters) {
   const GgufVocabulary vocabulary = gguf_byte_vocabulary(260);
   const auto& texts = value<std::vector<std::string>>(vocabulary, "ggml.tokens");
@@ -318,6 +335,17 @@ TEST(GgufVocabulary, AnExportCarriesTheTokenizerOfTheModel) {
   EXPECT_EQ(result.warning, "");
   EXPECT_EQ(result.tokenizer, "40 tokens as gpt2 (gpt-2)");
   EXPECT_TRUE(fs::exists(folder.path() / "with/tokenizer.json"));
+  write_file_durably(source / "tokenizer.json", files.definition.dump().substr(0, 100));
+  const ExportResult damaged = exported("damaged");
+  EXPECT_THAT(damaged.warning, HasSubstr("only: tokenizer.json: not JSON")) << "no draft's path";
+  write_file_durably(source / "tokenizer.json", golden("gpt2").definition.dump());
+  const ImportResult large =
+      import_model({.source = source, .out = folder.path() / "large"}, self, keys);
+  EXPECT_THAT(large.warning, HasSubstr("cannot be used: it has 330 ids, but the model only 40"));
+  EXPECT_THAT(
+      export_to_hf({.checkpoint = folder.path() / "large", .out = folder.path() / "hf"}, self, keys)
+          .warning,
+      HasSubstr("330 ids"));
   const GgufHead head = GgufFile(folder.path() / "with/model.gguf").head();
   for (const auto& [key, value] : gguf_vocabulary(files, 40).values) {
     EXPECT_EQ(head.values.at(key), value) << key;

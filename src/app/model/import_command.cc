@@ -40,6 +40,7 @@ void print_result(const ImportArguments& arguments, const ImportResult& result) 
                                    {"padding_rows", result.padding_rows},
                                    {"seconds", result.seconds}};
     json["model"] = model_section(result.model);
+    json["warning"] = result.warning;
     json["logits"] = logits_json(result.difference);
     print_json(json);
     return;
@@ -78,6 +79,9 @@ void import_with(ImportArguments& arguments, AppContext& context) {
   const ImportResult result = import_model(arguments.import, world, opened);
   if (world.rank() == 0) {
     provenance->note(context.audit);
+    if (!result.warning.empty()) {
+      say("warning: " + result.warning);
+    }
     print_result(arguments, result);
   }
 }

@@ -74,7 +74,13 @@ std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool
   auto tokenizer = open_tokenizer(files, end_token);
   const TokenizerIdentity own = identity_of(*tokenizer);
   const TokenizerIdentity expected = expected_tokenizer(loaded, end_token, own);
-  if (!same_tokenizer(expected, own) || own.vocab > loaded.config.vocab) {
+  if (own.vocab > loaded.config.vocab) {
+    throw ConfigError(fmt::format(
+        "the tokenizer in {} has {} ids, but the model only {}: name the model's own with "
+        "--tokenizer",
+        printable(files), own.vocab, loaded.config.vocab));
+  }
+  if (!same_tokenizer(expected, own)) {
     throw ConfigError(
         fmt::format("--tokenizer {} is {}, but the model was trained on tokens of {}: give the "
                     "files of that tokenizer, and the same --end-of-document as when packing",
