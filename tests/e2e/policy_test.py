@@ -302,7 +302,7 @@ class Policy(unittest.TestCase):
             harness.must(site.run("trainer", "--version"))
 
     def test_clock_behind_the_policy(self):
-        data = pack("kept", *INTERNAL, "--label", "retention=2099-12-31")
+        data = pack("until", *INTERNAL, "--label", "retention=2099-12-31")
         harness.must(self.site.run("trainer", "data", "verify", data))
         next_year = time.time() + 365 * 86400
         later = policy_harness.Site(FOLDER, change=lambda files: os.utime(files / "policy.yaml",
