@@ -185,7 +185,7 @@ std::string limit_problem(const std::vector<AcceptSubject>& subjects,
   bool complete = false;
   for (const AcceptSubject& subject : subjects) {
     figures.insert(subject.measured.begin(), subject.measured.end());
-    complete = complete || !subject.failed;
+    complete = complete || subject.complaints.empty();
   }
   for (const auto& [limit, value] : demands.limits) {
     std::map<std::string, AcceptValues> concerned;

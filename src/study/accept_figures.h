@@ -54,8 +54,8 @@ std::optional<AcceptLimit> limit_of(const std::string& name, const AcceptValues&
                                     const AcceptProfile::Demands& demands);
 
 // Returns what is wrong with the limits, and the names that there are: a limit that concerns no
-// figure, or figures with different units. Returns "" if all is well, or if a measurement of every
-// subject failed, so that nothing can be said. key: of the profile, "node.limits".
+// figure, or figures with different units. Returns "" if all is well, or if there are complaints
+// about every subject, so that figures may be missing. key: of the profile, "node.limits".
 std::string limit_problem(const std::vector<AcceptSubject>& subjects,
                           const AcceptProfile::Demands& demands, const std::string& key);
 

@@ -20,8 +20,10 @@ void parse_limits(ConfigBinder& b, const std::string& key, const std::vector<std
     const double value = std::strtod(number.c_str(), &end);
     if (number.empty() || *end != '\0' || !std::isfinite(value) || value <= 0 || equals == 0) {
       b.refuse(key, fmt::format("'{}' is not NAME=VALUE with a value above 0", text));
-    } else {
-      limits[text.substr(0, equals)] = value;
+    } else if (const auto [other, is_new] = limits.emplace(text.substr(0, equals), value);
+               !is_new && other->second != value) {
+      b.refuse(key, fmt::format("'{}' has two limits, {:g} and {:g}: keep one", other->first,
+                                other->second, value));
     }
   }
 }

@@ -284,6 +284,9 @@ TEST(AcceptProfile, ReadsAndRefuses) {
         "[1]\n", "node: {measures: []}\n", "link: {measures: [], limits: [p2p_bw=1]}\n"}) {
     EXPECT_THROW(load(bad), ConfigError) << bad;
   }
+  EXPECT_THAT(message_of<ConfigError>([&] { load("node: {limits: [gemm f=1e15, gemm f=1e6]}\n"); }),
+              HasSubstr("'gemm f' has two limits, 1e+15 and 1e+06: keep one"));
+  EXPECT_EQ(load("node: {limits: [gemm f=1e6, gemm f=1e6]}\n").node.limits.size(), 1U);
 }
 
 TEST(Acceptance, TooManyBadNodesHaveASharedCause) {

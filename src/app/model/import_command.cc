@@ -10,6 +10,7 @@
 #include "src/app/model/model_provenance.h"
 #include "src/app/model/model_yaml.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/interchange/hf_config.h"
 #include "src/interchange/import_model.h"

@@ -58,6 +58,19 @@ TEST_F(AcceptRunnerTest, ALimitThatConcernsNothingIsRefused) {
   EXPECT_EQ(document()["accepted"], false);
 }
 
+TEST_F(AcceptRunnerTest, NodesWithoutTheFigureOfALimitAreBadNevertheless) {
+  for (const int node : {1, 2, 3, 4}) {
+    write(fmt::format("health-n{}", node),
+          R"({"complaints": ["not finished within 1 s"], "rates": {}})");
+    write(fmt::format("code-n{}", node), "4");
+  }
+  profile("n[1-4]", "rounds: 1\n", "", kNodeLimit);
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, kBadMachine) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("n1                       BAD: not finished within 1 s\n"));
+  EXPECT_EQ(document()["verdict"], "rejected");
+}
+
 TEST_F(AcceptRunnerTest, FilesOfEarlierCallsDoNotCount) {
   ASSERT_EQ(accept().code, 0);
   make_program("program", "[ \"$1\" = health ] && cat health-$NODE\nexit 0\n");
