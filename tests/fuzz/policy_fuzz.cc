@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       for (const auto& [deed, grant] : role.grants) {
         require(policy.rank_of(grant.highest) >= 0 && !grant.folders.empty());
         // Nobody without a role may do anything.
-        require(!decide(policy, {}, {"n1", "2026-01-01"},
+        require(!decide(policy, {}, {"n1", "2026-01-01", "2026-01-01"},
                         {deed, Thing::dataset, grant.folders[0], kUnlabelled},
                         {grant.folders[0], grant.folders[0]})
                      .allowed);
