@@ -4,6 +4,7 @@
 #include "io/data/dataset.h"
 #include "io/data/dataset_keys.h"
 #include "io/data/file_lock.h"
+#include "src/base/contained_file.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/provenance_name.h"
@@ -105,7 +106,7 @@ std::string copy_provenance(const fs::path& from, const fs::path& to) {
     return "";
   }
   try {
-    write_file_durably(to / kProvenanceName, read_file(from / kProvenanceName));
+    write_file_durably(to / kProvenanceName, read_contained_file(from / kProvenanceName, from));
   } catch (const Error& error) {
     return fmt::format("the dataset is staged without its provenance: {}", error.what());
   }

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "src/base/contained_file.h"
 #include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/floating_point.h"
@@ -243,16 +244,7 @@ void File::close() {
 }
 
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
-  const File file = File::open_to_read(path);
-  const std::int64_t bytes = file.size();
-  if (bytes > max_bytes) {
-    throw DataError(
-        fmt::format("{} has {} bytes, more than the {} that are allowed for such a file",
-                    path.string(), bytes, max_bytes));
-  }
-  std::string contents(static_cast<std::size_t>(bytes), '\0');
-  contents.resize(static_cast<std::size_t>(file.read_at(0, contents.data(), bytes)));
-  return contents;
+  return read_open_file(File::open_to_read(path), max_bytes);
 }
 
 void sync_directory(const fs::path& path) {

@@ -1,9 +1,11 @@
 #include "src/interchange/carried_files.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "src/base/contained_file.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -29,22 +31,18 @@ bool is_dangling(const fs::path& path) {
   return fs::is_symlink(fs::symlink_status(path)) && !fs::exists(path);
 }
 
-bool is_below(const fs::path& path, const fs::path& folder) {
-  return path.string().starts_with(folder.string() + "/");
-}
-
-// Throws DataError if a symbolic link has led out of the folder. The kernel says what was opened,
-// which is what will be read even if somebody exchanges the link now.
+// Throws DataError if a symbolic link has led out of the folder, except to the blobs of a snapshot
+// of the Hugging Face hub.
 void check_place(const File& file, const fs::path& folder) {
-  const fs::path opened = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.fd()));
+  const std::optional<fs::path> outside = place_outside(file, folder);
   const fs::path home = fs::canonical(folder);
   const bool is_snapshot = home.parent_path().filename() == "snapshots";
-  if (!is_below(opened, home) &&
-      !(is_snapshot && is_below(opened, home.parent_path().parent_path() / "blobs"))) {
+  if (outside &&
+      !(is_snapshot && !place_outside(file, home.parent_path().parent_path() / "blobs"))) {
     throw DataError(fmt::format(
         "{} leads out of the model's folder, to {}, and would be copied from there: replace the "
         "symbolic link by the file itself if it belongs to the model",
-        printable(file.path().string()), printable(opened.string())));
+        printable(file.path().string()), printable(outside->string())));
   }
 }
 

@@ -21,11 +21,14 @@ namespace trireme {
 
 class KeyedTextReader : public TextReader {
  public:
+  // Called with the folder of the run in which a file really lies, after all symbolic links, and
+  // the label of each start (LogStart) that has encrypted some of it, before the key of that start
+  // is opened, which authenticates the label. Throws what keeps it from being read.
+  using Admit = std::function<void(const std::filesystem::path& folder, const std::string& label)>;
+
   // uris: returns those of the wrapping keys (key_uri.h), which are opened when the first encrypted
-  // file is read. admit: called before that with the folder of each run; throws what keeps it from
-  // being read. May be empty.
-  explicit KeyedTextReader(std::function<std::vector<std::string>()> uris,
-                           std::function<void(const std::filesystem::path& run)> admit = {})
+  // file is read. admit: may be empty.
+  explicit KeyedTextReader(std::function<std::vector<std::string>()> uris, Admit admit = {})
       : uris_(std::move(uris)), admit_(std::move(admit)) {}
   // ring: outlives this object.
   explicit KeyedTextReader(const KeyRing& ring) : ring_(&ring) {}
@@ -45,13 +48,16 @@ class KeyedTextReader : public TextReader {
     DataKey key;
     LogStart start;
   };
-  const KeyOfStart& key_of(const std::filesystem::path& run, const std::string& id) const;
+  // place: folder with which to call admit_.
+  const KeyOfStart& key_of(const std::filesystem::path& run, const std::string& id,
+                           const std::filesystem::path& place) const;
   void check_end(const std::string& text, const OpenedText& opened,
-                 const std::filesystem::path& run, const std::filesystem::path& path) const;
+                 const std::filesystem::path& run, const std::filesystem::path& path,
+                 const std::filesystem::path& place) const;
 
   std::function<std::vector<std::string>()> uris_;
-  std::function<void(const std::filesystem::path& run)> admit_;
-  mutable std::set<std::filesystem::path> admitted_;  // runs
+  Admit admit_;
+  mutable std::set<std::pair<std::filesystem::path, std::string>> admitted_;  // folder and key
   mutable std::unique_ptr<const KeyRing> own_;
   mutable const KeyRing* ring_ = nullptr;
   mutable std::map<std::filesystem::path, KeyOfStart> keys_;  // by keys.json

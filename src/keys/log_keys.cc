@@ -95,6 +95,19 @@ BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
   return begun;
 }
 
+void label_logs(const fs::path& run, LogStart& start, std::string label, const DataKey& key) {
+  if (start.run.empty() || start.label == label) {
+    return;
+  }
+  const fs::path file = log_key_file(run, start.key);
+  WrappedKeys keys = read_start_keys(run, start.key).keys;
+  check_wrapped_keys(keys, key, contents_of(start), file.string());
+  start.label = std::move(label);
+  keys.contents = contents_of(start);
+  keys.sign(key);
+  write_file_durably(file, to_text(keys));
+}
+
 void check_files_are_plain(const fs::path& run) {
   std::error_code none;
   const fs::path metrics = run / "metrics.jsonl";  // which every start writes

@@ -46,6 +46,11 @@ struct BegunLogs {
 // if the keys of earlier starts are damaged, or those of another run lie there.
 BegunLogs begin_encrypted_files(const std::filesystem::path& run, const FolderKey& key,
                                 const RunSealer& sealer);
+// Binds the label (LogStart) of what a start has read to its key, and so to all files that it
+// encrypts. A run without an identity gets none. Throws DataError if keys.json was changed by
+// somebody without the key.
+void label_logs(const std::filesystem::path& run, LogStart& start, std::string label,
+                const DataKey& key);
 // Throws PolicyError if earlier starts have encrypted the files of the run. A start that does not
 // must call it before it writes any.
 void check_files_are_plain(const std::filesystem::path& run);

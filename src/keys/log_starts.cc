@@ -32,11 +32,18 @@ bool has_only(std::string_view text, std::string_view characters) {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
 }
 
+// The MAC of keys.json covers `contents` up to a line end, so that a label must not have one.
+bool is_object_line(std::string_view text) {
+  return text.size() >= 2 && text.front() == '{' && text.back() == '}' &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 }  // namespace
 
 std::string contents_of(const LogStart& start) {
   return start.run.empty() ? std::string(kLogContents)
-                           : fmt::format("{} {} {}", kLogContents, start.run, start.number);
+                           : fmt::format("{} {} {}{}{}", kLogContents, start.run, start.number,
+                                         start.label.empty() ? "" : " ", start.label);
 }
 
 LogStart parse_log_contents(std::string_view contents, const std::string& key) {
@@ -49,8 +56,11 @@ LogStart parse_log_contents(std::string_view contents, const std::string& key) {
   if (contents.size() > second + 1 && contents.starts_with(kLogContents) &&
       contents[blank] == ' ' && contents[second] == ' ') {
     start.run = contents.substr(blank + 1, kRunDigits);
-    const std::string_view number = contents.substr(second + 1);
-    if (has_only(start.run, "0123456789abcdef") && has_only(number, "0123456789") &&
+    const std::string_view rest = contents.substr(second + 1);
+    const std::string_view number = rest.substr(0, rest.find(' '));
+    start.label = rest.substr(std::min(number.size() + 1, rest.size()));
+    const bool has_form = number.size() == rest.size() || is_object_line(start.label);
+    if (has_form && has_only(start.run, "0123456789abcdef") && has_only(number, "0123456789") &&
         number.size() <= kMostNumberDigits && number.front() != '0') {
       std::from_chars(number.data(), number.data() + number.size(), start.number);
       return start;
@@ -105,7 +115,8 @@ LogStart next_log_start(const LogStarts& earlier, const std::string& key) {
     return {key, random_identity(), 1};
   }
   const LogStart& last = earlier.all.back();
-  return last.run.empty() ? LogStart{key, "", 0} : LogStart{key, last.run, last.number + 1};
+  return last.run.empty() ? LogStart{key, "", 0}
+                          : LogStart{key, last.run, last.number + 1, last.label};
 }
 
 StartKeys read_start_keys(const fs::path& run, const std::string& id) {

@@ -1,9 +1,10 @@
 // The starts of a run that have encrypted its files. The keys.json of each (log_keys.h) says in
 // `contents`, which its MAC covers, to which run it belongs:
 //
-//   logs RUN NUMBER     RUN: 32 hexadecimal digits that the first start has drawn; NUMBER: of the
-//                       start, from 1
-//   logs                in runs that a program without these identities has begun
+//   logs RUN NUMBER LABEL   RUN: 32 hexadecimal digits that the first start has drawn; NUMBER: of
+//                           the start, from 1; LABEL: that of what the start has read, as JSON
+//   logs RUN NUMBER         if that has no label
+//   logs                    in runs that a program without these identities has begun
 //
 // A file of another run can be put into a run's folder only together with its key, which names the
 // other run.
@@ -23,6 +24,7 @@ struct LogStart {
   std::string key;  // identity of its data key
   std::string run;  // "" in runs without an identity
   std::int64_t number = 0;
+  std::string label = {};  // a JSON object (src/policy/label.h), or ""
 };
 
 // Returns `contents` for keys.json.
@@ -39,8 +41,8 @@ struct LogStarts {
 LogStarts list_log_starts(const std::filesystem::path& run);
 // Throws DataError if the starts belong to different runs.
 void check_one_run(const LogStarts& starts, const std::filesystem::path& run);
-// Returns the start that follows. key: identity of its data key. A run without an identity gets
-// none.
+// Returns the start that follows, with the label of the one before it. key: identity of its data
+// key. A run without an identity gets none.
 LogStart next_log_start(const LogStarts& earlier, const std::string& key);
 
 struct StartKeys {

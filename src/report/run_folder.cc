@@ -9,6 +9,7 @@
 
 #include "slurm/journal/journal.h"
 #include "src/base/config_tree.h"
+#include "src/base/contained_file.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
@@ -45,8 +46,10 @@ class FolderReader {
   // Calls `use` with the file's text. A file that is missing or unusable becomes a remark.
   template <class Use>
   void read(const char* name, const char* if_missing, std::int64_t most_bytes, Use use) {
-    read_by([](const fs::path& path, std::int64_t most) { return read_file(path, most); }, name,
-            if_missing, most_bytes, use);
+    const auto contained = [&](const fs::path& path, std::int64_t most) {
+      return read_contained_file(path, run_.path, most);
+    };
+    read_by(contained, name, if_missing, most_bytes, use);
   }
 
   // Does the same with a text that read_text() returns.

@@ -116,7 +116,7 @@ class Reading(unittest.TestCase):
                     self.assertIn("encrypted for file", refused.stderr)
         state = harness.must(harness.run("status", RUN)).stdout
         self.assertIn("finished", state)
-        self.assertIn("metrics     encrypted, and no key was given", state)
+        self.assertRegex(state, "\nmetrics     not shown: .*encrypted for file")
         self.assertIn("encrypted for file", output("report", RUN, "--markdown"))
 
     @unittest.skipUnless(sealed_reader.AESGCM, "the Python package cryptography is not installed")
@@ -207,6 +207,21 @@ class Refusals(unittest.TestCase):
         harness.must(harness.run("keys", "destroy", keys, "--confirm", "log-keys", "--confirm",
                                  "log-keys"))
         self.refused(run, 65, "the key was destroyed")
+
+    def test_keys_of_a_whole_run(self):
+        """A run has keys in two folders: who names the run, or one of them, is told."""
+        run = self.copy("destroyed")
+        confirmed = ("--confirm", run.name, "--confirm", run.name)
+        for words in (("list", run), ("destroy", run, *confirmed),
+                      ("rotate", run, "--key", f"file:{KEY}", "--to", f"file:{OTHER}")):
+            told = harness.run("keys", *words)
+            self.assertEqual(told.returncode, 66, told.stderr)
+            self.assertIn(f"did you mean {run / 'checkpoints'}?; the keys of its logs are in "
+                          f"{run / 'log-keys'}", told.stderr)
+        told = harness.must(harness.run("keys", "destroy", run / "checkpoints", "--confirm",
+                                        "checkpoints", "--confirm", "checkpoints"))
+        self.assertIn(f"{run / 'log-keys'}: left as it is", told.stdout)
+        self.assertIn('"loss_bits"', opened(run / "metrics.jsonl"))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,9 @@ class Releases(unittest.TestCase):
                      "does not fit", 65)
         envelope["payloadType"] = "application/vnd.in-toto+json"
         self.release.write_text(json.dumps(envelope))
-        self.refused(self.export(), "not a release", 65)
+        told = self.export()
+        self.refused(told, "not a release", 65)
+        self.assertNotIn("other step", told.stderr)  # the checkpoint is sound
 
     def test_too_few_keys(self):
         def one_key(files):

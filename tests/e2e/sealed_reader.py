@@ -100,7 +100,8 @@ def plain_xxh3(shard, key):
 
 def start_of(keys):
     """Returns the run's identity and the number of the start to which a key of logs belongs."""
-    found = re.fullmatch(r"logs(?: ([0-9a-f]{32}) ([1-9][0-9]{0,8}))?", keys["contents"])
+    found = re.fullmatch(r"logs(?: ([0-9a-f]{32}) ([1-9][0-9]{0,8})(?: \{.*\})?)?",
+                         keys["contents"])
     assert found, "not the key of logs"
     return found[1] or "", int(found[2] or 0)
 

@@ -1,6 +1,8 @@
 #include "src/keys/log_starts.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -22,11 +24,16 @@ TEST(LogStart, HasOneForm) {
   EXPECT_EQ(start.key, "key");
   EXPECT_EQ(contents_of(start), "logs " + run + " 12");
   EXPECT_EQ(contents_of(parse_log_contents("logs", "key")), "logs");
+  const std::string label = R"({"classification":"secret"})";
+  EXPECT_EQ(parse_log_contents("logs " + run + " 12 " + label, "key").label, label);
+  EXPECT_EQ(contents_of({"key", run, 12, label}), "logs " + run + " 12 " + label);
   for (const std::string& bad :
        {std::string(), std::string("log"), std::string("logs "), "logs " + run, "logs " + run + " ",
         "logs " + run + " 0", "logs " + run + " 01", "logs " + run + " -1", "logs " + run + " 1 ",
-        "logs " + run + " 1234567890", "logs " + run + "a 1", "logs " + run.substr(1) + "A 1",
-        "logs " + run.substr(1) + " 1", "sha256:" + run + run, std::string(" logs")}) {
+        "logs " + run + " 1 {", "logs " + run + " 1 {}}\n{}", "logs " + run + " 1 x",
+        "logs " + run + " " + label, "logs " + run + " 1234567890", "logs " + run + "a 1",
+        "logs " + run.substr(1) + "A 1", "logs " + run.substr(1) + " 1", "sha256:" + run + run,
+        std::string(" logs")}) {
     EXPECT_THROW((void)parse_log_contents(bad, "key"), DataError) << bad;
   }
 }
@@ -82,6 +89,61 @@ TEST_F(LogStartsOfRuns, NamesCannotBeChangedWithoutTheKey) {
     EXPECT_THAT(message_of<DataError>([&] { (void)read(metrics_); }),
                 HasSubstr("changed by someone who does not have the data key"))
         << contents;
+  }
+}
+
+TEST_F(LogStartsOfRuns, LabelsAreBoundToTheKeyAndAskedForAtTheRealPlace) {
+  const auto first = start();
+  const std::string secret = R"({"classification":"secret"})";
+  label_logs(run_, begun_.start, secret, key_->key);
+  append(metrics_, *first, "one\n");
+  append(metrics_, *start(), "two\n");
+  EXPECT_EQ(begun_.start.label, secret);  // until it is known what this start reads
+  label_logs(run_, begun_.start, "", key_->key);
+  const fs::path other = folder_.path() / "other";
+  fs::create_directories(other);
+  for (const char* name : {kLogKeysFolder, "metrics.jsonl"}) {
+    fs::create_symlink(run_ / name, other / name);
+  }
+  std::vector<std::pair<fs::path, std::string>> asked;
+  const KeyedTextReader reader(
+      [this] { return std::vector<std::string>{uri()}; },
+      [&](const fs::path& folder, const std::string& label) { asked.emplace_back(folder, label); });
+  EXPECT_EQ(reader.read(other / "metrics.jsonl"), "one\ntwo\n");
+  EXPECT_EQ(reader.read(other / "metrics.jsonl"), "one\ntwo\n");
+  const fs::path real = fs::canonical(run_);
+  EXPECT_EQ(asked, (std::vector<std::pair<fs::path, std::string>>{{real, secret}, {real, ""}}));
+}
+
+TEST_F(LogStartsOfRuns, RefusedLogsAskForNoKey) {
+  append(metrics_, *start(), "one\n");
+  bool asked_for_keys = false;
+  const KeyedTextReader reader(
+      [&] {
+        asked_for_keys = true;
+        return std::vector<std::string>{uri()};
+      },
+      [](const fs::path&, const std::string&) { throw PolicyError("no"); });
+  EXPECT_THROW((void)reader.read(metrics_), PolicyError);
+  EXPECT_FALSE(asked_for_keys);
+}
+
+TEST_F(LogStartsOfRuns, LabelsCannotBeChangedWithoutTheKey) {
+  const auto sealer = start();
+  label_logs(run_, begun_.start, R"({"classification":"secret"})", key_->key);
+  append(metrics_, *sealer, "one\n");
+  const fs::path file = log_key_file(run_, begun_.start.key);
+  const WrappedKeys good = parse_wrapped_keys(read_file(file), "it");
+  for (const std::string& label : {std::string(), std::string(R"({"classification":"public"})")}) {
+    WrappedKeys keys = good;
+    LogStart other = begun_.start;
+    other.label = label;
+    keys.contents = contents_of(other);
+    write_file_durably(file, to_text(keys));
+    EXPECT_THAT(message_of<DataError>([&] { (void)read(metrics_); }),
+                HasSubstr("changed by someone who does not have the data key"))
+        << label;
+    EXPECT_THROW(label_logs(run_, begun_.start, "{}", key_->key), DataError);
   }
 }
 

@@ -110,6 +110,18 @@ TEST_F(RunFolderTest, TheJournalGivesATimelineOfAttempts) {
   EXPECT_THAT(text, HasSubstr("&lt;rank&gt; 0 died"));
 }
 
+TEST_F(RunFolderTest, FilesThatLeadOutOfTheRunAreLeftOut) {
+  write("../private.yaml", "canary: 1\n");
+  write("metrics.jsonl", "{\"step\": 1}\n");
+  fs::create_symlink("../private.yaml", run_ / "config.yaml");
+  EXPECT_THAT(read().remarks, Contains(HasSubstr("leads out of its folder, to")));
+  EXPECT_THAT(page(), Not(HasSubstr("canary")));
+  fs::remove(run_ / "config.yaml");
+  write("own.yaml", "canary: 1\n");
+  fs::create_symlink("own.yaml", run_ / "config.yaml");
+  EXPECT_THAT(page(), HasSubstr("canary"));
+}
+
 TEST_F(RunFolderTest, DamagedFilesAreSaidAndDoNoHarm) {
   write("metrics.jsonl", std::string("\0\xff{{{\n", 6) + "{\"step\": 1e400}\n{\"step\": 1}\n");
   write("exit_reason.json", "{\"code\": \"x\"");

@@ -4,9 +4,12 @@
 #include <functional>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/names.h"
 #include "io/data/pack_folder.h"
 #include "src/base/error.h"
+#include "src/base/json_fields.h"
 #include "src/base/printable.h"
 
 namespace trireme {
@@ -145,6 +148,19 @@ void check_folder_access(const Access& access, Deed deed, const fs::path& given)
 void check_output_access(const Access& access, Thing thing, const fs::path& folder,
                          const std::optional<Label>& label) {
   access.check({Deed::write, thing, folder, label});
+}
+
+void check_logs_access(const Access& access, Deed deed, const fs::path& folder,
+                       const std::string& label) {
+  if (!access.has_policy()) {
+    return;
+  }
+  const std::optional<Label> own =
+      label.empty() ? kUnlabelled : label_of(nlohmann::json{{"label", parse_json(label)}});
+  access.check({deed, Thing::checkpoint, folder, own, !own && needs_no_contents(deed)});
+  if (!own) {
+    check_folder_access(access, deed, folder);
+  }
 }
 
 KeyOptions with_access(KeyOptions options, const Access& access) {

@@ -32,6 +32,13 @@ void check_dataset_access(const Access& access, Deed deed, const std::filesystem
 void check_output_access(const Access& access, Thing thing, const std::filesystem::path& folder,
                          const std::optional<Label>& label);
 
+// Does the same for encrypted logs in a folder, which count as a checkpoint with the label of the
+// start that has encrypted them (LogStart in src/keys/log_starts.h). Logs without a label that the
+// policy does not refuse for that are judged by the steps in the folder, too. Throws DataError if
+// the label is none.
+void check_logs_access(const Access& access, Deed deed, const std::filesystem::path& folder,
+                       const std::string& label);
+
 // Returns the options with a check of each checkpoint that they open. `access` outlives them.
 KeyOptions with_access(KeyOptions options, const Access& access);
 

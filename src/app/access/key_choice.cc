@@ -21,9 +21,9 @@ KeyOptions KeyChoice::options() const {
 }
 
 KeyedTextReader KeyChoice::reader() const {
-  const auto admit = [ask = access](const std::filesystem::path& run) {
+  const auto admit = [ask = access](const std::filesystem::path& folder, const std::string& label) {
     if (ask) {
-      check_folder_access(ask(), Deed::read, run);
+      check_logs_access(ask(), Deed::read, folder, label);
     }
   };
   return KeyedTextReader([choice = *this] { return choice.options().uris; }, admit);

@@ -41,6 +41,16 @@ RunTextKeys::RunTextKeys(const RunConfig& config, StepKeys* keys, Communicator& 
   }
 }
 
+void RunTextKeys::bind_label(const std::optional<Label>& label, Communicator& world) {
+  if (key_ == nullptr) {
+    return;
+  }
+  (void)run_on_root(world, [&] {
+    label_logs(run_, start_, label ? to_json(*label).dump() : "", key_->key);
+    return std::string();
+  });
+}
+
 void RunTextKeys::close(Communicator& world, Log& log) const {
   if (key_ == nullptr) {
     return;

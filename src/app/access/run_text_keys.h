@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,6 +16,7 @@
 #include "src/base/run_text.h"
 #include "src/keys/keyed_text_reader.h"
 #include "src/keys/log_starts.h"
+#include "src/policy/label.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -32,6 +34,9 @@ class RunTextKeys {
   const RunText& how() const { return how_; }
   // Returns this start on rank 0; without a key if nothing is encrypted or the run has no identity.
   LogStart start() const { return start_.run.empty() ? LogStart() : start_; }
+
+  // Collective. Binds the label of what this start has read to what it encrypts.
+  void bind_label(const std::optional<Label>& label, Communicator& world);
 
   // Collective; called at an orderly end, when only logs are still open. Records how the run's
   // files end by now (closed_logs.h), in the run's folder and in the audit log. If that fails, logs

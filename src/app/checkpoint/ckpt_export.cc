@@ -105,6 +105,7 @@ void export_step(const ExportOptions& options, const Access& access, AuditTrail&
     throw PolicyError(
         fmt::format("--out: {} exists, and an export replaces no file", printable(options.out)));
   }
+  check_release_file(access, options.release);
   KeyOptions keys = options.keys.options();
   std::string signer;
   keys.admit = [&](const Manifest& manifest, const fs::path& path) {

@@ -53,6 +53,18 @@ std::string manifest_digest(const fs::path& step_folder, const Manifest& manifes
   return sha256_hex(text);
 }
 
+struct ReadRelease {
+  Envelope envelope;
+  Release release;
+};
+
+ReadRelease read_release(const fs::path& file) {
+  const std::string origin = file.string();
+  Envelope envelope = parse_envelope(read_file(file, kMostReleaseBytes), origin);
+  Release release = release_in(envelope, origin);
+  return {std::move(envelope), std::move(release)};
+}
+
 }  // namespace
 
 Release release_in(const Envelope& envelope, const std::string& origin) {
@@ -61,6 +73,13 @@ Release release_in(const Envelope& envelope, const std::string& origin) {
                                 printable(envelope.payload_type)));
   }
   return parse_release(envelope.payload, origin);
+}
+
+void check_release_file(const Access& access, const fs::path& file) {
+  const Policy* const policy = access.policy();
+  if (policy != nullptr && policy->release && !file.empty()) {
+    (void)read_release(file);
+  }
 }
 
 std::string check_release(const Access& access, const Manifest& manifest,
@@ -77,8 +96,7 @@ std::string check_release(const Access& access, const Manifest& manifest,
         printable(step_folder.string()), rule.signers));
   }
   const std::string origin = file.string();
-  const Envelope envelope = parse_envelope(read_file(file, kMostReleaseBytes), origin);
-  const Release release = release_in(envelope, origin);
+  const auto [envelope, release] = read_release(file);
   if (release.manifest_sha256 != manifest_digest(step_folder, manifest)) {
     throw PolicyError(fmt::format("{}: it releases another checkpoint, {}", printable(origin),
                                   printable(release.uri)));
@@ -99,6 +117,7 @@ std::string check_release(const Access& access, const Manifest& manifest,
 }
 
 KeyOptions with_export(KeyOptions options, const Access& access, fs::path release) {
+  check_release_file(access, release);
   options.admit = [&access, release = std::move(release)](const Manifest& manifest,
                                                           const fs::path& folder) {
     access.check({Deed::export_plain, Thing::checkpoint, folder, manifest.meta.label});

@@ -16,6 +16,10 @@ inline constexpr std::int64_t kMostReleaseBytes = 1 << 20;
 // Returns the payload of the envelope. Throws DataError that names `origin` if it is no release.
 Release release_in(const Envelope& envelope, const std::string& origin);
 
+// Throws DataError or NotFound if the policy may ask for a release and the file, unless its name is
+// empty, is none. Called before a checkpoint is looked at, which is not to blame for that.
+void check_release_file(const Access& access, const std::filesystem::path& file);
+
 // Throws PolicyError unless the label of a checkpoint needs no release by the policy, or as many
 // releasers have signed one for its manifest as the policy asks for. file: of the release; empty if
 // none was given. Returns who has signed, as text.

@@ -216,8 +216,28 @@ std::string removed_text(const std::vector<Recipient>& before, const std::vector
   return removed.empty() ? "" : fmt::format("; removed: {}", text_of_recipients(removed));
 }
 
-ConfigError none_is_encrypted(const fs::path& folder) {
-  return ConfigError(fmt::format("no checkpoint or dataset in {} is encrypted", folder.string()));
+// Throws what to say of a folder in which nothing is encrypted. found: whether it is a checkpoint
+// or dataset, or holds some.
+[[noreturn]] void throw_nothing_encrypted(const fs::path& folder, bool found) {
+  if (found) {
+    throw ConfigError(fmt::format("no checkpoint or dataset in {} is encrypted", folder.string()));
+  }
+  const fs::path logs = folder / kLogKeysFolder;
+  const std::string missing = no_checkpoint_in(folder).what();
+  throw NotFound(fs::is_directory(logs) ? fmt::format("{}; the keys of its logs are in {}", missing,
+                                                      printable(logs.string()))
+                                        : missing);
+}
+
+// Says so if the logs of a run whose checkpoints have lost their keys can still be opened.
+void warn_of_log_keys(const fs::path& checkpoints) {
+  const fs::path logs = fs::absolute(checkpoints).lexically_normal().parent_path() / kLogKeysFolder;
+  if (checkpoints.filename() == "checkpoints" && fs::is_directory(logs)) {
+    fmt::print(
+        "{}: left as it is: it has the keys of the run's logs, which `trireme keys destroy` "
+        "destroys separately\n",
+        printable(logs.string()));
+  }
 }
 
 }  // namespace
@@ -261,11 +281,8 @@ std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
       encrypted.push_back(std::move(*read));
     }
   }
-  if (!found) {
-    throw no_checkpoint_in(folder);
-  }
   if (encrypted.empty()) {
-    throw none_is_encrypted(folder);
+    throw_nothing_encrypted(folder, found);
   }
   return encrypted;
 }
@@ -372,8 +389,11 @@ void destroy_keys(const fs::path& folder) {
                     fmt::join(failures, "\n  ")));
   }
   if (found == 0) {
-    throw none_is_encrypted(folder);
+    const std::vector<fs::path> places = folders_with_keys(folder);
+    throw_nothing_encrypted(folder, places == std::vector{folder} ||
+                                        std::any_of(places.begin(), places.end(), is_in_use));
   }
+  warn_of_log_keys(folder);
 }
 
 }  // namespace trireme

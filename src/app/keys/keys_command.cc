@@ -21,12 +21,14 @@
 #include "src/keys/key_file.h"
 #include "src/keys/key_ring.h"
 #include "src/keys/key_uri.h"
+#include "src/keys/log_starts.h"
 #include "src/keys/revoked_keys.h"
 #include "src/keys/token_key.h"
 
 namespace trireme {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct KeysOptions {
@@ -262,6 +264,22 @@ void add_to_option(CommandLine& command, const std::shared_ptr<KeysOptions>& opt
   command.add_option("--to", options->to, what).required().one_value_per_use().type_name("URI");
 }
 
+// Throws PolicyError if the policy forbids changing the keys of what lies in a folder.
+void check_keys_access(const Access& access, const fs::path& folder) {
+  const fs::path place = access_folder(folder);
+  check_folder_access(access, Deed::keys, place);
+  if (place == folder) {
+    return;
+  }
+  const LogStarts starts = list_log_starts(place);
+  for (const LogStart& start : starts.all) {
+    check_logs_access(access, Deed::keys, folder, start.label);
+  }
+  if (starts.all.empty() || !starts.damage.empty()) {
+    check_logs_access(access, Deed::keys, folder, "");
+  }
+}
+
 void add_changes(CommandLine& keys, const AccessSource& access) {
   const auto adding = std::make_shared<KeysOptions>();
   CommandLine& add_one =
@@ -271,7 +289,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "Example:\n"
       "  trireme keys add runs/first/checkpoints --key file:a.key --to file:b.key");
   add_one.callback([adding, access] {
-    check_folder_access(access(), Deed::keys, access_folder(named_folder(adding->folder)));
+    check_keys_access(access(), named_folder(adding->folder));
     add(*adding);
   });
 
@@ -291,7 +309,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "    --recipient 9b23c1a602ba17944091e8a0c0536d77\n"
       "Whoever has an older copy of keys.json and the removed key can still read this data.");
   remove_one.callback([removing, access] {
-    check_folder_access(access(), Deed::keys, access_folder(named_folder(removing->folder)));
+    check_keys_access(access(), named_folder(removing->folder));
     remove(*removing);
   });
 
@@ -308,7 +326,7 @@ void add_changes(CommandLine& keys, const AccessSource& access) {
       "Only keys.json is rewritten, not the data. If others can open it as well, they have to be "
       "kept with --to or removed with --all.");
   rotate_all.callback([rotating, access] {
-    check_folder_access(access(), Deed::keys, access_folder(named_folder(rotating->folder)));
+    check_keys_access(access(), named_folder(rotating->folder));
     rotate(*rotating);
   });
 }
@@ -328,7 +346,7 @@ void add_destroy(CommandLine& keys, const AccessSource& access) {
       "Copies of keys.json elsewhere, in backups and snapshots, are not found: to be sure, "
       "destroy the keys of all recipients as well.");
   command.callback([options, access] {
-    check_folder_access(access(), Deed::keys, access_folder(named_folder(options->folder)));
+    check_keys_access(access(), named_folder(options->folder));
     destroy(*options);
   });
 }

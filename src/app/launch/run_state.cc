@@ -137,11 +137,12 @@ std::vector<json> metrics_of(const fs::path& run, const TextReader& reader, RunS
     LastLines lines = last_json_lines(path, reader);
     state.damaged_metrics = lines.damaged;
     return std::move(lines.objects);
-  } catch (const PolicyError&) {
+  } catch (const PolicyError& error) {
     if (!is_sealed_file(path)) {
       throw;
     }
     state.metrics_are_encrypted = true;
+    state.why_no_metrics = error.what();
     return {};
   }
 }
@@ -264,7 +265,8 @@ std::string to_text(const RunState& state, const fs::path& run) {
     text += fmt::format("loss        {:.5g} (step {})\n", *loss, state.loss_step);
   }
   if (state.metrics_are_encrypted) {
-    text += "metrics     encrypted, and no key was given that opens them (--key)\n";
+    text +=
+        fmt::format("metrics     not shown: {}\n", printable(joined_lines(state.why_no_metrics)));
   }
   if (!state.device.empty()) {
     text += fmt::format("device      {}\n", printable(state.device));

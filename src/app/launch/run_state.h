@@ -31,6 +31,7 @@ struct RunState {
   std::optional<double> step_ms;
   std::string device = {};             // what the ranks compute on, such as "cpu"; empty if unknown
   bool metrics_are_encrypted = false;  // and no key opens them, so that these fields are unknown
+  std::string why_no_metrics = {};     // what keeps them from being read, in that case
   DamagedLines damaged_metrics = {};   // among the last lines of metrics.jsonl
   DamagedLines damaged_journal = {};   // among those of journal.jsonl
   // This is the time of the latest line of metrics or journal, in seconds since the epoch.

@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 
-#include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
@@ -105,12 +104,10 @@ void add_log_command(CommandLine& app, const AccessSource& access) {
       "  trireme log runs/first/metrics.jsonl | tail -n 1\n"
       "Files stay where they are, encrypted. Every line is authenticated before anything of its "
       "file is printed; what was changed or cut off ends with 65 and the number of the line.");
-  command.callback([options, access] {
+  options->keys.access = access;
+  command.callback([options] {
     const fs::path path = options->path;
     const fs::path run = run_with_log_keys(fs::is_directory(path) ? path / "logs" / "it" : path);
-    if (!run.empty()) {
-      check_folder_access(access(), Deed::read, run);
-    }
     print_files(*options, run);
   });
 }

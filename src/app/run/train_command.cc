@@ -303,8 +303,9 @@ void TrainStart::start_ranks(const LoadedConfig& loaded, const RunDirectory& run
   host.access = &context_.access();
   const std::unique_ptr<StepKeys> keys = keys_of(config.encryption, *ranks.control);
   host.keys = keys.get();
-  const RunTextKeys text(config, keys.get(), *ranks.control, log, audit_);
+  RunTextKeys text(config, keys.get(), *ranks.control, log, audit_);
   host.text = text.how();
+  host.bind_label = [&](const auto& label) { text.bind_label(label, *ranks.control); };
   origin_.logs = text.start();
   host.progress = context_.progress.get();
   host.links = ranks.links.get();

@@ -65,6 +65,9 @@ struct TrainingHost {
   // Called on every rank at the end, with where the time of all steps went; may be empty, on all
   // ranks alike.
   std::function<void(const MeasuredStep& measured)> measured = {};
+  // Called on all ranks with the label of all that the run has read so far, before it logs anything
+  // that depends on it; binds it to the encrypted logs. Collective. May be empty.
+  std::function<void(const std::optional<Label>& label)> bind_label = {};
 };
 
 }  // namespace trireme

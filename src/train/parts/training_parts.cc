@@ -100,7 +100,7 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       context(host.device, kernels_of(config, host.device),
               threads_of(config, host.places.at(static_cast<std::size_t>(world.rank())), host.log),
               host.data.memory()),
-      data(open_training_data(config, world, dataset_keys())),
+      data(open_data(start)),
       layout(make_layout(config, world.size(), ranks_per_host(host.places))),
       memory(config, layout, host.places, world, host.device),
       trace(make_trace()),
@@ -158,6 +158,7 @@ void TrainingParts::build(const std::optional<StartPoint>& start) {
     open_validation_sets();
     checkpoints->check_writing();
   }
+  bind_label(start, checkpoints->label());
   choices.prepare(RunningCeiling::products(config.compute_dtype()));
   memory.note_device_use();  // includes the memory that choosing algorithms took
   choices.close();

@@ -97,6 +97,9 @@ struct TrainingParts {
   void log_layout();
   void log_graphs();
   DatasetKeys dataset_keys() const;
+  TrainingData open_data(const std::optional<StartPoint>& start) const;
+  // Does nothing for a rewind: the logs of this process have the label already.
+  void bind_label(const std::optional<StartPoint>& start, const std::optional<Label>& label) const;
   void open_validation_sets();
   // Returns nothing if the set cannot be used and the run goes on without it.
   std::optional<Dataset> open_validation_set(const EvaluationSet& set, std::size_t other_shards);

@@ -14,6 +14,22 @@ DatasetKeys TrainingParts::dataset_keys() const {
           config.encryption.accept_plain_data, host.access};
 }
 
+// The label is bound as early as it is known, so that the logs of a start that fails are labelled.
+TrainingData TrainingParts::open_data(const std::optional<StartPoint>& start) const {
+  TrainingData opened = open_training_data(config, world, dataset_keys());
+  CheckpointLabel label(host.access, world, config.checkpoint_dir(), kUnlabelled);
+  label.join(opened.used());
+  bind_label(start, label.value());
+  return opened;
+}
+
+void TrainingParts::bind_label(const std::optional<StartPoint>& start,
+                               const std::optional<Label>& label) const {
+  if (host.bind_label && (!start || start->is_replay())) {
+    host.bind_label(label);
+  }
+}
+
 void TrainingParts::open_validation_sets() {
   const std::vector<EvaluationSet>& sets = config.data.validation;
   if (sets.empty()) {

@@ -80,6 +80,8 @@ class TrainingCheckpoints {
   // Throws PolicyError on all ranks if the site's policy forbids saving checkpoints with the
   // label that they will get: the join of the data's and that of the checkpoint that was resumed.
   void check_writing() const { label_.check_writing(); }
+  // Returns that label.
+  const std::optional<Label>& label() const { return label_.value(); }
   // Allocates the memory of snapshots, so that the first save stalls no longer than later ones.
   // Call it after resume().
   void reserve();
