@@ -9,6 +9,7 @@
 
 #include "slurm/job/host_list.h"
 #include "src/base/error.h"
+#include "src/study/name_words.h"
 
 namespace trireme {
 namespace {
@@ -23,8 +24,6 @@ constexpr std::array<std::string_view, 6> kUserKeys = {"user",     "owner",   "a
 constexpr std::array<std::string_view, 6> kHostOptions = {"-H", "--host",    "-host",
                                                           "-w", "--exclude", "--nodelist"};
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool is_name(char c) { return is_letter(c) || c == '_' || c == '-'; }
 // What addresses and host names with a domain consist of.
 bool is_token(char c) { return is_name(c) || c == '.' || c == ':' || c == '@'; }
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
@@ -75,130 +74,48 @@ bool is_key(std::string_view key, const std::array<std::string_view, N>& names) 
   });
 }
 
-bool is_white(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-
-// Words reads the names in a text one by one, and the values behind them.
-class Words {
- public:
-  explicit Words(std::string_view text) : text_(text) {}
-
-  // Moves to the next name. Returns false at the end.
-  bool next() {
-    before_[2] = before_[1];
-    before_[1] = before_[0];
-    before_[0] = word();
-    begin_ = end_;
-    while (begin_ < text_.size() && !is_part(text_[begin_])) {
-      ++begin_;
-    }
-    end_ = begin_;
-    while (end_ < text_.size() && is_part(text_[end_])) {
-      ++end_;
-    }
-    return begin_ < text_.size();
-  }
-  std::string_view word() const { return text_.substr(begin_, end_ - begin_); }
-  // Returns the name that many names before; 1 for the previous one.
-  std::string_view before(std::size_t back) const { return before_[back - 1]; }
-  std::string_view rest() const { return text_.substr(end_); }
-  char char_before() const { return begin_ == 0 ? '\n' : text_[begin_ - 1]; }
-
-  // Returns the values behind the name if it is a key or a variable: one, or all of a list.
-  std::vector<std::string> values() const {
-    std::size_t at = end_;
-    while (at < text_.size() && (text_[at] == '\\' || text_[at] == '"' || text_[at] == '\'')) {
-      ++at;
-    }
-    const bool quoted = at > end_;
-    at = text_.find_first_not_of(" \t", at);
-    if (at == std::string_view::npos || (text_[at] != ':' && text_[at] != '=')) {
-      return {};
-    }
-    // "host: unknown error" in a log is no assignment.
-    const bool sure = quoted || text_[at] == '=';
-    const bool entry = begins_entry();
-    at = text_.find_first_not_of(" \t", at + 1);
-    std::vector<std::string> found;
-    if (at == std::string_view::npos) {
-      return found;
-    }
-    const bool list = text_[at] == '[';
-    for (at += list ? 1 : 0; at < text_.size();) {
-      at = std::min(text_.find_first_not_of(list ? " \t\n,\\" : "\\", at), text_.size());
-      if (at < text_.size() && text_[at] != ']') {
-        found.push_back(value(at, list));
-      }
-      if (!list || at >= text_.size() || text_[at] == ']' || found.back().empty()) {
-        break;
-      }
-    }
-    const bool good = sure || list || (entry && ends_entry(at));
-    return good ? found : std::vector<std::string>();
-  }
-  // Returns the text behind the name up to the next blank, as an option's value.
-  std::string option_value() const {
-    std::size_t at = std::min(text_.find_first_not_of(" =", end_), text_.size());
-    return value(at, false);
-  }
-
- private:
-  static bool is_part(char c) { return is_name(c) || c == '.'; }
-
-  bool begins_entry() const {
-    std::size_t at = begin_;
-    while (at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t' || text_[at - 1] == '-')) {
-      --at;
-    }
-    return at == 0 || std::string_view("\n{,").find(text_[at - 1]) != std::string_view::npos;
-  }
-
-  bool ends_entry(std::size_t at) const {
-    at = text_.find_first_not_of(" \t\r", at);
-    return at == std::string_view::npos ||
-           std::string_view("\n,}#").find(text_[at]) != std::string_view::npos;
-  }
-
-  std::string value(std::size_t& at, bool in_list) const {
-    if (at < text_.size() && (text_[at] == '"' || text_[at] == '\'')) {
-      const std::size_t close = text_.find_first_of("\"'\n", at + 1);
-      const std::size_t end = std::min(close, text_.size());
-      std::string result(text_.substr(at + 1, end - at - 1));
-      at = std::min(end + 1, text_.size());
-      result.erase(std::min(result.find_last_not_of('\\') + 1, result.size()));
-      return result;
-    }
-    std::size_t end = at;
-    int depth = 0;
-    while (end < text_.size() && !is_white(text_[end]) &&
-           (is_part(text_[end]) || text_[end] == '[' || (text_[end] == ']' && depth > 0) ||
-            text_[end] == ':' || (text_[end] == ',' && (!in_list || depth > 0)))) {
-      depth += text_[end] == '[' ? 1 : text_[end] == ']' ? -1 : 0;
-      ++end;
-    }
-    std::string result(text_.substr(at, end - at));
-    at = end;
-    result.erase(std::min(result.find_last_not_of(",:") + 1, result.size()));
-    return result;
-  }
-
-  std::string_view text_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::array<std::string_view, 3> before_;
-};
-
 bool is_number(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // Returns whether a line of a log names a host here: "rank 3 on n7", "rank 3 (n7)", "ON n7
 // CANCELLED", "error: n7: task 3".
-bool is_host_in_log(const Words& words) {
+bool is_host_in_log(const NameWords& words) {
   const bool of_rank = is_number(words.before(1)) && lower(words.before(2)) == "rank";
   const bool on_rank =
       words.before(1) == "on" && is_number(words.before(2)) && lower(words.before(3)) == "rank";
   return on_rank || (of_rank && words.char_before() == '(') || words.before(1) == "ON" ||
          words.rest().starts_with(": task ");
+}
+
+// Returns whether the words before tell that "jane@n1.site.org" is a login, not a mail address.
+bool is_login(const NameWords& words) {
+  constexpr std::array<std::string_view, 6> kPrograms = {"ssh",   "scp",   "sftp",
+                                                         "rsync", "sshfs", "ssh-copy-id"};
+  for (const std::size_t back : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+    if (std::find(kPrograms.begin(), kPrograms.end(), words.before(back)) != kPrograms.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Returns whether what follows a host's name and a dot is a domain, rather than the rest of a
+// file's name, such as "log".
+bool is_domain(std::string_view name) {
+  constexpr std::array<std::string_view, 30> kSuffixes = {
+      "log",    "out",  "err",  "txt",  "csv", "json", "jsonl", "yaml", "yml",  "tar",
+      "gz",     "zst",  "svg",  "html", "py",  "sh",   "job",   "h5",   "xz",   "bz2",
+      "sbatch", "toml", "conf", "cc",   "h",   "png",  "bin",   "pid",  "sock", "prom"};
+  const std::string last = lower(name.substr(name.rfind('.') + 1));
+  return last.size() > 1 && name.find("..") == std::string_view::npos && name[0] != '.' &&
+         std::none_of(last.begin(), last.end(), [](char c) { return c < 'a' || c > 'z'; }) &&
+         std::find(kSuffixes.begin(), kSuffixes.end(), last) == kSuffixes.end();
+}
+
+std::string_view without_dots_behind(std::string_view word) {
+  word.remove_suffix(word.size() - (word.find_last_not_of('.') + 1));
+  return word;
 }
 
 // A name of a host has no blank or slash. Names of benchmarks and other single words are kept.
@@ -229,10 +146,17 @@ void Anonymity::add_host(const std::string& name) {
   if (!could_be_host(name) || is_ipv4(name)) {
     return;
   }
-  const std::size_t dot = name.find('.');
-  add(name.substr(0, dot), "host");
-  if (dot != std::string::npos) {
-    add(name.substr(dot + 1), "domain");
+  // Their case means nothing.
+  const std::string own = lower(without_dots_behind(name));
+  std::size_t dot = own.find('.');
+  add(own.substr(0, dot), "host");
+  // Also what the domain is part of, such as example.org, but not a country or the like.
+  for (bool first = true; dot != std::string::npos; first = false) {
+    const std::string domain = own.substr(dot + 1);
+    dot = own.find('.', dot + 1);
+    if (first || dot != std::string::npos) {
+      add(domain, "domain");
+    }
   }
 }
 
@@ -268,7 +192,7 @@ void Anonymity::add_hosts(const std::string& list) {
 
 void Anonymity::learn(std::string_view text) {
   constexpr std::string_view kStepDaemon = "slurmstepd-";
-  for (Words words(text); words.next();) {
+  for (NameWords words(text); words.next();) {
     const std::string_view word = words.word();
     if (is_key(word, kHostKeys)) {
       for (const std::string& value : words.values()) {
@@ -287,16 +211,20 @@ void Anonymity::learn(std::string_view text) {
       add_hosts(words.option_value());
     } else if (word.starts_with(kStepDaemon)) {
       add_host(std::string(word.substr(kStepDaemon.size())));
-    } else if (is_host_in_log(words) || in_known_domain(word)) {
+    } else if (is_host_in_log(words) || in_known_domain(word) || is_known_with_domain(word)) {
       add_host(std::string(word));
     }
     // As in `ssh jane@n1`; mail addresses are replaced as a whole.
     if (words.rest().starts_with("@") && !is_number(word)) {
       const std::string_view behind = words.rest().substr(1);
-      const std::string_view host = behind.substr(
-          0, std::min(behind.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"),
-                      behind.size()));
-      if (!host.empty() && (behind.size() == host.size() || behind[host.size()] != '.')) {
+      std::size_t end = 0;
+      while (end < behind.size() &&
+             (is_letter(behind[end]) || behind[end] == '-' || behind[end] == '.')) {
+        ++end;
+      }
+      const std::string_view host = without_dots_behind(behind.substr(0, end));
+      if (!host.empty() && (host.find('.') == std::string_view::npos || is_login(words) ||
+                            is_known_with_domain(host))) {
         add_user(std::string(word));
         add_host(std::string(host));
       }
@@ -318,12 +246,55 @@ void Anonymity::learn(std::string_view text) {
 bool Anonymity::in_known_domain(std::string_view word) const {
   for (std::size_t dot = word.find('.'); dot != std::string_view::npos;
        dot = word.find('.', dot + 1)) {
-    const auto known = aliases_.find(std::string(word.substr(dot + 1)));
+    const auto known = aliases_.find(lower(word.substr(dot + 1)));
     if (known != aliases_.end() && known->second.starts_with("domain-")) {
       return true;
     }
   }
   return false;
+}
+
+bool Anonymity::is_known_with_domain(std::string_view word) const {
+  word = without_dots_behind(word);
+  const std::size_t dot = word.find('.');
+  return dot != std::string_view::npos && is_host(word.substr(0, dot)) &&
+         is_domain(word.substr(dot + 1));
+}
+
+bool Anonymity::is_host(std::string_view name) const {
+  const auto known = aliases_.find(lower(name));
+  return known != aliases_.end() && known->second.starts_with("host-");
+}
+
+const std::string* Anonymity::find(std::string_view name) const {
+  auto known = aliases_.find(std::string(name));
+  if (known == aliases_.end()) {
+    known = aliases_.find(lower(name));
+    if (known != aliases_.end() && !known->second.starts_with("host-") &&
+        !known->second.starts_with("domain-")) {
+      known = aliases_.end();
+    }
+  }
+  return known == aliases_.end() ? nullptr : &known->second;
+}
+
+// Returns the aliases of the hosts in a list such as n[01-04], or "" if it is none.
+std::string Anonymity::list_in_its_place(std::string_view list) {
+  constexpr std::size_t kMostInText = 4096;
+  std::vector<std::string> names;
+  try {
+    names = expand_host_list(list);
+  } catch (const ConfigError&) {  // no list of hosts
+  }
+  if (names.empty() || names.size() > kMostInText) {
+    return "";
+  }
+  std::string result;
+  for (const std::string& name : names) {
+    add_host(name);
+    result += (result.empty() ? "" : ",") + word_in_its_place(name);
+  }
+  return result;
 }
 
 // Replaces known names within a word such as "n1.cluster:4000" or "job-jane".
@@ -335,12 +306,12 @@ std::string Anonymity::word_in_its_place(std::string_view word) {
     const bool begins = at == 0 || !is_letter(word[at - 1]);
     for (std::size_t end = word.size(); begins && end > at && length == 0; --end) {
       const bool ends = end == word.size() || !is_letter(word[end]);
-      if (ends && aliases_.contains(std::string(word.substr(at, end - at)))) {
+      if (ends && find(word.substr(at, end - at)) != nullptr) {
         length = end - at;
       }
     }
     if (length > 0) {
-      result += aliases_.at(std::string(word.substr(at, length)));
+      result += *find(word.substr(at, length));
       at += length;
     } else {
       result += word[at++];
@@ -349,8 +320,17 @@ std::string Anonymity::word_in_its_place(std::string_view word) {
   return result;
 }
 
+// Returns whether both sides of jane@n1.site.org are known, so that it is no mail address.
+bool Anonymity::is_login_of_known(std::string_view word) const {
+  const std::size_t at = word.find('@');
+  const std::string_view host = word.substr(at + 1);
+  return aliases_.contains(std::string(word.substr(0, at))) &&
+         is_host(host.substr(0, host.find('.'))) && in_known_domain(host);
+}
+
 std::string Anonymity::apply(std::string_view text) {
   constexpr std::size_t kLongestName = 400;
+  constexpr std::size_t kLongestList = 10'000;
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     if (!is_token(text[at])) {
@@ -369,18 +349,28 @@ std::string Anonymity::apply(std::string_view text) {
     word.remove_suffix(tail.size());
     const std::size_t port = is_ipv6(word) ? std::string_view::npos : word.rfind(':');
     const std::string_view address = word.substr(0, port);
-    const bool list =
-        at < text.size() && text[at] == '[' && tail.empty() &&
-        std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& each) {
-          return each.second.starts_with("host-") && !word.empty() && each.first.starts_with(word);
-        });
+    const bool list = at < text.size() && text[at] == '[' && tail.empty() &&
+                      std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& each) {
+                        return each.second.starts_with("host-") && !word.empty() &&
+                               each.first.starts_with(lower(word));
+                      });
     if (list) {
-      result += "hosts";
+      std::size_t close = at;
+      while (close < text.size() && (is_name(text[close]) || text[close] == '.' ||
+                                     (text[close] == '[' && close - at < kLongestList))) {
+        close =
+            text[close] == '[' ? std::min(text.find(']', close), text.size() - 1) + 1 : close + 1;
+      }
+      const std::string_view whole =
+          without_dots_behind(text.substr(at - word.size(), close - (at - word.size())));
+      const std::string hosts = list_in_its_place(whole);
+      at += hosts.empty() ? 0 : whole.size() - word.size();
+      result += hosts.empty() ? "hosts" : hosts;
     } else if (is_ipv4(address) || is_ipv6(address)) {
       const bool local = address == "127.0.0.1" || address == "0.0.0.0";
       result += local ? std::string(address) : alias(std::string(address), "address");
       result += word.substr(address.size());
-    } else if (is_mail(word)) {
+    } else if (is_mail(word) && !is_login_of_known(word)) {
       result += alias(std::string(word), "mail");
     } else {
       result += word_in_its_place(word);

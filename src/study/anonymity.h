@@ -27,6 +27,12 @@ class Anonymity {
   void add(const std::string& name, const char* kind);
   void add_hosts(const std::string& list);
   bool in_known_domain(std::string_view word) const;
+  bool is_known_with_domain(std::string_view word) const;
+  bool is_host(std::string_view name) const;
+  bool is_login_of_known(std::string_view word) const;
+  // Returns the alias of a name, or null. The case of hosts and domains means nothing.
+  const std::string* find(std::string_view name) const;
+  std::string list_in_its_place(std::string_view list);
   std::string alias(const std::string& name, const char* kind);
   std::string word_in_its_place(std::string_view word);
 

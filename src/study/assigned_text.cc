@@ -118,7 +118,7 @@ std::optional<std::string> name_value(std::string_view text, std::size_t at, std
   constexpr std::size_t kLongest = 9 * 8;  // "parameter" in escapes
   const std::string_view names = "nkvfopiNKVFOPI\\";
   if (end - at > kLongest || names.find(text[at]) == std::string_view::npos ||
-      !is_one_of(kNameKeys, lower_case(plain_word(text.substr(at, end - at))))) {
+      !is_name_key(plain_word(text.substr(at, end - at)))) {
     return std::nullopt;
   }
   std::size_t next = skip_white(text, end + quote_at(text, end).size());
@@ -185,8 +185,11 @@ std::string plain_word(std::string_view word) {
   return plain;
 }
 
+bool is_name_key(std::string_view key) { return is_one_of(kNameKeys, lower_case(key)); }
+bool is_value_key(std::string_view key) { return is_one_of(kValueKeys, lower_case(key)); }
+
 bool is_value_of_secret(std::string_view text, std::size_t begin, std::size_t end) {
-  if (!is_one_of(kValueKeys, lower_case(text.substr(begin, end - begin)))) {
+  if (!is_value_key(text.substr(begin, end - begin))) {
     return false;
   }
   // The nearest name before the value decides, or else the first one behind it.

@@ -21,6 +21,9 @@ std::size_t end_of_word(std::string_view text, std::size_t at);
 // Returns the word with its escapes resolved.
 std::string plain_word(std::string_view word);
 
+// Returns whether a key such as "name" or "value" belongs to a pair of a name and its value.
+bool is_name_key(std::string_view key);
+bool is_value_key(std::string_view key);
 // Returns whether the word at [begin, end), such as "value", is the key of an object, a list item
 // or an element whose neighbouring key, such as "name", has a secret's name as its value.
 bool is_value_of_secret(std::string_view text, std::size_t begin, std::size_t end);

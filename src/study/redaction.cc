@@ -5,41 +5,33 @@
 #include <cctype>
 
 #include "src/study/assigned_text.h"
+#include "src/study/json_redaction.h"
 #include "src/study/secret_names.h"
+#include "src/study/table_redaction.h"
+#include "src/study/value_text.h"
 
 namespace trireme {
 namespace {
 
 // The path after these is itself a secret: whoever knows it can post messages.
-constexpr std::array<std::string_view, 3> kSecretPaths = {
-    "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/"};
+constexpr std::array<std::string_view, 4> kSecretPaths = {
+    "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/", "/webhookb2/"};
 
-struct Form {
-  std::string_view begin;
-  std::size_t least;  // characters behind it
-};
-constexpr std::array kForms = {
-    Form{"hf_", 20},    Form{"ghp_", 20},     Form{"gho_", 20},      Form{"ghs_", 20},
-    Form{"ghu_", 20},   Form{"ghr_", 20},     Form{"glpat-", 16},    Form{"github_pat_", 20},
-    Form{"xoxb-", 16},  Form{"xoxp-", 16},    Form{"xoxa-", 16},     Form{"xapp-", 16},
-    Form{"sk-", 20},    Form{"sk_live_", 16}, Form{"rk_live_", 16},  Form{"AKIA", 16},
-    Form{"ASIA", 16},   Form{"AIza", 30},     Form{"ya29.", 20},     Form{"eyJ", 40},
-    Form{"npm_", 30},   Form{"pypi-", 16},    Form{"dckr_pat_", 16}, Form{"hvs.", 20},
-    Form{"nvapi-", 20}, Form{"gsk_", 20},     Form{"SG.", 30},       Form{"AGE-SECRET-KEY-", 20}};
 constexpr std::size_t kNear = 512;  // bytes of a line in which words explain each other
 constexpr std::string_view kPemBegin = "-----BEGIN ";
 constexpr std::string_view kPemKind = "PRIVATE KEY";
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
 // Scans a text from its begin to its end, and copies it without the secrets.
-class Scan {
+class RedactionScan {
  public:
-  explicit Scan(std::string_view text) : text_(text) {}
+  explicit RedactionScan(std::string_view text)
+      : text_(text), left_to_examine_(4 * text.size() + 4096) {}
 
   Redacted run() {
     while (at_ < text_.size()) {
-      if (!private_key() && !token_uri() && !user_in_url() && !secret_path() && !word()) {
+      enter_table();
+      if (!json() && !private_key() && !token_uri() && !user_in_url() && !secret_path() &&
+          !word()) {
         result_.text += text_[at_++];
       }
     }
@@ -63,19 +55,35 @@ class Scan {
     at_ = end;
   }
 
-  // Returns whether the text before `at` on its line consists of blanks and dashes of a list.
-  bool begins_line(std::size_t at) const {
-    while (at > 0 && (is_blank(text_[at - 1]) || text_[at - 1] == '-')) {
-      --at;
+  // Handles a value of JSON, also one within a line. Where many begin that end nowhere, the rest is
+  // taken for plain text.
+  bool json() {
+    const char c = text_[at_];
+    if ((c != '{' && c != '[' && (c != '"' || at_ > 0)) || examined_ > left_to_examine_) {
+      return false;
     }
-    return at == 0 || text_[at - 1] == '\n';
+    const auto end = end_of_json(text_, at_, examined_);
+    const bool whole = end && text_.find_first_not_of(" \t\r\n", *end) == std::string_view::npos;
+    if (!end || (c == '"' && !whole)) {
+      return false;
+    }
+    result_.secrets += redact_json(text_.substr(at_, *end - at_), result_.text);
+    at_ = *end;
+    return true;
   }
-  std::size_t end_of_line(std::size_t at) const {
-    return std::min(text_.find('\n', at), text_.size());
-  }
-  // Returns the first of the characters, or the end of the text.
-  std::size_t first_of(std::string_view characters, std::size_t at) const {
-    return std::min(text_.find_first_of(characters, at), text_.size());
+
+  // Notes that a table of TOML such as [db.secrets] begins here, all values of which are secrets.
+  void enter_table() {
+    if (text_[at_] != '[' || (at_ > 0 && text_[at_ - 1] != '\n')) {
+      return;
+    }
+    std::size_t begin = std::min(text_.find_first_not_of("[ \t\"'", at_), text_.size());
+    const std::size_t end = end_of_word(text_, begin);
+    const std::size_t rest = std::min(text_.find_first_not_of("] \t\"'\r", end), text_.size());
+    if (is_secret_name(text_.substr(begin, end - begin)) && rest > end &&
+        (rest == text_.size() || text_[rest] == '\n' || text_[rest] == '#')) {
+      end_of_table_ = std::min(text_.find("\n[", rest), text_.size());
+    }
   }
 
   bool private_key() {
@@ -98,14 +106,14 @@ class Scan {
     if (!here("pkcs11:")) {
       return false;
     }
-    const std::size_t end = first_of(" \t\n\"<>\\", at_);
+    const std::size_t end = first_of(text_, " \t\n\"<>\\", at_);
     copy_to(at_ + 7);
     while (at_ < end) {
-      const std::size_t next = std::min(first_of(";?&", at_), end);
-      const std::size_t equals = std::min(first_of("=", at_), next);
+      const std::size_t next = std::min(first_of(text_, ";?&", at_), end);
+      const std::size_t equals = std::min(first_of(text_, "=", at_), next);
       const std::string_view name = text_.substr(at_, equals - at_);
       if (equals < next && name != "token" && is_secret_name(name)) {
-        const std::size_t last = std::min(first_of("&", at_), end);
+        const std::size_t last = std::min(first_of(text_, "&", at_), end);
         copy_to(equals + 1);
         replace_to(last);
       } else {
@@ -122,7 +130,7 @@ class Scan {
       return false;
     }
     copy_to(at_ + 3);
-    const std::string_view url = text_.substr(at_, first_of(" \t\n\"'<>\\,", at_) - at_);
+    const std::string_view url = text_.substr(at_, first_of(text_, " \t\n\"'<>\\,", at_) - at_);
     const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
     std::size_t end = authority.rfind('@');
     const std::size_t colon = authority.find(':');
@@ -143,7 +151,7 @@ class Scan {
       return false;
     }
     copy_to(at_ + path->size());
-    replace_to(first_of(" \t\n\"'<>\\", at_));
+    replace_to(first_of(text_, " \t\n\"'<>\\", at_));
     return true;
   }
 
@@ -155,18 +163,18 @@ class Scan {
       return false;
     }
     const std::string name = plain_word(text_.substr(begin, end - begin));
-    const bool key = std::any_of(kForms.begin(), kForms.end(), [&](const Form& form) {
-      return name.starts_with(form.begin) && name.size() >= form.begin.size() + form.least;
-    });
-    if (key) {
+    if (is_key_of_known_form(name)) {
       replace_to(end);
-    } else if (begin < end_of_sshpass_ && name.starts_with("-p")) {
-      sshpass_option(begin);
+    } else if (begin < end_of_command_ &&
+               (name == std::string{'-', letter_} || (joined_ && name.starts_with("-p")))) {
+      password_word(begin);
     } else {
       copy_to(end);
-      end_of_sshpass_ = name == "sshpass"
-                            ? end + std::min(kNear, text_.substr(end, kNear).find('\n'))
-                            : end_of_sshpass_;
+      if (const char letter = password_option(name, previous_); letter != 0) {
+        letter_ = letter;
+        joined_ = name == "sshpass";
+        end_of_command_ = end + std::min(kNear, text_.substr(end, kNear).find('\n'));
+      }
       if (name == "Bearer" || name == "bearer") {
         bearer();
       } else if (name == "-u" || name == "--user" || name == "--proxy-user") {
@@ -180,7 +188,7 @@ class Scan {
   }
 
   // Handles `sshpass -p secret`, `sshpass -psecret`, and the same as an array of words.
-  void sshpass_option(std::size_t begin) {
+  void password_word(std::size_t begin) {
     std::size_t open = begin + 2;
     if (open == end_of_word(text_, begin)) {
       open = skip_blanks(text_, open + quote_at(text_, open).size());
@@ -189,15 +197,16 @@ class Scan {
     }
     const std::string_view quote = quote_at(text_, open);
     open += quote.size();
-    const std::size_t end = quote.empty() ? first_of(" \t\n\"'", open) : end_of_quote(open, quote);
+    const std::size_t end =
+        quote.empty() ? first_of(text_, " \t\n\"'", open) : end_of_quote(text_, open, quote);
     copy_to(open);
     replace_to(end);
-    end_of_sshpass_ = 0;
+    end_of_command_ = 0;
   }
 
   void bearer() {
     const std::size_t begin = skip_blanks(text_, at_);
-    const std::size_t end = first_of(" \t\n\"',;\\", begin);
+    const std::size_t end = first_of(text_, " \t\n\"',;\\", begin);
     if (begin > at_ && end >= begin + 8) {
       copy_to(begin);
       replace_to(end);
@@ -209,7 +218,7 @@ class Scan {
     const std::size_t begin =
         skip_blanks(text_, at_ < text_.size() && text_[at_] == '=' ? at_ + 1 : at_);
     const std::size_t open = begin + quote_at(text_, begin).size();
-    const std::size_t end = first_of(" \t\n\"'", open);
+    const std::size_t end = first_of(text_, " \t\n\"'", open);
     const std::string_view value = text_.substr(open, end - open);
     if (begin > at_ && value.find(':') != std::string_view::npos &&
         value.find_first_not_of("0123456789:") != std::string_view::npos) {
@@ -223,177 +232,139 @@ class Scan {
     const char before = begin == 0 ? '\n' : text_[begin - 1];
     const bool parameter = before == '?' || before == '&';
     const std::string_view quote_behind = quote_at(text_, at_);
+    // That of the entry: of the quote or the question mark before the name.
+    const std::size_t key = begin - (quote_behind.empty() || begin == 0 ? 0 : 1);
     std::size_t at = at_ + quote_behind.size();
-    at = quote_behind.empty() ? skip_blanks(text_, at) : skip_white(text_, at);
+    const bool any_line = !quote_behind.empty() || is_explicit_key(text_, key);
+    at = any_line ? skip_white(text_, at) : skip_blanks(text_, at);
     const char next = at < text_.size() ? text_[at] : '\n';
-    const bool tag = before == '<' && next == '>';
-    const bool assigned =
-        next == ':' || next == '=' || tag || (!quote_behind.empty() && is_pair(at));
-    if (!assigned && at == at_) {
-      return;
-    }
+    const std::size_t operation = assignment_at(text_, at);
+    const bool assigned = operation > 0 || (!quote_behind.empty() && is_pair(text_, at));
     const bool quoted_auth = name == "auth" && !quote_behind.empty() && next == ':';
-    if (!quoted_auth && !is_secret_name(name) && !(parameter && is_secret_parameter(name)) &&
-        !(assigned && is_value_of_secret(text_, begin, at_))) {
+    const bool in_table = assigned && begin < end_of_table_ && begins_line(text_, key);
+    const bool tag = before == '<' && !assigned;
+    if (!quoted_auth && !in_table && !is_secret_name(name) &&
+        !(parameter && is_secret_parameter(name)) &&
+        !((assigned || tag) && is_value_of_secret(text_, begin, at_))) {
       return;
     }
-    // Also in csh and in ~/.netrc.
-    const bool option =
-        at > at_ && (name.starts_with("--") || previous_ == "setenv" || netrc(begin));
-    if (!assigned && !option) {
+    if (tag) {
+      element(name);
       return;
     }
-    at = skip_blanks(text_, assigned ? at + 1 : at);
-    if (const std::size_t below = skip_white(text_, at); below > at && begins_json(below)) {
+    if (next == '>' && !quote_behind.empty() && key > 0 && text_[key - 1] == '=') {
+      copy_to(at + 1);  // as in <entry key="password">
+      element_text("");
+      return;
+    }
+    const bool netrc = follows_netrc(text_, begin);
+    const bool option = at > at_ && (name.starts_with("--") || previous_ == "setenv" || netrc ||
+                                     (text_[at] == '"' && name.find("pass") != name.npos));
+    if (!assigned && !option && !(netrc && next == '\n')) {
+      return;
+    }
+    at = !assigned ? netrc ? skip_white(text_, at) : at
+                   : skip_blanks(text_, at + std::max(operation, std::size_t{1}));
+    if (const std::size_t below = skip_white(text_, at); below > at && begins_json(text_, below)) {
       at = next == ':' ? below : at;
     }
-    if (next == ':' && is_block(at)) {
-      replace_block(begin - (quote_behind.empty() ? 0 : 1));
+    replace_value(name, key, at, operation > 0 ? next : ' ', quote_behind);
+  }
+
+  // Replaces the value at `at` of the entry that begins at `key`. assignment: ' ' if there is none.
+  void replace_value(std::string_view name, std::size_t key, std::size_t at, char assignment,
+                     std::string_view quote_behind) {
+    if (assignment == ':' && introduces_block(text_, at)) {
+      const std::size_t end = end_of_block(text_, at, key, true);
+      if (end > end_of_line(text_, at)) {
+        copy_to(end_of_line(text_, at) < at ? at_ : at_ + quote_behind.size());
+        copy_to(std::min(text_.find(':', at_), end) + 1);
+        result_.text += ' ' + std::string(quote_behind);
+        replace_to(end);
+        result_.text += quote_behind;
+        return;
+      }
+    }
+    if (const std::size_t tag = end_of_tags(text_, at);
+        assignment == ':' && tag > at && !quote_at(text_, tag).empty()) {
+      at = tag;
+    }
+    const std::string_view quote = quote_at(text_, at);
+    const std::size_t open = at + quote.size();
+    const std::size_t end = end_of_value(text_, open, quote, name, assignment, key);
+    const std::string_view value = text_.substr(open, end - open);
+    if (end <= open || (quote.empty() ? is_harmless_value(name, value)
+                                      : !value.empty() && name.ends_with("tokens") &&
+                                            is_harmless_value(name, value))) {
       return;
     }
-    const std::string_view quote = tag ? std::string_view() : quote_at(text_, at);
-    const std::size_t open = at + quote.size();
-    const std::size_t end =
-        tag ? first_of("<", open) : end_of_value(open, quote, name, next, begin);
-    if (end > open) {
-      copy_to(open);
+    // "password": 5 becomes a text, so that what reads JSON still reads the line.
+    const std::string_view added =
+        quote.empty() && assignment == ':' ? quote_behind : std::string_view();
+    const std::string open_around = open_quotes(text_, key);
+    const std::size_t last = quote.size() == 1 && end < text_.size() && text_[end] == quote[0]
+                                 ? end_of_shell_word(text_, end + 1, open_around)
+                                 : end;
+    copy_to(open);
+    result_.text += added;
+    if (assignment == '=' && quote.empty()) {
+      replace_to(std::max(end, end_of_shell_word(text_, end, open_around)));
+    } else if (last > end + 1) {
+      replace_to(last);
+      result_.text += quote;
+    } else {
+      replace_to(end);
+    }
+    result_.text += added;
+  }
+
+  // Handles an element of XML that has a secret name: its attributes and its content.
+  void element(std::string_view name) {
+    const std::size_t close = first_of(text_.substr(0, at_ + kNear), "<>", at_);
+    if (close >= text_.size() || text_[close] != '>') {
+      return;
+    }
+    const bool empty = text_[close - 1] == '/';
+    const std::size_t begin = skip_white(text_, at_);
+    const std::size_t end = close - (empty ? 1 : 0);
+    if (begin < end) {
+      copy_to(begin);
+      replace_to(end);
+    }
+    copy_to(close + 1);
+    if (!empty) {
+      element_text(name);
+    }
+  }
+
+  // Replaces what is between the tags of an element. name: "" if the next end tag counts.
+  void element_text(std::string_view name) {
+    const std::size_t close = text_.find("</" + std::string(name), at_);
+    const std::size_t end = close == std::string_view::npos ? first_of(text_, "<", at_) : close;
+    if (end > at_) {
       replace_to(end);
     }
   }
 
-  // Returns whether a comma at this place is followed by a quoted text that is no key, as in
-  // ("WANDB_API_KEY", "x").
-  bool is_pair(std::size_t comma) const {
-    if (comma >= text_.size() || text_[comma] != ',') {
-      return false;
-    }
-    const std::size_t begin = skip_white(text_, comma + 1);
-    const std::string_view quote = quote_at(text_, begin);
-    if (quote.empty()) {
-      return false;
-    }
-    const std::size_t end = end_of_quote(begin + quote.size(), quote);
-    const std::size_t next = skip_white(text_, end + quote_at(text_, end).size());
-    return next >= text_.size() || text_[next] != ':';
-  }
-
-  // Returns whether a value of JSON begins here, which may stand below its key.
-  bool begins_json(std::size_t at) const {
-    return at < text_.size() &&
-           (std::string_view("[{\"").find(text_[at]) != std::string_view::npos ||
-            text_.substr(at).starts_with(kRedacted));
-  }
-
-  bool netrc(std::size_t begin) const {
-    const std::size_t least = begin > kNear ? begin - kNear : 0;
-    std::string_view before = text_.substr(least, begin - least);
-    before.remove_prefix(before.rfind('\n') + 1);
-    return before.find("machine ") != std::string_view::npos ||
-           before.find("login ") != std::string_view::npos;
-  }
-
-  // Returns whether a value in YAML begins on the next line.
-  bool is_block(std::size_t at) const {
-    const std::string_view rest = text_.substr(at, end_of_line(at) - at);
-    return rest.find_first_not_of("|>+-0123456789 \t\r") == std::string_view::npos &&
-           end_of_line(at) < text_.size() &&
-           (rest.empty() || rest == "\r" || rest[0] == '|' || rest[0] == '>');
-  }
-
-  // Replaces the lines that are indented deeper than the key, and lists that are not.
-  void replace_block(std::size_t begin) {
-    const std::size_t line = text_.rfind('\n', begin);
-    const std::size_t indent = begin - (line == std::string_view::npos ? 0 : line + 1);
-    copy_to(std::min(end_of_line(at_) + 1, text_.size()));
-    std::size_t end = at_;
-    while (end < text_.size()) {
-      const std::size_t first = text_.find_first_not_of(" \t", end);
-      const std::size_t deep = first == std::string_view::npos ? 0 : first - end;
-      const bool list = first != std::string_view::npos && text_.substr(first).starts_with("- ");
-      if (first == std::string_view::npos ||
-          !(deep > indent || (deep == indent && list) || text_[first] == '\n')) {
-        break;
-      }
-      end = std::min(end_of_line(first) + 1, text_.size());
-    }
-    if (end > at_) {
-      const bool newline = text_[end - 1] == '\n';
-      replace_to(newline ? end - 1 : end);
-    }
-  }
-
-  // Returns the place behind the bracket that closes the one at `begin`, or the end of the line.
-  std::size_t end_of_brackets(std::size_t begin) const {
-    int depth = 0;
-    for (std::size_t at = begin; at < text_.size(); ++at) {
-      depth += text_[at] == '[' || text_[at] == '{' ? 1 : 0;
-      depth -= text_[at] == ']' || text_[at] == '}' ? 1 : 0;
-      if (depth == 0) {
-        return at + 1;
-      }
-    }
-    return end_of_line(begin);
-  }
-
-  // Returns the place of the quote that ends a text: one with as many backslashes as that at its
-  // begin, or three. Lines that follow belong to the text if they are indented.
-  std::size_t end_of_quote(std::size_t begin, std::string_view quote) const {
-    const std::string three(3, quote.back());
-    if (quote.size() == 1 && begin > 0 && text_.substr(begin - 1).starts_with(three)) {
-      return std::min(text_.find(three, begin + 2), text_.size());
-    }
-    std::size_t slashes = 0;
-    for (std::size_t at = begin; at < text_.size(); ++at) {
-      const bool goes_on = at + 1 < text_.size() && (slashes > 0 || is_blank(text_[at + 1]));
-      if (text_[at] == '\n' && !goes_on) {
-        return at;
-      }
-      if (text_[at] == '\\') {
-        ++slashes;
-      } else if (text_[at] == quote.back() && slashes + 1 == quote.size()) {
-        return at - slashes;
-      } else {
-        slashes = 0;
-      }
-    }
-    return text_.size();
-  }
-
-  std::size_t end_of_value(std::size_t begin, std::string_view quote, std::string_view name,
-                           char assignment, std::size_t name_begin) const {
-    if (!quote.empty()) {
-      return end_of_quote(begin, quote);
-    }
-    if (begin < text_.size() && (text_[begin] == '[' || text_[begin] == '{')) {
-      return end_of_brackets(begin);
-    }
-    // Headers such as "Authorization: Basic dXNlcjp..." have blanks.
-    if (name.ends_with("ookie")) {
-      return end_of_line(begin);
-    }
-    if (name.ends_with("uthorization")) {
-      return first_of("\n\"'", begin);
-    }
-    // So have values in YAML, and in listings of the environment.
-    std::size_t end = end_of_line(begin);
-    if ((assignment == ':' || assignment == '=') && begins_line(name_begin)) {
-      while (end > begin && text_[end - 1] == '\\' && end < text_.size()) {
-        end = end_of_line(end + 1);
-      }
-      return end;
-    }
-    return first_of(assignment == ':' ? "\t\n,;&}]\"'\\" : " \t\n,;&}]\"'\\", begin);
-  }
-
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t examined_ = 0;  // bytes that might have been JSON
+  std::size_t left_to_examine_;
   std::string previous_;            // word
-  std::size_t end_of_sshpass_ = 0;  // of the line whose sshpass still lacks its option -p
+  bool joined_ = false;             // the password may follow the letter
+  char letter_ = 0;                 // of the option that gives the current command a password
+  std::size_t end_of_command_ = 0;  // of its line, if it still lacks that option
+  std::size_t end_of_table_ = 0;
   Redacted result_;
 };
 
 }  // namespace
 
-Redacted redact(std::string_view text) { return Scan(text).run(); }
+Redacted redact(std::string_view text) {
+  Redacted columns = redact_columns(text);
+  Redacted all = RedactionScan(columns.text).run();
+  all.secrets += columns.secrets;
+  return all;
+}
 
 }  // namespace trireme

@@ -12,7 +12,8 @@ TEST(Anonymity, ReplacesWholeNames) {
   anonymity.add_user("jane");
   EXPECT_EQ(anonymity.apply("n1 and n12, not n123; n1.cluster.site.org:22 /users/jane/n1-r01"),
             "host-1 and host-2, not n123; host-1.domain-1:22 /users/user-1/host-1-r01");
-  EXPECT_EQ(anonymity.apply("start on n[1-3,12]"), "start on hosts[1-3,12]");
+  EXPECT_EQ(anonymity.apply("start on n[1-3,12]"), "start on host-1,host-3,host-4,host-2");
+  EXPECT_EQ(anonymity.apply("n[1-3"), "hosts[1-3");
 }
 
 TEST(Anonymity, LearnsFromTexts) {
@@ -59,6 +60,20 @@ TEST(Anonymity, WithstandsAttacks) {
     EXPECT_EQ(result.find("bad7"), std::string::npos) << text << "\n" << result;
     EXPECT_EQ(result.find("jane"), std::string::npos) << text << "\n" << result;
   }
+}
+
+TEST(Anonymity, ListsDomainsAndLoginsUseTheNamesOfTheirHosts) {
+  constexpr const char* kText =
+      "SLURM_JOB_NODELIST=node[01-04]\nnode01.hpc.example.org NODE02 node03.log\n"
+      "ssh -v admin@node04.hpc.example.org www.example.org Node01.HPC.example.org:22.\n"
+      "by joe@other.org on Node[03-04].hpc.example.org, admin\n";
+  Anonymity anonymity;
+  anonymity.learn(kText);
+  anonymity.learn(kText);
+  EXPECT_EQ(anonymity.apply(kText),
+            "SLURM_JOB_NODELIST=host-1,host-2,host-3,host-4\nhost-1.domain-1 host-2 host-3.log\n"
+            "ssh -v user-1@host-4.domain-1 host-5.domain-2 host-1.domain-1:22.\n"
+            "by mail-1 on host-3.domain-1,host-4.domain-1, user-1\n");
 }
 
 TEST(Anonymity, OrdinaryWordsStay) {

@@ -72,6 +72,46 @@ constexpr const char* kAttacks[] = {
     "\"pass\\x77ord\": hunter2x\n", "password\u00a0: hunter2x\n", "password\u2003=\u202fhunter2x\n",
     "sshpass -p hunter2x ssh n1", "sshpass -v -phunter2x ssh n1", "sshpass -p 'hunter2x y' ssh",
     R"(["sshpass", "-p", "hunter2x", "ssh"])",
+    // Plurals and longer names
+    "passwords: [hunter2x]\n", "db_passwords:\n  - hunter2x\n", "secrets: {a: {b: hunter2x}}\n",
+    R"({"secrets":{"a":"hunter2x"}})", R"({"MY_SECRETS":"hunter2x"})", "DB_PASSWORDS=hunter2x\n",
+    "VAULT_SECRETS=hunter2x\n", "secretfoo: hunter2x\n", "passwordFile: hunter2x\n",
+    "the_passwords_of_db: hunter2x\n", "api_keys: hunter2x\n", "tokens: hunter2x\n",
+    "auth_tokens: [hunter2x]\n", "api_key_old: hunter2x\n", "tls_key=hunter2x\n",
+    "kennwort: hunter2x\n", "db_credentials_file: hunter2x\n",
+    // Scalars and keys of YAML
+    "password: 'it''s hunter2x'\n", "password: two words\n  hunter2x\nb: 1\n",
+    "password: two\n\n  hunter2x\nb: 1\n", "password: \"a\n\n  hunter2x\"\nb: 1\n",
+    "api_key: # note\n  hunter2x\nb: 1\n", "api_key: #hunter2x\n", "? password\n: hunter2x\nb: 1\n",
+    "? \"password\"\n: hunter2x\n", "password: !vault |\n  a\n  hunter2x\nb: 1\n",
+    "password: !!str hunter2x\n", "{password: !!str \"hunter2x\"}",
+    "- password: &a\n    hunter2x\n", "\"password\": two\n  hunter2x\nb: 1\n",
+    // Elements of XML
+    "<password type=\"plain\">hunter2x</password>", "<password\n  type='a'>\nhunter2x</password>",
+    "<password value=\"hunter2x\"/>", "<secret><a>hunter2x</a></secret>",
+    "<password><![CDATA[hunter2x]]></password>", "<entry key=\"password\">hunter2x</entry>",
+    // Tables of TOML
+    "[secret]\nb=\"hunter2x\"\n", "a = 1\n[db.secrets] # x\na = \"hunter2x\"\n",
+    "[[secrets]]\n\"a\" = 'hunter2x'\n", "[secret.a]\n\nb = [\"hunter2x\"]\n",
+    // Operators and words of shells
+    "\"password\" => \"hunter2x\",", "password := \"hunter2x\"", "PASSWORD ?= hunter2x\n",
+    "x.PASSWORD += 'hunter2x'", "if password == \"hunter2x\"", "set password \"hunter2x\"",
+    "DB_PASSWORD=\"a\"'hunter2x'\"hunter2x\"\n", "export DB_PASSWORD=a'hunter2x'\"hunter2x\" x\n",
+    "export DB_PASSWORD='it'\\''s hunter2x'\n", "PASSWORD=\"a\nhunter2x\"\nB=1\n",
+    "docker login -u joe -p hunter2x site\n", "redis-cli -h h -a hunter2x ping\n",
+    R"(["docker", "login", "-p", "hunter2x"])", R"(["x", "--password", "hunter2x"])",
+    R"(["sshpass", "-phunter2x", "ssh"])", R"(["curl", "-u", "joe:hunter2x"])",
+    "https://x.webhook.office.com/webhookb2/hunter2x",
+    // Entries of ~/.netrc
+    "machine h\n  login l\n  password hunter2x\n", "machine h login l\npassword hunter2x\n",
+    "machine h\n  login l\n  password\n    hunter2x\n", "default\n\tpassword hunter2x\n",
+    // Columns of tables
+    "user,password\njane,hunter2x\n", "a;api_key;b\r\n1;\"x;hunter2x\";2\r\n",
+    "user\ttoken\njoe\thunter2x",
+    "\ufeff\"user\",\"db password\"\n1,\"a\"\"\nhunter2x\"\n2,hunter2y",
+    // JSON in JSON, and in lines
+    R"({"a":"{\"b\":{\"password\":\"hunter2x\"}}"})", R"(INFO {"password": ["a", "hunter2x"]} x)",
+    R"({"env":"A=1\nPASSWORD=hunter2x y"})",
     // Lines of logs
     "curl -u joe:hunter2x https://x", "authorization: bearer hunter2xyz",
     "-----BEGIN PGP "
@@ -95,6 +135,56 @@ TEST(Redaction, WithstandsAttacks) {
   EXPECT_THAT(redact(kAttacks[std::size(kAttacks) - 1]).text, HasSubstr("\"step\":5"));
 }
 
+// JSON stays valid, and what tells nothing stays as it is.
+TEST(Redaction, WritesTextsIntoJson) {
+  constexpr const char* kPairs[][2] = {
+      {R"({"token": 12, "secret": false, "pass": null})",
+       R"({"token": "REDACTED", "secret": false, "pass": null})"},
+      {R"({"password":{"a":1},"api_keys":[],"pin":""})",
+       R"({"password":"REDACTED","api_keys":[],"pin":""})"},
+      {R"([{"name":"password","value":5},{"value":[1],"key":"pin"}])",
+       R"([{"name":"password","value":"REDACTED"},{"value":"REDACTED","key":"pin"}])"},
+      {R"({"cmd":"PASSWORD='x'","b":"it's"})", R"({"cmd":"PASSWORD='REDACTED'","b":"it's"})"},
+      {R"({"a":"{\"token\": 5}"})", R"({"a":"{\"token\": \"REDACTED\"}"})"},
+      {R"({"pass":"forward","M":1e15,"tokens":[1,2],"secrets_removed":3})",
+       R"({"pass":"forward","M":1e15,"tokens":[1,2],"secrets_removed":3})"},
+      {R"("password: x")", R"("password: REDACTED")"},
+      {R"(["--password","x","y"])", R"(["--password","REDACTED","y"])"},
+      // Cut off, as in the log of a run that was killed
+      {R"({"token": 12, "a": )", R"({"token": "REDACTED", "a": )"},
+      {"{\n \"pass\": null,\n \"secret\": {\"a\": 1},",
+       "{\n \"pass\": null,\n \"secret\": \"REDACTED\","},
+  };
+  for (const auto& [text, expected] : kPairs) {
+    EXPECT_EQ(redact(text).text, expected);
+    EXPECT_EQ(redact(expected).text, expected);
+    EXPECT_EQ(redact(expected).secrets, 0) << expected;
+  }
+}
+
+TEST(Redaction, EndsWhereTheSecretEnds) {
+  for (const char* text :
+       {"password: 'it''s x'\nb: 1\n", "password: a b\n\n  c\nb: 1\n", "api_key: # c\n  x\nb: 1\n",
+        "? password\n: x\nb: 1\n", "password: !vault |\n  x\n\nb: 1\n", "PASSWORD=\"a\"'x'\nb: 1\n",
+        "<password a='1'>x</password>\nb: 1\n", "[secret]\na = 1\n[other]\nb: 1\n",
+        "machine h\n login l\n password x\nb: 1\n", "user,pin\n1,2\n\nb: 1\n"}) {
+    EXPECT_THAT(redact(text).text, ::testing::EndsWith("\nb: 1\n"));
+  }
+  EXPECT_EQ(redact("<password a='1'>x</password>").text, "<password REDACTED>REDACTED</password>");
+  EXPECT_EQ(redact("PASSWORD=\"a\"'x' y").text, "PASSWORD=\"REDACTED\" y");
+  EXPECT_EQ(redact("x PASSWORD=\"a\"'x' y").text, "x PASSWORD=\"REDACTED\" y");
+  EXPECT_EQ(redact("user,pass,n\njane,forward,1\njoe,x,2\n").text,
+            "user,pass,n\njane,forward,1\njoe,REDACTED,2\n");
+}
+
+TEST(Redaction, TakesLinearTime) {
+  std::string nested;
+  for (int i = 0; i < 50'000; ++i) {
+    nested += "{\"a\":";
+  }
+  EXPECT_EQ(redact(nested).text, nested);
+}
+
 TEST(Redaction, RemovesKnownForms) {
   for (const std::string key : {"hf_abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwx",
                                 "AKIA"
@@ -114,6 +204,14 @@ TEST(Redaction, KeepsWhatIsNoSecret) {
   for (const char* text :
        {R"({"tokens":384,"tokens_per_s":11067.7,"gpu_joules_per_token":null})",
         "eos_token: 50256",
+        "tokens: 384",
+        "step 3: tokens=16384 loss=2.1",
+        "train_tokens: 1.2e9 # in one epoch",
+        "{\"a\": 1, \"special_tokens\": [\"<eos>\"]}",
+        "token: null",
+        "[INFO] secret",
+        "the password is wrong, \"x\"",
+        "a,b\n1,2\n",
         "tokenizer: bytes",
         "PWD=/work",
         "gpu_joules_per_token: 3",
