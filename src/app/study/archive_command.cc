@@ -161,10 +161,33 @@ void Bundle::add_folder(const fs::path& folder, const std::string& name, int dep
       }
     } else if (has_known_suffix(path)) {
       add(path, own);
-    } else if (path.filename().string().front() != '.') {
+    } else {
       leave_out(own, "no log, configuration or result by its name");
     }
   }
+}
+
+// Removes secrets from each part of a name, so that folders and suffixes stay.
+std::string redacted_name(const std::string& name) {
+  fs::path result;
+  for (const fs::path& part : fs::path(name)) {
+    const std::string suffix = has_known_suffix(part) ? part.extension().string() : "";
+    std::string stem = part.string();
+    stem.resize(stem.size() - suffix.size());
+    result /= redact(stem).text + suffix;
+  }
+  return result;
+}
+
+// Returns the name, or one with a number if it is taken by a file or a folder. Adds it to `taken`.
+std::string free_name(const std::string& name, std::set<std::string>& taken) {
+  fs::path path = name;
+  for (int i = 2; taken.contains(path); ++i) {
+    path.replace_filename(fmt::format("{}-{}{}", fs::path(name).stem().string(), i,
+                                      fs::path(name).extension().string()));
+  }
+  taken.insert(path);
+  return path;
 }
 
 void Bundle::redact_all() {
@@ -172,10 +195,10 @@ void Bundle::redact_all() {
     Redacted redacted = redact(file.text);
     file.text = std::move(redacted.text);
     file.secrets = redacted.secrets;
-    file.name = redact(file.name).text;
+    file.name = redacted_name(file.name);
   }
   for (LeftOut& each : left_out_) {
-    each = {redact(each.name).text, redact(each.why).text};
+    each = {redacted_name(each.name), redact(each.why).text};
   }
 }
 
@@ -242,12 +265,16 @@ std::string Bundle::to_tar(const std::string& root, bool anonymous) {
   std::string entries;
   std::int64_t newest = 0;
   std::vector<Collected> kept;
-  std::set<std::string> names;
+  std::set<std::string> names = {"MANIFEST.json"};
+  for (const Collected& file : files_) {
+    for (fs::path folder = fs::path(file.name).parent_path(); !folder.empty();
+         folder = folder.parent_path()) {
+      names.insert(folder);
+    }
+  }
   for (Collected& file : files_) {
     try {
-      if (!names.insert(file.name).second) {
-        throw ConfigError("two files have this name");
-      }
+      file.name = free_name(file.name, names);
       entries += tar_entry(root + "/" + file.name, file.text, file.time);
       newest = std::max(newest, file.time);
       kept.push_back(std::move(file));

@@ -83,13 +83,14 @@ TEST_F(ArchiveCommand, TakesTextsByTheirNamesAndSaysWhatItLeaves) {
   const CommandRun run = archive({"run"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(testing::StartsWith("run.tar: 4 files of "),
-                             HasSubstr(", 0 secrets removed, 3 left out\nlook at "
+                             HasSubstr(", 0 secrets removed, 4 left out\nlook at "
                                        "run/MANIFEST.json in it before you send it\n")));
   open("run.tar");
   EXPECT_THAT(names_, ElementsAre("run/MANIFEST.json", "run/DONE", "run/config.yaml",
                                   "run/logs/rank-00000.jsonl", "run/metrics.jsonl"));
   EXPECT_EQ(files_["run/config.yaml"], "steps: 5\n");
   const std::map<std::string, std::string> expected = {
+      {".lock", "no log, configuration or result by its name"},
       {"checkpoints/", "weights, figures and keys stay here"},
       {"tensorboard/", "weights, figures and keys stay here"},
       {"model.safetensors", "no log, configuration or result by its name"}};
@@ -145,6 +146,25 @@ TEST_F(ArchiveCommand, SecretsStayEvenInNames) {
   const std::string whole = read_file("run.tar");
   EXPECT_THAT(whole, Not(HasSubstr("hunter2")));
   EXPECT_THAT(whole, Not(HasSubstr(token)));
+}
+
+TEST_F(ArchiveCommand, FilesWithSecretsInTheirNamesKeepTheirFoldersAndSuffixes) {
+  write("run/token=hunter2/a.txt", "1\n");
+  write("run/token=hunter2/b.txt", "2\n");
+  write("run/token=hunter3/a.txt", "3\n");
+  write("run/token=hunter2.txt", "4\n");
+  write("run/token=hunter2.bin", "");
+  write("run/MANIFEST.json", "{}");
+  write("run/.env", "TOKEN=hunter2\n");
+  archive({"run"});
+  open("run.tar");
+  EXPECT_THAT(names_, ElementsAre("run/MANIFEST.json", "run/MANIFEST-2.json",
+                                  "run/token=REDACTED/a.txt", "run/token=REDACTED/b.txt",
+                                  "run/token=REDACTED.txt", "run/token=REDACTED/a-2.txt"));
+  EXPECT_EQ(files_["run/token=REDACTED/a.txt"], "1\n");
+  EXPECT_EQ(files_["run/token=REDACTED/a-2.txt"], "3\n");
+  EXPECT_EQ(left_out().size(), 2U);
+  EXPECT_TRUE(left_out().contains(".env"));
 }
 
 TEST_F(ArchiveCommand, WhatIsNoTextIsLeftOut) {
