@@ -17,6 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kSecretPaths = {
     "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/", "/webhookb2/"};
 
+constexpr std::size_t kLongestElement = 16'384;  // bytes in which its end tag is looked for
 constexpr std::size_t kNear = 512;  // bytes of a line in which words explain each other
 constexpr std::string_view kPemBegin = "-----BEGIN ";
 constexpr std::string_view kPemKind = "PRIVATE KEY";
@@ -339,8 +340,10 @@ class RedactionScan {
 
   // Replaces what is between the tags of an element. name: "" if the next end tag counts.
   void element_text(std::string_view name) {
-    const std::size_t close = text_.find("</" + std::string(name), at_);
-    const std::size_t end = close == std::string_view::npos ? first_of(text_, "<", at_) : close;
+    const std::string_view near = text_.substr(at_, kLongestElement);
+    const std::size_t close = near.find("</" + std::string(name));
+    const std::size_t end =
+        close == std::string_view::npos ? first_of(text_, "<", at_) : at_ + close;
     if (end > at_) {
       replace_to(end);
     }

@@ -82,9 +82,9 @@ std::size_t end_of_quote(std::string_view text, std::size_t begin, std::string_v
 }
 
 std::string open_quotes(std::string_view text, std::size_t at) {
-  const std::size_t begin =
-      std::max(begin_of_line(text, at), at > kFarthestQuote ? at - kFarthestQuote : 0);
-  const std::string_view before = text.substr(begin, at - begin);
+  const std::size_t least = at > kFarthestQuote ? at - kFarthestQuote : 0;
+  std::string_view before = text.substr(least, at - least);
+  before.remove_prefix(before.rfind('\n') + 1);
   std::string open;
   for (const char quote : {'"', '\''}) {
     if (std::count(before.begin(), before.end(), quote) % 2 == 1) {
@@ -153,6 +153,11 @@ std::size_t end_of_block(std::string_view text, std::size_t at, std::size_t key,
 }
 
 bool introduces_block(std::string_view text, std::size_t at) {
+  const std::size_t first = text.find_first_not_of(" \t\r", at);
+  if (first == std::string_view::npos ||
+      std::string_view("|>!&#\n").find(text[first]) == std::string_view::npos) {
+    return first == std::string_view::npos;
+  }
   std::string_view rest = text.substr(at, end_of_line(text, at) - at);
   while (!rest.empty()) {
     const std::size_t begin = rest.find_first_not_of(" \t\r");
@@ -231,7 +236,7 @@ std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_v
     return first_of(text, "\n\"'", begin);
   }
   // So have values in YAML, where they may go on below, and in listings of the environment.
-  std::size_t end = end_of_line(text, begin);
+  std::size_t end = entry ? end_of_line(text, begin) : begin;
   const bool quoted_key = text[key] == '"' || text[key] == '\'';
   if (entry && (!quoted_key ||
                 text.substr(begin, end - begin).find_first_of("\",") == std::string_view::npos)) {
