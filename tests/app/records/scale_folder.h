@@ -78,9 +78,11 @@ class ScaleFolder : public testing::Test {
     }
     write(folder + "metrics.jsonl", metrics);
     write(folder + "logs/rank-00000.jsonl",
-          fmt::format("{{\"event\":\"start\",\"ranks\":{0}}}\n{{\"event\":\"layout\",\"dp\":{0}}}\n"
-                      "{{\"event\":\"rank\",\"threads\":1}}\n",
-                      ranks));
+          fmt::format(
+              "{{\"event\":\"start\",\"ranks\":{0}}}\n{{\"event\":\"layout\",\"dp\":{0}}}\n"
+              "{{\"event\":\"rank\",\"threads\":1}}\n{1}\n",
+              ranks,
+              nlohmann::json{{"event", "nodes"}, {"ranks", std::vector<int>(ranks, 1)}}.dump()));
     for (int rank = 0; rank < ranks; ++rank) {
       const auto& [compute, wait, optimizer, whole] = steps.at(static_cast<std::size_t>(rank));
       const int done = 1000 * (compute + wait);
