@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "src/base/say.h"
+#include "src/base/printable.h"
 #include "src/base/units.h"
 
 namespace trireme {
@@ -36,7 +36,7 @@ DamagedLines use_lines(std::string_view text, const std::function<bool(std::stri
 
 void warn_of(const DamagedLines& lines, const std::filesystem::path& file) {
   if (lines.count > 0) {
-    say(fmt::format("trireme: {}: ignoring {}", file.string(), lines.to_text()));
+    fmt::print(stderr, "trireme: {}: ignoring {}\n", printable(file.string()), lines.to_text());
   }
 }
 

@@ -26,7 +26,8 @@ struct DamagedLines {
 // and one of those that the file should have. Returns the other lines.
 DamagedLines use_lines(std::string_view text, const std::function<bool(std::string_view)>& use);
 
-// Prints a warning on stderr that names the file, if it has such lines.
+// Prints a warning on stderr that names the file, if it has such lines. Throws std::system_error if
+// that cannot be written.
 void warn_of(const DamagedLines& lines, const std::filesystem::path& file);
 
 }  // namespace trireme

@@ -133,7 +133,7 @@ class Io(Storage):
                 (2, "--segments", ["-s", 0]),
                 (2, "--stonewall", ["-D", "nan"]),
                 (66, "is not a folder", ["--dir", self.folder / "none"]),
-                (66, "no folder", ["--ior-csv", self.folder / "none" / "x.csv"]),
+                (66, "No such file", ["--ior-csv", self.folder / "none" / "x.csv"]),
                 (74, "is too small", ["-b", "4000T", "-i", 1])]:
             with self.subTest(arguments):
                 _, _, errors = self.bench("--dir", self.disk, *arguments, code=code) \

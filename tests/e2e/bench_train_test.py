@@ -128,7 +128,7 @@ class Train(unittest.TestCase):
         for code, words, arguments in [
                 (2, "use --steps", ["--duration", 1]),
                 (2, "--warmup", ["--warmup", 0]),
-                (66, "no folder", ["--mllog", self.folder / "none" / "x"]),
+                (66, "No such file", ["--mllog", self.folder / "none" / "x"]),
                 (66, "none", ["data.train=none"]),
                 (2, "train.spets", ["train.spets=3"])]:
             with self.subTest(arguments):
