@@ -37,8 +37,9 @@ void check_place(const File& file, const fs::path& folder) {
   const std::optional<fs::path> outside = place_outside(file, folder);
   const fs::path home = fs::canonical(folder);
   const bool is_snapshot = home.parent_path().filename() == "snapshots";
-  if (outside &&
-      !(is_snapshot && !place_outside(file, home.parent_path().parent_path() / "blobs"))) {
+  // Not resolved: a model could make `blobs` a link to any folder.
+  const std::string blobs = (home.parent_path().parent_path() / "blobs").string() + "/";
+  if (outside && !(is_snapshot && outside->string().starts_with(blobs))) {
     throw DataError(fmt::format(
         "{} leads out of the model's folder, to {}, and would be copied from there: replace the "
         "symbolic link by the file itself if it belongs to the model",
