@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# run.sh BUILD [ARG ...]: runs the tests in folder BUILD, except the long ones (soak) and those that
-# are only run by hand (offline). Arguments are passed to ctest instead. As root, the tests run
-# where no route leads to a network, except the two that fetch Debian's packages.
+# run.sh BUILD [--share I/N] [ARG ...]: runs the tests in folder BUILD, except the long ones (soak)
+# and those that are only run by hand (offline). Arguments are passed to ctest instead. --share 0/3
+# takes the first, fourth, seventh, ... of the tests that they choose. As root, the tests run where
+# no route leads to a network, except the two that fetch Debian's packages.
 set -euo pipefail
 build=$1
 shift
+share=
+if [[ ${1-} == --share ]]; then
+  share=$2
+  shift 2
+fi
 (($#)) || set -- -LE 'soak|offline'
 with_network='^e2e\.(minimal_debian|mirror)$'
 log=$build/Testing/Temporary
@@ -62,6 +68,16 @@ if ! ((EUID)) && unshare --net true 2>/dev/null; then
     for address in $1; do ip address add "$address" dev eth0 || true; done
     exec "${@:2}"' bash "$(hostname -I)")
   echo "run.sh: the tests run without a route to any network" >&2
+fi
+if [[ $share ]]; then
+  mine=$(chosen "$@" | awk -v i="${share%/*}" -v n="${share#*/}" '(NR - 1) % n == i' |
+    sed 's/[.]/\\./g' | paste -sd '|')
+  [[ $mine ]] || {
+    echo "run.sh: no test is chosen by --share $share $*" >&2
+    exit 2
+  }
+  echo "run.sh: share $share of the tests: ${mine//\\/}"
+  set -- "$@" -R "^($mine)\$"
 fi
 status=0
 outside=$(chosen "$@" | grep -E "$with_network" | paste -sd "|" || true)

@@ -18,7 +18,7 @@ constexpr std::string_view kOldMagic{"TNTIDX\0\0", 8};
 constexpr std::uint64_t kMegatronVersion = 1;
 constexpr std::int64_t kHeaderBytes = 34;
 constexpr std::int64_t kLengthBytes = 4;
-constexpr std::int64_t kOffsetBytes = 8;
+constexpr std::int64_t kPointerBytes = 8;
 constexpr std::int64_t kBlockNumbers = std::int64_t{1} << 16;
 constexpr std::uint8_t kTypeOfI32 = 4;
 constexpr std::uint8_t kTypeOfU16 = 8;
@@ -69,11 +69,11 @@ std::int64_t megatron_lengths_at(std::int64_t number) {
 }
 
 std::int64_t megatron_offsets_at(std::int64_t number, std::int64_t documents) {
-  return megatron_lengths_at(documents) + kOffsetBytes * number;
+  return megatron_lengths_at(documents) + kPointerBytes * number;
 }
 
 std::int64_t megatron_documents_at(std::int64_t number, std::int64_t documents) {
-  return megatron_offsets_at(documents, documents) + kOffsetBytes * number;
+  return megatron_offsets_at(documents, documents) + kPointerBytes * number;
 }
 
 MegatronIndex::MegatronIndex(const File& idx, std::int64_t bin_bytes)
@@ -101,9 +101,9 @@ MegatronIndex::MegatronIndex(const File& idx, std::int64_t bin_bytes)
   const auto documents = value_at<std::uint64_t>(head, 26);
   // Compared by division: the numbers may be as large as 2^64.
   const auto room = static_cast<std::uint64_t>(idx_.size() - kHeaderBytes);
-  constexpr std::uint64_t kSequenceBytes = kLengthBytes + kOffsetBytes;
-  if (sequences > room / kSequenceBytes || documents > room / kOffsetBytes ||
-      sequences * kSequenceBytes + documents * kOffsetBytes != room) {
+  constexpr std::uint64_t kSequenceBytes = kLengthBytes + kPointerBytes;
+  if (sequences > room / kSequenceBytes || documents > room / kPointerBytes ||
+      sequences * kSequenceBytes + documents * kPointerBytes != room) {
     fail(
         fmt::format("the index has {} bytes, which are not those of {} sequences and {} document "
                     "borders: it is cut off, or has modes of several media",

@@ -156,7 +156,7 @@ std::vector<MarkedProcess> marked_processes(const std::string& launch) {
     if (!process) {
       continue;
     }
-    const std::string variable = std::string("OMPI_MCA_") + kLaunchMark;
+    const std::string variable = fmt::format("OMPI_MCA_{}", kLaunchMark);
     const std::string mark = variable_of(pid, variable).value_or(mark_of_daemon(pid));
     std::int64_t attempt = -1;
     if (mark.starts_with(launch + ".") &&

@@ -14,7 +14,7 @@ constexpr std::string_view kDigits =
 
 // What a table says about a character besides the value of a digit, which is in the lowest six
 // bits.
-enum Kind : std::uint16_t { kIsNone = 1 << 6, kIsStandard = 1 << 7, kIsUrlSafe = 1 << 8 };
+enum LetterKind : std::uint16_t { kIsNone = 1 << 6, kIsStandard = 1 << 7, kIsUrlSafe = 1 << 8 };
 
 constexpr std::array<std::uint16_t, 256> table_of_digits() {
   std::array<std::uint16_t, 256> table{};

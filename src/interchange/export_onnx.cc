@@ -21,7 +21,7 @@ constexpr const char* kOnnxName = "model.onnx";
 constexpr const char* kOnnxDataName = "model.onnx.data";
 constexpr const char* kTritonVersion = "1";
 constexpr std::int64_t kMostGraphBytes = 1 << 30;
-constexpr double kMostDifference = 1e-3;  // relative, of f32
+constexpr double kMostFloatDifference = 1e-3;  // relative, of f32
 constexpr double kMostRoundedDifference = 0.1;
 
 DType dtype_of(OnnxType type) {
@@ -163,7 +163,7 @@ ExportResult export_to_onnx(const ExportOptions& options, OnnxType type, OnnxFol
       result.difference = compare_logits(weights.model(), written_logits(files), step.path,
                                          keys.options(), options.weights);
       check_difference(result.difference,
-                       type == OnnxType::f32 ? kMostDifference : kMostRoundedDifference,
+                       type == OnnxType::f32 ? kMostFloatDifference : kMostRoundedDifference,
                        options.out.string());
     }
     finish_export(options, draft, step);

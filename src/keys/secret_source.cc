@@ -14,7 +14,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t kMostFileBytes = 4096;
+constexpr std::int64_t kMostSecretBytes = 4096;
 constexpr std::size_t kMostTypedBytes = 1024;
 constexpr char kInterrupt = 0x03;
 constexpr char kEndOfText = 0x04;
@@ -116,7 +116,7 @@ std::string_view read_typed(const Terminal& terminal, Secret& typed) {
 }  // namespace
 
 Secret read_secret_line(const std::filesystem::path& path, std::string_view what) {
-  const PrivateFile file(path, kMostFileBytes, what);
+  const PrivateFile file(path, kMostSecretBytes, what);
   file.check_owner_only();
   std::string_view line = file.text();
   line = line.substr(0, line.find('\n'));

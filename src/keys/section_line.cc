@@ -45,8 +45,9 @@ SectionHead parse_section_line(std::string_view line) {
 }
 
 std::string decode_record(std::string_view line) {
+  std::string sealed;
   try {
-    std::string sealed = from_base64(line);
+    sealed = from_base64(line);
     if (sealed.size() >= kTagBytes && sealed.size() <= kMostRecordBytes &&
         line.find_first_of("-_") == std::string_view::npos) {
       return sealed;

@@ -13,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 #include "src/base/log.h"
 #include "src/base/units.h"
 
@@ -28,14 +29,6 @@ constexpr std::size_t kMostWarnings = 200;
 bool is_there(const fs::path& path) {
   std::error_code code;
   return fs::exists(path, code);
-}
-
-double number_in(const nlohmann::json& object, const char* name) {
-  const nlohmann::json& value = field(object, name);
-  if (!value.is_number()) {
-    throw DataError(fmt::format("'{}' is no number", name));
-  }
-  return value.get<double>();
 }
 
 // Reads the run's files one by one into a RunFolder.
@@ -130,15 +123,15 @@ class FolderReader {
       const nlohmann::json json = parse_json(text);
       RunForecast forecast;
       forecast.cluster = text_field(json, "cluster");
-      forecast.residual_percent = number_in(json, "residual_percent");
+      forecast.residual_percent = number_field(json, "residual_percent");
       const nlohmann::json& measured = object_field(json, "measured");
       for (const auto& [part, value] : measured.items()) {
         forecast.parts.push_back(part);
-        forecast.measured.push_back(number_in(measured, part.c_str()));
-        forecast.predicted.push_back(number_in(object_field(json, "predicted"), part.c_str()));
+        forecast.measured.push_back(number_field(measured, part.c_str()));
+        forecast.predicted.push_back(number_field(object_field(json, "predicted"), part.c_str()));
       }
-      forecast.predicted_memory = number_in(json, "predicted_memory_bytes");
-      forecast.measured_memory = number_in(json, "memory_bytes");
+      forecast.predicted_memory = number_field(json, "predicted_memory_bytes");
+      forecast.measured_memory = number_field(json, "memory_bytes");
       for (const nlohmann::json& doubt : array_field(json, "doubts")) {
         if (!doubt.is_string()) {
           throw DataError("'doubts' holds something else than texts");

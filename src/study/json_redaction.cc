@@ -144,8 +144,8 @@ std::string decoded(std::string_view string) {
 }
 
 // Returns whether a value under a secret name tells something.
-bool is_secret_value(std::string_view name, std::string_view json) {
-  for (JsonTokens tokens(json, 0); tokens.next();) {
+bool is_secret_value(std::string_view name, std::string_view value) {
+  for (JsonTokens tokens(value, 0); tokens.next();) {
     const std::string_view token = tokens.token();
     const bool mark = is_open(token) || is_close(token) || token == ":" || token == ",";
     const std::string_view plain = is_string(token) ? token.substr(1, token.size() - 2) : token;
@@ -158,7 +158,7 @@ bool is_secret_value(std::string_view name, std::string_view json) {
 
 class JsonScan {
  public:
-  JsonScan(std::string_view json, std::string& out) : json_(json), out_(out), tokens_(json, 0) {}
+  JsonScan(std::string_view text, std::string& out) : json_(text), out_(out), tokens_(text, 0) {}
 
   std::int64_t run() {
     while (tokens_.next()) {

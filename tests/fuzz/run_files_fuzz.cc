@@ -16,7 +16,7 @@
 
 namespace {
 
-void write(const std::filesystem::path& path, std::string_view text) {
+void write_text(const std::filesystem::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   trireme::require(file.good());
@@ -34,9 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const RunDirectory run(folder.path());
   std::filesystem::create_directories(run.log(0).parent_path());
   const std::string_view text = text_of(data, bytes);
-  write(run.metrics(), text);
-  write(run.log(0), text);
-  write(run.root() / "DONE", text);
+  write_text(run.metrics(), text);
+  write_text(run.log(0), text);
+  write_text(run.root() / "DONE", text);
 
   const LastLines all = last_json_lines(run.metrics());
   for (const nlohmann::json& line : all.objects) {

@@ -99,19 +99,19 @@ TEST(PackedWeights, TheOtherWeightsStay) {
   }
 }
 
-ModelConfig untied(ModelConfig config) {
+ModelConfig with_own_head(ModelConfig config) {
   config.tie_embeddings = false;
   return config;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PackedWeightsTest,
-                         testing::Values(PackedCase{"gpt2_int8", tiny_gpt2(), 8},
-                                         PackedCase{"gpt2_untied_int4", untied(tiny_gpt2()), 4},
-                                         PackedCase{"llama_int8", tiny_llama(), 8},
-                                         PackedCase{"llama_int4", tiny_llama(), 4},
-                                         PackedCase{"llama_lora_int8",
-                                                    with_adapters(tiny_llama(), {"all"}), 8}),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Models, PackedWeightsTest,
+    testing::Values(PackedCase{"gpt2_int8", tiny_gpt2(), 8},
+                    PackedCase{"gpt2_untied_int4", with_own_head(tiny_gpt2()), 4},
+                    PackedCase{"llama_int8", tiny_llama(), 8},
+                    PackedCase{"llama_int4", tiny_llama(), 4},
+                    PackedCase{"llama_lora_int8", with_adapters(tiny_llama(), {"all"}), 8}),
+    [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace trireme

@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kOverflow = std::numeric_limits<double>::infinity();
 
 TrainConfig half_precision() {
   TrainConfig config;
@@ -35,7 +35,7 @@ TEST(LossScale, IsOneInOtherPrecisions) {
   for (const char* precision : {"bf16", "fp32"}) {
     config.precision = precision;
     EXPECT_EQ(loss_scale(config, counters), 1);
-    EXPECT_EQ(step(config, counters, 3, kInfinity).response, Response::skip);
+    EXPECT_EQ(step(config, counters, 3, kOverflow).response, Response::skip);
     EXPECT_EQ(counters.loss_scale, LossScale{});
     EXPECT_EQ(at_loss_scale(config, counters), "");
   }
@@ -44,7 +44,7 @@ TEST(LossScale, IsOneInOtherPrecisions) {
 TEST(LossScale, AnOverflowIsSkippedAndHalvesIt) {
   const TrainConfig config = half_precision();
   TrainingCounters counters;
-  for (const double norm : {kInfinity, std::nan("")}) {
+  for (const double norm : {kOverflow, std::nan("")}) {
     const Judgement judgement = step(config, counters, 3, norm);
     EXPECT_EQ(judgement.response, Response::lower_scale);
     EXPECT_FALSE(judgement.updates());
@@ -61,8 +61,8 @@ TEST(LossScale, AtTheMinimumThePolicyDecides) {
   const TrainConfig config = half_precision();
   TrainingCounters counters;
   counters.loss_scale.scale = 256;
-  EXPECT_EQ(step(config, counters, 3, kInfinity).response, Response::skip);
-  EXPECT_EQ(step(config, counters, 3, kInfinity).response, Response::skip);
+  EXPECT_EQ(step(config, counters, 3, kOverflow).response, Response::skip);
+  EXPECT_EQ(step(config, counters, 3, kOverflow).response, Response::skip);
   EXPECT_EQ(counters.skipped_in_a_row, 2);
   EXPECT_EQ(counters.loss_scale.overflows, 0);
   EXPECT_EQ(loss_scale(config, counters), 256);
@@ -80,7 +80,7 @@ TEST(LossScale, GrowsAfterStepsWithoutOverflow) {
   const TrainConfig config = half_precision();
   TrainingCounters counters;
   std::vector<double> scales;
-  for (const double norm : {1.0, 1.0, kInfinity, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0}) {
+  for (const double norm : {1.0, 1.0, kOverflow, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0}) {
     scales.push_back(loss_scale(config, counters));
     step(config, counters, 3, norm);
   }
@@ -96,7 +96,7 @@ TEST(LossScale, AFixedOneNeverChanges) {
   for (int i = 0; i < 10; ++i) {
     step(config, counters, 3, 1);
   }
-  EXPECT_EQ(step(config, counters, 3, kInfinity).response, Response::skip);
+  EXPECT_EQ(step(config, counters, 3, kOverflow).response, Response::skip);
   EXPECT_EQ(loss_scale(config, counters), 1024);
 }
 

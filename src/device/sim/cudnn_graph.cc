@@ -10,7 +10,7 @@ constexpr std::int64_t kMostHeadDim = 128;
 constexpr std::int64_t kHeadDimStep = 8;
 constexpr std::int64_t kLeastWorkspace = 256;
 
-std::size_t element_bytes(cudnnDataType_t type) { return type == CUDNN_DATA_FLOAT ? 4 : 2; }
+std::size_t tensor_element_bytes(cudnnDataType_t type) { return type == CUDNN_DATA_FLOAT ? 4 : 2; }
 
 bool has_16_bits(cudnnDataType_t type) {
   return type == CUDNN_DATA_BFLOAT16 || type == CUDNN_DATA_HALF;
@@ -141,7 +141,7 @@ std::vector<std::size_t> axes_of(const GraphTensor& y, const GraphTensor& x) {
 
 std::size_t GraphTensor::span_bytes() const {
   const Extents last = {dims[0] - 1, dims[1] - 1, dims[2] - 1, dims[3] - 1};
-  return static_cast<std::size_t>(offset_of(last, strides) + 1) * element_bytes(type);
+  return static_cast<std::size_t>(offset_of(last, strides) + 1) * tensor_element_bytes(type);
 }
 
 std::int64_t OperationGraph::head_dim() const {

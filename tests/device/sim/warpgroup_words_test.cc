@@ -122,7 +122,7 @@ std::vector<float> product(const std::vector<float>& a, const std::vector<float>
 }
 
 template <class T, int kColumns, bool kFragments, bool kByColumns>
-void expect_products() {
+void expect_warpgroup_products() {
   const std::vector<float> a = numbers(kRows * kDepth, 7);
   const std::vector<float> b = numbers(kColumns * kDepth, 5);
   for (const std::uint64_t seed : {0, 1, 2}) {
@@ -142,10 +142,10 @@ void expect_products() {
 
 template <class T>
 void expect_all_products() {
-  expect_products<T, 64, false, false>();
-  expect_products<T, 64, true, true>();
-  expect_products<T, 128, false, false>();
-  expect_products<T, 128, true, true>();
+  expect_warpgroup_products<T, 64, false, false>();
+  expect_warpgroup_products<T, 64, true, true>();
+  expect_warpgroup_products<T, 128, false, false>();
+  expect_warpgroup_products<T, 128, true, true>();
 }
 
 TEST(SimWarpgroupWords, MultiplyTiles) {
