@@ -10,7 +10,8 @@ struct RowShape {
   std::int64_t rows, columns;
 };
 
-constexpr RowShape kRows[] = {{1, 1}, {1, 3}, {5, 17}, {33, 64}, {300, 129}, {70, 768}, {2, 5000}};
+constexpr RowShape kRowShapes[] = {{1, 1},     {1, 3},    {5, 17},  {33, 64},
+                                   {300, 129}, {70, 768}, {2, 5000}};
 
 Results run_column_sum(const RowShape& s, DType dtype, const Kernels& kernels, Stream& stream) {
   const Array x = Array::random(s.rows * s.columns, dtype, 1);
@@ -292,7 +293,7 @@ void add_losses(std::vector<Case>& cases, DType dtype) {
 std::vector<Case> row_cases() {
   std::vector<Case> cases;
   for (const DType dtype : activation_types()) {
-    for (const RowShape& s : kRows) {
+    for (const RowShape& s : kRowShapes) {
       cases.push_back({fmt::format("column_sum_{}x{}_{}", s.rows, s.columns, dtype_word(dtype)),
                        [=](const Kernels& kernels, Stream& stream) {
                          return run_column_sum(s, dtype, kernels, stream);

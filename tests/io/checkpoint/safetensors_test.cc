@@ -18,15 +18,15 @@ constexpr std::string_view kGoldenJson =
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
     R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]}})";
 
-std::string with_length(std::string_view json) {
-  const std::uint64_t n = json.size();
+std::string with_length(std::string_view header) {
+  const std::uint64_t n = header.size();
   std::string head(8, '\0');
   std::memcpy(head.data(), &n, 8);
-  return head + std::string(json);
+  return head + std::string(header);
 }
 
-std::string fault_of(const std::string& json, std::int64_t data_bytes = 22) {
-  const std::string head = with_length(json);
+std::string fault_of(const std::string& header, std::int64_t data_bytes = 22) {
+  const std::string head = with_length(header);
   try {
     parse_safetensors_header(head, static_cast<std::int64_t>(head.size()) + data_bytes);
     return "";
@@ -36,10 +36,10 @@ std::string fault_of(const std::string& json, std::int64_t data_bytes = 22) {
 }
 
 std::string changed(const std::string& from, const std::string& to) {
-  std::string json(kGoldenJson);
-  const std::size_t at = json.find(from);
+  std::string header(kGoldenJson);
+  const std::size_t at = header.find(from);
   EXPECT_NE(at, std::string::npos) << from;
-  return json.replace(at, from.size(), to);
+  return header.replace(at, from.size(), to);
 }
 
 TEST(Safetensors, ReadsWhatTheReferenceWrites) {
