@@ -63,13 +63,13 @@ ordered_json property(const ordered_json& component, const std::string& name) {
 }
 
 TEST(CycloneDx, HasThePartsOfTheBill) {
-  const ordered_json json = cyclonedx_json(example());
-  EXPECT_EQ(json["bomFormat"], "CycloneDX");
-  EXPECT_EQ(json["specVersion"], "1.5");
-  EXPECT_EQ(json["metadata"]["timestamp"], "2025-01-31T12:00:00Z");
-  EXPECT_EQ(json["metadata"]["component"]["version"], "1.2.3");
-  EXPECT_EQ(property(json["metadata"]["component"], "commit"), "abc");
-  const ordered_json& libc = json["components"][0];
+  const ordered_json document = cyclonedx_json(example());
+  EXPECT_EQ(document["bomFormat"], "CycloneDX");
+  EXPECT_EQ(document["specVersion"], "1.5");
+  EXPECT_EQ(document["metadata"]["timestamp"], "2025-01-31T12:00:00Z");
+  EXPECT_EQ(document["metadata"]["component"]["version"], "1.2.3");
+  EXPECT_EQ(property(document["metadata"]["component"], "commit"), "abc");
+  const ordered_json& libc = document["components"][0];
   EXPECT_EQ(libc["name"], "libc.so.6");
   EXPECT_EQ(libc["version"], "2.36-9");
   EXPECT_EQ(libc["purl"], "pkg:deb/debian/libc6@2.36-9?arch=amd64");
@@ -78,25 +78,25 @@ TEST(CycloneDx, HasThePartsOfTheBill) {
   EXPECT_EQ(property(libc, "debian:source"), "glibc");
   EXPECT_EQ(property(libc, "debian:source-version"), "2.36-8");
   EXPECT_EQ(property(libc, "debian:copyright"), "/usr/share/doc/libc6/copyright");
-  const ordered_json& other = json["components"][2];
+  const ordered_json& other = document["components"][2];
   EXPECT_EQ(other["name"], "plug_in+1.so");
   EXPECT_FALSE(other.contains("version") || other.contains("purl"));
   EXPECT_EQ(property(other, "soname"), nullptr);
 }
 
 TEST(Spdx, HasThePartsOfTheBill) {
-  const ordered_json json = spdx_json(example());
-  EXPECT_EQ(json["spdxVersion"], "SPDX-2.3");
-  EXPECT_EQ(json["dataLicense"], "CC0-1.0");
-  EXPECT_EQ(json["creationInfo"]["created"], "2025-01-31T12:00:00Z");
-  EXPECT_EQ(json["packages"].size(), 4U);
-  EXPECT_EQ(json["packages"][0]["sourceInfo"], "commit abc");
-  const ordered_json& libc = json["packages"][1];
+  const ordered_json document = spdx_json(example());
+  EXPECT_EQ(document["spdxVersion"], "SPDX-2.3");
+  EXPECT_EQ(document["dataLicense"], "CC0-1.0");
+  EXPECT_EQ(document["creationInfo"]["created"], "2025-01-31T12:00:00Z");
+  EXPECT_EQ(document["packages"].size(), 4U);
+  EXPECT_EQ(document["packages"][0]["sourceInfo"], "commit abc");
+  const ordered_json& libc = document["packages"][1];
   EXPECT_EQ(libc["externalRefs"][0]["referenceLocator"], "pkg:deb/debian/libc6@2.36-9?arch=amd64");
   EXPECT_EQ(libc["sourceInfo"],
             "SONAME libc.so.6; Debian package libc6 2.36-9 amd64; source package glibc 2.36-8; "
             "copyright file /usr/share/doc/libc6/copyright");
-  const ordered_json& other = json["packages"][3];
+  const ordered_json& other = document["packages"][3];
   EXPECT_EQ(other["sourceInfo"], "no SONAME");
   EXPECT_FALSE(other.contains("versionInfo") || other.contains("externalRefs"));
 }
@@ -114,12 +114,12 @@ TEST(Sbom, IdentifiersAreUniqueAndPlain) {
 
 TEST(Sbom, HostileNamesStayTexts) {
   for (const auto format : {cyclonedx_json, spdx_json}) {
-    const ordered_json json = ordered_json::parse(json_text(format(hostile())));
-    const ordered_json& list = json[json.contains("packages") ? "packages" : "components"];
-    const std::size_t first = json.contains("packages") ? 1 : 0;
+    const ordered_json document = ordered_json::parse(json_text(format(hostile())));
+    const ordered_json& list = document[document.contains("packages") ? "packages" : "components"];
+    const std::size_t first = document.contains("packages") ? 1 : 0;
     EXPECT_EQ(list[first]["name"], hostile().objects[0].soname);
     EXPECT_EQ(list[first + 1]["name"], "\xef\xbf\xbd");  // U+FFFD
-    EXPECT_FALSE(json.contains("evil"));
+    EXPECT_FALSE(document.contains("evil"));
   }
 }
 

@@ -72,22 +72,23 @@ std::string on_terminal(const std::function<void()>& print) {
 }
 
 TEST(StandardOutput, JsonReplacesBytesThatAreNotUtf8) {
-  const nlohmann::ordered_json json = {{"b", "x\xFFy"}, {"a", {1, 2}}};
-  EXPECT_EQ(json_line(json), "{\"b\":\"x\xEF\xBF\xBDy\",\"a\":[1,2]}");
-  EXPECT_EQ(json_text(json), "{\n  \"b\": \"x\xEF\xBF\xBDy\",\n  \"a\": [\n    1,\n    2\n  ]\n}");
-  EXPECT_EQ(on_file([&] { print_json_line(json); }), json_line(json) + "\n");
-  EXPECT_EQ(on_file([&] { print_json(json); }), json_text(json) + "\n");
+  const nlohmann::ordered_json document = {{"b", "x\xFFy"}, {"a", {1, 2}}};
+  EXPECT_EQ(json_line(document), "{\"b\":\"x\xEF\xBF\xBDy\",\"a\":[1,2]}");
+  EXPECT_EQ(json_text(document),
+            "{\n  \"b\": \"x\xEF\xBF\xBDy\",\n  \"a\": [\n    1,\n    2\n  ]\n}");
+  EXPECT_EQ(on_file([&] { print_json_line(document); }), json_line(document) + "\n");
+  EXPECT_EQ(on_file([&] { print_json(document); }), json_text(document) + "\n");
 }
 
 // U+202E reverses the direction of text on a terminal.
 TEST(StandardOutput, OnATerminalTextCannotControlIt) {
-  const nlohmann::ordered_json json = {{"a", "\u202Eä"}};
-  const std::string shown = on_terminal([&] { print_json_line(json); });
+  const nlohmann::ordered_json document = {{"a", "\u202Eä"}};
+  const std::string shown = on_terminal([&] { print_json_line(document); });
   if (shown.empty()) {
     GTEST_SKIP() << "needs a pseudoterminal: mount devpts at /dev/pts";
   }
   EXPECT_EQ(shown, "{\"a\":\"\\u202e\\u00e4\"}\n");
-  EXPECT_EQ(nlohmann::ordered_json::parse(shown), json);
+  EXPECT_EQ(nlohmann::ordered_json::parse(shown), document);
   const auto print = [] {
     TextPrinter printer;
     printer.print("a\x1b[2J\xC3");
