@@ -5,7 +5,11 @@
 namespace trireme {
 
 DataError data_error_in(const std::string& origin, const Error& error) {
-  return DataError(fmt::format("{}: {}", printable(origin), printable(error.what())));
+  const std::string where = printable(origin);
+  const std::string what = printable(error.what());
+  const bool names_it =
+      !where.empty() && (what.starts_with(where + ": ") || what.starts_with(where + " "));
+  return DataError(names_it ? what : fmt::format("{}: {}", where, what));
 }
 
 }  // namespace trireme
