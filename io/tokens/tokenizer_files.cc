@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "io/tokens/added_token_files.h"
 #include "io/tokens/sentencepiece.h"
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
@@ -44,6 +45,25 @@ std::string end_token_of(const json& config, const fs::path& file) {
     const json& token = config["eos_token"];
     return token.is_object() ? text_field(token, "content") : text_field(config, "eos_token");
   });
+}
+
+// Returns null for a file that does not exist.
+json read_optional_json(const fs::path& file) {
+  return fs::exists(file) ? read_json(file) : json();
+}
+
+// Adds the tokens that the files beside a SentencePiece model list.
+void add_tokens_beside(const fs::path& folder, TokenizerFiles& files) {
+  AddedTokenFiles added{.config = files.config,
+                        .added = read_optional_json(folder / "added_tokens.json"),
+                        .special = {}};
+  if (const std::string source = added.source(); !source.empty()) {
+    added.special = read_optional_json(folder / "special_tokens_map.json");
+    naming(folder / source, [&] {
+      add_tokens_of_files(added, files.definition, files.end_token);
+      return true;
+    });
+  }
 }
 
 constexpr std::array kDefinitions = {"tokenizer.json", "vocab.json", "tokenizer.model"};
@@ -112,12 +132,13 @@ TokenizerFiles read_tokenizer_files(const fs::path& path) {
   const fs::path beside = file.parent_path() / "tokenizer_config.json";
   const fs::path chat = file.parent_path() / "chat_template.jinja";
   TokenizerFiles files;
-  files.config = fs::exists(beside) ? read_json(beside) : json();
+  files.config = read_optional_json(beside);
   files.chat_template = fs::exists(chat) ? read_file(chat, kMostBytes) : "";
   if (file.extension() == ".model") {
     files.definition = naming(file, [&] {
       return sentencepiece_definition(read_file(file, kMostBytes), files.end_token);
     });
+    add_tokens_beside(file.parent_path(), files);
     return files;
   }
   files.definition = read_json(file);

@@ -1,9 +1,10 @@
 // Reads any bytes as the files that define a tokenizer: tokenizer.json, vocab.json with merges.txt,
-// and a model of SentencePiece. Each may be refused with a DataError. A tokenizer that is accepted
-// encodes the input itself to ids of its vocabulary, and decodes them; a GGUF file can hold it, or
-// says why not.
+// a model of SentencePiece, and the files beside one that add tokens. Each may be refused with a
+// DataError. A tokenizer that is accepted encodes the input itself to ids of its vocabulary, and
+// decodes them; a GGUF file can hold it, or says why not.
 #include <nlohmann/json.hpp>
 
+#include "io/tokens/added_token_files.h"
 #include "io/tokens/bpe_tokenizer.h"
 #include "io/tokens/sentencepiece.h"
 #include "io/tokens/tokenizer_files.h"
@@ -28,13 +29,38 @@ void use(const nlohmann::json& definition, std::string_view text) {
   trireme::require(vocabulary.missing.empty() != vocabulary.summary.empty());
 }
 
+// Returns what a small SentencePiece model defines.
+nlohmann::json small_definition() {
+  return nlohmann::json::parse(R"({
+    "added_tokens": [{"id": 0, "content": "<unk>", "single_word": false, "lstrip": false,
+                      "rstrip": false, "normalized": false, "special": true}],
+    "normalizer": {"type": "Prepend", "prepend": "\u2581"},
+    "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": false,
+              "vocab": {"<unk>": 0, "a": 1, "b": 2, "ab": 3, "\u2581": 4},
+              "merges": [["a", "b"]]}})");
+}
+
+// text: a list of tokenizer_config.json, added_tokens.json and special_tokens_map.json.
+void use_added(std::string_view text) {
+  const nlohmann::json files = trireme::parse_json(text);
+  if (!files.is_array() || files.size() != 3) {
+    throw trireme::DataError("it is not a list of three files");
+  }
+  nlohmann::json definition = small_definition();
+  std::string end_token;
+  trireme::add_tokens_of_files({files[0], files[1], files[2]}, definition, end_token);
+  use(definition, text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   using namespace trireme;
   const std::string_view text = text_of(data, bytes);
   const std::size_t cut = text.find('\0');
-  if (!text.starts_with('{')) {
+  if (text.starts_with('[')) {
+    refuses_only_with<DataError>([&] { use_added(text); });
+  } else if (!text.starts_with('{')) {
     refuses_only_with<DataError>([&] {
       std::string end_token;
       use(sentencepiece_definition(text, end_token), text);
