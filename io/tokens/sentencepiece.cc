@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/tokens/bpe_model.h"
+#include "io/tokens/token_kind.h"
 #include "io/tokens/unicode.h"
 #include "src/base/error.h"
 
@@ -85,19 +86,10 @@ class MessageReader {
   std::string_view text_;
 };
 
-enum class PieceType {
-  normal = 1,
-  unknown = 2,
-  control = 3,
-  user_defined = 4,
-  unused = 5,
-  byte = 6
-};
-
 struct Piece {
   std::string text;
   float score = 0;
-  PieceType type = PieceType::normal;
+  TokenKind kind = TokenKind::normal;
 };
 
 // The fields of sentencepiece_model.proto that determine ids.
@@ -129,7 +121,7 @@ Piece read_piece(std::string_view bytes) {
         if (field.value() < 1 || field.value() > 6) {
           throw DataError(fmt::format("a piece has the unknown type {}", field.value()));
         }
-        piece.type = static_cast<PieceType>(field.value());
+        piece.kind = static_cast<TokenKind>(field.value());
         break;
       default:
         break;  // extensions
@@ -244,7 +236,7 @@ json merges_of(const Model& model) {
   };
   std::unordered_map<std::string_view, std::size_t> ids;
   for (const Piece& piece : model.pieces) {
-    if (piece.type == PieceType::normal || piece.type == PieceType::user_defined) {
+    if (piece.kind == TokenKind::normal || piece.kind == TokenKind::user_defined) {
       ids.emplace(piece.text, ids.size());
     }
   }
@@ -259,7 +251,7 @@ json merges_of(const Model& model) {
     refuse_if(total > 1024, "has a piece of more than 1024 characters");
     std::vector<Pair> own;
     std::size_t left = 0;
-    for (std::size_t at = 0; piece.type == PieceType::normal && left + 1 < total;) {
+    for (std::size_t at = 0; piece.kind == TokenKind::normal && left + 1 < total;) {
       (void)next_character(text, at);
       ++left;
       if (ids.contains(text.substr(0, at)) && ids.contains(text.substr(at))) {
@@ -311,9 +303,9 @@ json sentencepiece_definition(std::string_view bytes, std::string& end_token) {
     if (!vocab.emplace(piece.text, id).second) {
       throw DataError(fmt::format("piece {} occurs twice", id));
     }
-    unknown = piece.type == PieceType::unknown ? json(piece.text) : unknown;
-    const bool special = piece.type == PieceType::unknown || piece.type == PieceType::control;
-    if (special || piece.type == PieceType::user_defined) {
+    unknown = piece.kind == TokenKind::unknown ? json(piece.text) : unknown;
+    const bool special = piece.kind == TokenKind::unknown || piece.kind == TokenKind::control;
+    if (special || piece.kind == TokenKind::user_defined) {
       added.push_back({{"id", id},
                        {"content", piece.text},
                        {"single_word", false},

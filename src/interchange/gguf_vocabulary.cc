@@ -8,6 +8,7 @@
 #include "io/chat/chat_template.h"
 #include "io/data/tokenizer.h"
 #include "io/tokens/byte_characters.h"
+#include "io/tokens/token_kind.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
 #include "src/interchange/gguf_merges.h"
@@ -16,15 +17,6 @@ namespace trireme {
 namespace {
 
 using nlohmann::json;
-
-enum class TokenKind : std::int32_t {
-  normal = 1,
-  unknown = 2,
-  control = 3,
-  user_defined = 4,
-  unused = 5,
-  byte = 6
-};
 
 // The texts and kinds of a model's ids.
 class Tokens {
