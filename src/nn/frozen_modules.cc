@@ -23,18 +23,28 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return whole && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
+struct Range {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+std::optional<Range> range_of(std::string_view pattern) {
+  const std::size_t dash = pattern.find('-');
+  if (dash == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto first = number_of(pattern.substr(0, dash));
+  const auto last = number_of(pattern.substr(dash + 1));
+  return first && last ? std::optional(Range{*first, *last}) : std::nullopt;
+}
+
 bool fits(std::string_view pattern, std::string_view component) {
   if (pattern == "*" || pattern == component) {
     return true;
   }
-  const std::size_t dash = pattern.find('-');
-  if (dash == std::string_view::npos) {
-    return false;
-  }
-  const auto first = number_of(pattern.substr(0, dash));
-  const auto last = number_of(pattern.substr(dash + 1));
+  const std::optional<Range> range = range_of(pattern);
   const auto number = number_of(component);
-  return first && last && number && *first <= *number && *number <= *last;
+  return range && number && range->first <= *number && *number <= range->last;
 }
 
 }  // namespace
@@ -49,6 +59,16 @@ bool stands_for(std::string_view path, std::string_view module) {
     }
   }
   return true;
+}
+
+std::int64_t end_of_ranges(std::string_view path) {
+  std::int64_t end = -1;
+  while (!path.empty()) {
+    if (const std::optional<Range> range = range_of(next_component(path))) {
+      end = std::max(end, range->last);
+    }
+  }
+  return end;
 }
 
 bool FrozenModules::holds_module(std::string_view module) const {

@@ -2,6 +2,7 @@
 // others are trained (train.frozen). A plain value and pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,5 +27,7 @@ struct FrozenModules {
 
 // Returns whether a path stands for a module.
 bool stands_for(std::string_view path, std::string_view module);
+// Returns the largest last number of the ranges in a path, such as 11; -1 if it has none.
+std::int64_t end_of_ranges(std::string_view path);
 
 }  // namespace trireme

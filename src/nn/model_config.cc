@@ -273,6 +273,17 @@ void ModelConfig::complete() {
   complete_products(*this);
 }
 
+void ModelConfig::check_frozen_ranges() const {
+  for (const std::string& path : frozen.paths) {
+    if (end_of_ranges(path) >= layers) {
+      throw ConfigError(fmt::format(
+          "train.frozen names '{}', but model.layers is {}, so that the last block is {}: end the "
+          "range there",
+          path, layers, layers - 1));
+    }
+  }
+}
+
 void ModelConfig::validate() const {
   Problems problems;
   if (check_sizes(*this, problems)) {

@@ -59,6 +59,9 @@ struct ModelConfig {
   // Throws a ConfigError that lists all contradictions with their formulas and numbers. The config
   // must be complete.
   void validate() const;
+  // Throws ConfigError if a range in train.frozen ends beyond the last block. Apart from
+  // validate(), because checkpoints of earlier versions may have such ranges.
+  void check_frozen_ranges() const;
 
   // Returns whether some weights keep the values of another checkpoint, of which this model's
   // checkpoints hold no copy.

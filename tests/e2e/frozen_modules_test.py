@@ -105,6 +105,7 @@ class FrozenModules(unittest.TestCase):
         cases = [
             (2, "checkpoint.init_from", ("train", self.base, "train.frozen=[model.norm]")),
             (2, "no module of this model", ("train", self.tuned, "train.frozen=[model.layer.0]")),
+            (2, "end the range there", ("train", self.tuned, "train.frozen=[model.layers.0-99]")),
             (2, "one product", ("train", self.tuned,
                                 "train.frozen=[model.layers.0.self_attn.q_proj]")),
             (2, "train.frozen", ("train", self.tuned, "train.frozen=[model.norm]",

@@ -127,6 +127,13 @@ TEST(FrozenModel, RefusesWhatCannotBe) {
   EXPECT_THAT(message(tiny_gpt2(), {"transformer"}), HasSubstr("nothing would be trained"));
   EXPECT_THAT(message(tiny_gpt2(), std::vector<std::string>(65, "transformer.wte")),
               HasSubstr("at most 64"));
+  EXPECT_THAT(message(tiny_llama(), {"model.layers.1-0"}), HasSubstr("no module"));
+  ModelConfig beyond = with_frozen(tiny_llama(), {"model.norm", "model.layers.1-7.mlp"});
+  EXPECT_THAT(message_of<ConfigError>([&] { beyond.check_frozen_ranges(); }),
+              AllOf(HasSubstr("'model.layers.1-7.mlp'"), HasSubstr("model.layers is 2"),
+                    HasSubstr("the last block is 1")));
+  beyond.frozen.paths = {"model.layers.0-1.mlp", "model.norm"};
+  beyond.check_frozen_ranges();
   ModelConfig adapted = tiny_gpt2();
   adapted.lora.products = {"all"};
   EXPECT_THAT(message(adapted, {"transformer.wte"}), HasSubstr("lora.products"));

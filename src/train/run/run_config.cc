@@ -353,6 +353,7 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   b.finish();
   c.model.complete();
   c.model.validate();
+  c.model.check_frozen_ranges();
   check_attention_shapes(c);
   c.optimizer.options().validate();
   c.optimizer.schedule.validate();
