@@ -64,17 +64,29 @@ HfModel::HfModel(const fs::path& source)
 }
 
 // Called before the model is declared, which takes memory for every layer.
-void HfModel::check_count() const {
+void HfModel::check_count() {
   const std::int64_t claimed = parameter_count(config_.model);
   double stored = 0;  // hostile shapes may be large
   for (const auto& [name, tensor] : files_.tensors()) {
     stored += static_cast<double>(tensor.elements());
   }
-  if (stored < static_cast<double>(claimed)) {
-    throw DataError(fmt::format(
-        "{}: {} describes a model of {} parameters, but the files hold only {:.0f} elements",
-        folder_.string(), kConfigName, claimed, stored));
+  if (stored >= static_cast<double>(claimed)) {
+    return;
   }
+  const std::string summary =
+      fmt::format("{} describes a model of {} parameters, but the files hold only {:.0f} elements",
+                  kConfigName, claimed, stored);
+  // Each layer has tensors, so that one is missing if there are as many layers as tensors.
+  ModelConfig shorter = config_.model;
+  shorter.layers = std::min(shorter.layers, std::ssize(files_.tensors()) + 1);
+  try {
+    for (const ModelTensor& tensor : model_tensors(shorter)) {
+      find_tensor(tensor);
+    }
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{} ({})", error.what(), summary));
+  }
+  throw DataError(fmt::format("{}: {}", folder_.string(), summary));
 }
 
 std::string HfModel::where(const std::string& stored) const {

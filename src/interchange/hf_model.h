@@ -46,7 +46,7 @@ class HfModel {
   std::vector<float> read(const std::string& name) const;
 
  private:
-  void check_count() const;
+  void check_count();
   void find_tensor(const ModelTensor& tensor);
   void check_shape(const ModelTensor& tensor, const std::string& stored);
   void check_tied(std::string_view embedding);

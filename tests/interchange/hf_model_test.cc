@@ -126,7 +126,17 @@ TEST(HfModel, RefusesShapesThatDisagreeWithTheConfiguration) {
                                        HasSubstr("[16, 22]"), HasSubstr("[22, 16]")));
   ChangedModel wider("llama3");
   edit_config(wider.path(), {{"num_hidden_layers", 9}});
-  EXPECT_THAT(wider.refusal(), HasSubstr("the files hold only"));
+  EXPECT_THAT(wider.refusal(), AllOf(HasSubstr("the files hold only"),
+                                     HasSubstr("tensor model.layers.2.input_layernorm.weight is "
+                                               "missing")));
+  edit_config(wider.path(), {{"num_hidden_layers", 1000000}});
+  EXPECT_THAT(wider.refusal(), HasSubstr("is missing"));
+  ChangedModel shorter("llama3");
+  edit_config(shorter.path(), {{"intermediate_size", 44}});
+  EXPECT_THAT(shorter.refusal(),
+              AllOf(HasSubstr("model.layers.0.mlp.down_proj.weight has the shape "
+                              "[16, 22]"),
+                    HasSubstr("[16, 44]"), HasSubstr("the files hold only")));
   ChangedModel less("llama3");
   edit_config(less.path(), {{"num_hidden_layers", 1}});
   EXPECT_THAT(less.refusal(), AllOf(HasSubstr("model.layers.1."), HasSubstr("not part of")));
