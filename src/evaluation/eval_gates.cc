@@ -35,6 +35,13 @@ std::vector<std::string> gate_names(const std::filesystem::path& file) {
   constexpr std::string_view kPrefix = "gates.";
   std::vector<std::string> names;
   for (const ConfigEntry& entry : parse_config(read_file(file, kMaxConfigBytes), file.string())) {
+    if (entry.key == "gates" && (entry.value.kind == ConfigValue::Kind::mapping ||
+                                 entry.value.kind == ConfigValue::Kind::null)) {
+      throw ConfigError(fmt::format(
+          "{}:{}: `gates` is empty, so that every result would pass: name at least one gate, such "
+          "as `quality: {{figure: loss, at_most: 3}}`",
+          file.string(), entry.line));
+    }
     if (entry.key.starts_with(kPrefix)) {
       const std::string name =
           entry.key.substr(kPrefix.size(), entry.key.find('.', kPrefix.size()) - kPrefix.size());

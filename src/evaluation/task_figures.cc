@@ -184,6 +184,15 @@ TaskFigures figures_of(const EvalTask& task, const std::vector<ItemResult>& resu
   return result;
 }
 
+TaskFigures figures_in_outline(const EvalTask& task) {
+  std::vector<ItemResult> results;
+  for (const TaskItem& item : task.items) {
+    results.push_back(
+        {std::vector<double>(std::max<std::size_t>(item.texts.size(), 1)), false, 1, ""});
+  }
+  return figures_of(task, results);
+}
+
 Json figures_json(const TaskFigures& task) {
   Json json = {{"kind", name_of(task.kind)}, {"file", task.file}, {"sha256", task.digest}};
   json.update(named_json(task.items, task.figures));

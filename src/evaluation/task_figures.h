@@ -47,6 +47,9 @@ std::size_t choice_of(const TaskItem& item, const ItemResult& result, ChoiceLeng
 // results: as many as the task has items.
 TaskFigures figures_of(const EvalTask& task, const std::vector<ItemResult>& results);
 
+// Returns figures of the same names and counts, whatever the results will be, before there are any.
+TaskFigures figures_in_outline(const EvalTask& task);
+
 nlohmann::ordered_json figures_json(const TaskFigures& task);
 // Returns the lines of a table with all tasks and groups.
 std::string figures_table(const std::vector<TaskFigures>& tasks);

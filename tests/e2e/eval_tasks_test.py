@@ -242,6 +242,10 @@ class EvalTasks(unittest.TestCase):
         self.assertIn("gates.yaml:1: gate a: the result has no figure 'tasks.hs.f1'",
                       refused.stderr)
         self.assertEqual(refused.stdout, "")
+        gates.write_text("gates: {a: {figure: perplexity, at_most: 9}}")
+        refused = self.evaluated("--task", words[words.index("--task") + 1], "--gate", gates,
+                                 code=2)
+        self.assertIn("no figure 'perplexity'", refused.stderr)  # of --data, which is not given
 
     def test_what_is_refused(self):
         path = self.written("bad.jsonl", [{"text": "a b"}, {"txt": "c"}])

@@ -112,7 +112,9 @@ TEST_F(EvalGates, AMissingFigureIsAnError) {
 
 TEST_F(EvalGates, TheFileIsReadStrictly) {
   EXPECT_THAT(refusal(""), HasSubstr("holds no gates"));
-  EXPECT_THAT(refusal("gates: {}"), HasSubstr("gates"));
+  for (const char* const empty : {"gates: {}", "gates:"}) {
+    EXPECT_THAT(refusal(empty), HasSubstr("gates.yaml:1: `gates` is empty"));
+  }
   EXPECT_THAT(refusal("gates: 7"), HasSubstr("gates.yaml:1"));
   EXPECT_THAT(refusal("gates:\n  a: {figure: x, at_lest: 1}"),
               AllOf(HasSubstr("gates.yaml:2"), HasSubstr("gates.a.at_least")));

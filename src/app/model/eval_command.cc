@@ -161,6 +161,23 @@ void print_result(const EvalResult& result) {
   }
 }
 
+// Throws what judge_gates() will throw for figures that the result will not have, or the baseline
+// does not. The result has the names and counts of the right one, and other numbers.
+void check_figures(const EvalOptions& options, const std::vector<EvalTask>& tasks,
+                   const ReadGates& gates) {
+  EvalResult outline;
+  if (!options.data.empty()) {
+    outline.losses = Evaluation{};
+    outline.data_sha256 = "unknown";
+    outline.quantized = options.packed_bits() == 0 ? std::nullopt : std::optional(QuantizeReport());
+  }
+  for (const EvalTask& task : tasks) {
+    outline.tasks.push_back(figures_in_outline(task));
+  }
+  const auto json = nlohmann::json::parse(result_json(outline).dump());
+  (void)judge_gates(gates.file, result_figures(json), gates.baseline.figures);
+}
+
 // Judges the gates and writes the result where it was asked for.
 nlohmann::ordered_json judged(const EvalOptions& options, EvalResult& result,
                               const ReadGates& gates) {
@@ -244,6 +261,10 @@ void evaluate_on(DeviceContext& device, const EvalOptions& options, AppContext& 
   Communicator& world = context.session().world();
   const ReadGates gates = read_gates(options.tasks, world);
   const std::vector<EvalTask> tasks = read_tasks(options.tasks, world);
+  run_on_root(world, [&]() -> std::string {
+    check_figures(options, tasks, gates);
+    return "";
+  });
   StepKeys keys(world, with_access(options.keys.options(), context.access()));
   const Evaluator evaluator{options, device, world, keys};
   const LoadedModel loaded = evaluator.load(options.packed_bits());
