@@ -9,8 +9,6 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
-#include "src/interchange/training_tokenizer.h"
-#include "src/train/saving/first_weights.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -24,7 +22,7 @@ constexpr std::array<std::string_view, 9> kCarried = {"tokenizer.json",
                                                       "merges.txt",
                                                       "tokenizer.model",
                                                       "chat_template.jinja",
-                                                      "generation_config.json"};
+                                                      kGenerationConfigName};
 constexpr std::int64_t kMostBytes = 256 << 20;
 
 bool is_dangling(const fs::path& path) {
@@ -60,6 +58,14 @@ std::string read_carried(const fs::path& path) {
   return contents;
 }
 
+void copy_carried_file(const fs::path& from, const fs::path& folder) {
+  const std::string contents = read_carried(from);
+  File file = File::create_new(folder / from.filename());
+  file.write(contents.data(), std::ssize(contents));
+  file.sync();
+  file.close();
+}
+
 }  // namespace
 
 std::vector<fs::path> carried_files_in(const fs::path& folder) {
@@ -82,35 +88,18 @@ std::vector<fs::path> carried_files_in(const fs::path& folder) {
 bool copy_carried_files(const fs::path& from, const fs::path& to) {
   const std::vector<fs::path> files = carried_files_in(from);
   for (const fs::path& path : files) {
-    const std::string contents = read_carried(path);
-    File file = File::create_new(to / path.filename());
-    file.write(contents.data(), std::ssize(contents));
-    file.sync();
-    file.close();
+    copy_carried_file(path, to);
   }
   return !files.empty();
 }
 
-std::string copy_carried_files(const StepFolder& step, const fs::path& to) {
-  if (copy_carried_files(step.path, to)) {
-    return "";
+void copy_carried_files(const ModelTokenizer& tokenizer, const fs::path& to) {
+  if (!tokenizer.folder.empty()) {
+    copy_carried_files(tokenizer.folder, to);
   }
-  const std::optional<FirstWeights> first = find_first_weights(step);
-  if (first && !first->is_there) {
-    return fmt::format(
-        "the files of the tokenizer are missing, because {}, the imported model with which the run "
-        "began, is gone or another checkpoint is there now: copy them from the model's own files",
-        first->folder.string());
+  if (!tokenizer.settings.empty()) {
+    copy_carried_file(tokenizer.settings / kGenerationConfigName, to);
   }
-  if (first) {
-    copy_carried_files(first->folder, to);
-    return "";
-  }
-  const std::optional<TrainingTokenizer> trained = find_training_tokenizer(step);
-  if (trained && !trained->folder.empty()) {
-    copy_carried_files(trained->folder, to);
-  }
-  return trained ? trained->missing : "";
 }
 
 }  // namespace trireme

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/store.h"
+#include "src/interchange/training_tokenizer.h"
 
 namespace trireme {
+
+inline constexpr const char* kGenerationConfigName = "generation_config.json";
 
 // Returns those that exist in a folder.
 std::vector<std::filesystem::path> carried_files_in(const std::filesystem::path& folder);
@@ -18,9 +20,7 @@ std::vector<std::filesystem::path> carried_files_in(const std::filesystem::path&
 // unless both are in one cache of Hugging Face, where snapshots/REVISION/FILE leads to
 // blobs/DIGEST. Throws IoError. Returns whether there were any.
 bool copy_carried_files(const std::filesystem::path& from, const std::filesystem::path& to);
-// Copies those of the weights in a step: from its own folder, or if that has none, from the
-// imported model with which its run began; if it began with new weights, from the dataset that it
-// learned from. Returns a warning if these are gone, else "".
-std::string copy_carried_files(const StepFolder& step, const std::filesystem::path& to);
+// Copies those of a model.
+void copy_carried_files(const ModelTokenizer& tokenizer, const std::filesystem::path& to);
 
 }  // namespace trireme

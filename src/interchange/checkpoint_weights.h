@@ -32,6 +32,8 @@ class CheckpointWeights {
   const StepFolder& step() const { return step_; }
   // Returns the step that holds the weights: the base, or the same step.
   const StepFolder& origin() const { return base_ == nullptr ? step_ : base_->step(); }
+  // Returns the base, or null if the step holds all weights.
+  const StepFolder* base() const { return base_ == nullptr ? nullptr : &base_->step(); }
   // Without adapters and frozen modules: the weights are all there.
   const ModelConfig& model() const { return model_; }
   // Sorted bytewise by name.

@@ -2,6 +2,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/interchange/carried_files.h"
 #include "src/train/saving/base_weights.h"
 
 namespace trireme {
@@ -51,6 +52,15 @@ CheckpointWeights open_weights(const ExportOptions& options, Communicator& world
     check_plain(*base, options);
   }
   return {std::move(step), options.weights, std::move(base)};
+}
+
+void carry_tokenizer(const ModelTokenizer& tokenizer, const std::filesystem::path& to,
+                     ExportResult& result) {
+  copy_carried_files(tokenizer, to);
+  result.warning = tokenizer.warning;
+  if (!tokenizer.note.empty()) {
+    result.notes.push_back(tokenizer.note);
+  }
 }
 
 void finish_export(const ExportOptions& options, DraftFolder& draft, const StepFolder& step) {

@@ -12,6 +12,7 @@
 #include "src/interchange/checkpoint_weights.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/logit_check.h"
+#include "src/interchange/training_tokenizer.h"
 
 namespace trireme {
 
@@ -41,10 +42,12 @@ struct ExportResult {
   std::string type_name = {};  // of the weights: "bfloat16", or "q8_0"
   // Matrices that have another type, because their rows are not whole blocks (GGUF).
   std::map<std::string, std::int64_t> other_types = {};
-  std::string warning = {};             // what is missing in the export; or empty
-  std::string tokenizer = {};           // the one in the file (GGUF); or empty
-  std::vector<std::string> notes = {};  // what readers of the file do otherwise (GGUF)
-  double seconds = 0;                   // without the comparison
+  std::string warning = {};    // what is missing in the export; or empty
+  std::string tokenizer = {};  // the one in the file (GGUF); or empty
+  // Which tokenizer it is, if not that of the first weights; what readers of the file do otherwise
+  // (GGUF).
+  std::vector<std::string> notes = {};
+  double seconds = 0;  // without the comparison
   LogitDifference difference = {};
 };
 
@@ -53,6 +56,10 @@ struct ExportResult {
 StepFolder open_step(const ExportOptions& options, Communicator& world, StepKeys& keys);
 // Collective. Returns the weights of that step, with its adapters added if it has some.
 CheckpointWeights open_weights(const ExportOptions& options, Communicator& world, StepKeys& keys);
+// Copies the files of the model's tokenizer into an export, and says in the result what users have
+// to know of them.
+void carry_tokenizer(const ModelTokenizer& tokenizer, const std::filesystem::path& to,
+                     ExportResult& result);
 // Gives the export its final name, after options.finish. Called on rank 0.
 void finish_export(const ExportOptions& options, DraftFolder& draft, const StepFolder& step);
 

@@ -11,7 +11,6 @@
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/base/stopwatch.h"
-#include "src/interchange/carried_files.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
 #include "src/interchange/gguf_file.h"
@@ -20,8 +19,7 @@
 #include "src/interchange/tokenizer_fault.h"
 #include "src/interchange/training_tokenizer.h"
 #include "src/nn/model_size.h"
-#include "src/train/saving/first_weights.h"
-#include "src/train/text_origin.h"
+#include "src/train/text/text_origin.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -103,29 +101,26 @@ void check_positions(const ModelConfig& model) {
   }
 }
 
-// Says how the model has seen texts: one that learned from new weights has never seen what the
-// tokenizer's template puts in front of them.
-GgufTextHabits habits_of(CheckpointWeights& weights) {
-  const StepFolder& step = weights.origin();
-  return {.ends = text_origin_of(step, nullptr, weights.model().vocab).ends,
-          .begins = !find_training_tokenizer(step) || find_first_weights(step)};
+// Says how the model has seen texts: one that learned a tokenizer from new weights, or instead of
+// its first one, has never seen what the tokenizer's template puts in front of them.
+GgufTextHabits habits_of(const CheckpointWeights& weights, const ModelTokenizer& tokenizer) {
+  return {.ends = text_origin_of(weights.step(), weights.base(), weights.model().vocab).ends,
+          .begins = tokenizer.is_imported};
 }
 
 // Returns the tokenizer of the weights, for a file beside which the carried files lie.
-GgufVocabulary vocabulary_of(CheckpointWeights& weights, const fs::path& folder) {
+GgufVocabulary vocabulary_of(const CheckpointWeights& weights, const ModelTokenizer& tokenizer,
+                             const fs::path& folder) {
   const std::int64_t rows = weights.model().vocab;
   if (holds_tokenizer(folder)) {
     try {
-      return gguf_vocabulary(read_tokenizer_files(folder), rows, habits_of(weights));
+      return gguf_vocabulary(read_tokenizer_files(folder), rows, habits_of(weights, tokenizer));
     } catch (const Error& error) {
       return no_gguf_vocabulary(without_folder(error.what(), folder));
     }
   }
-  const auto trained = find_training_tokenizer(weights.origin());
-  if (trained && trained->missing.empty() && trained->folder.empty()) {
-    return gguf_byte_vocabulary(rows);
-  }
-  return no_gguf_vocabulary("the checkpoint has none");
+  return tokenizer.is_bytes ? gguf_byte_vocabulary(rows)
+                            : no_gguf_vocabulary("the checkpoint has none");
 }
 
 // Says in the result what the file has of the tokenizer.
@@ -277,8 +272,9 @@ ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communi
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
   run_on_root(world, [&]() -> std::string {
-    result.warning = copy_carried_files(weights.origin(), draft.path());
-    GgufVocabulary vocabulary = vocabulary_of(weights, draft.path());
+    const ModelTokenizer tokenizer = find_model_tokenizer(weights);
+    carry_tokenizer(tokenizer, draft.path(), result);
+    GgufVocabulary vocabulary = vocabulary_of(weights, tokenizer, draft.path());
     add_vocabulary(vocabulary, result);
     GgufExport file(weights, type, fs::absolute(options.out).filename().string(),
                     std::move(vocabulary));

@@ -10,7 +10,6 @@
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
 #include "src/base/stopwatch.h"
-#include "src/interchange/carried_files.h"
 #include "src/interchange/checkpoint_weights.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
@@ -132,19 +131,21 @@ const nlohmann::json& imported_part(const Manifest& manifest) {
              : nothing;
 }
 
-HfConfig config_of(const StepFolder& step, const ModelConfig& model) {
-  HfConfig config{.model_type = {}, .model = model, .special_ids = {}};
-  const nlohmann::json& imported = imported_part(*step.manifest);
+HfConfig config_of(const CheckpointWeights& weights, const ModelTokenizer& tokenizer) {
+  HfConfig config{.model_type = {}, .model = weights.model(), .special_ids = {}};
+  const nlohmann::json& imported = imported_part(*weights.origin().manifest);
   if (imported.contains("model_type")) {
     config.model_type = text_field(imported, "model_type");
   }
-  if (imported.contains("special_ids")) {
+  if (imported.contains("special_ids") && !tokenizer.is_changed) {
     config.special_ids = JsonValue(object_field(imported, "special_ids"));
-  } else if (const auto trained = find_training_tokenizer(step);
-             trained && trained->end_of_document) {
+  } else if (tokenizer.end_of_document) {
     // In training, this token stands between documents: before each and after each.
-    const std::int32_t end = *trained->end_of_document;
+    const std::int32_t end = *tokenizer.end_of_document;
     config.special_ids = JsonValue({{"bos_token_id", end}, {"eos_token_id", end}});
+  } else if (tokenizer.is_changed) {
+    // Without these fields, transformers would take the ids of the family's first model.
+    config.special_ids = JsonValue({{"bos_token_id", nullptr}, {"eos_token_id", nullptr}});
   }
   return config;
 }
@@ -187,13 +188,14 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
     write_weights(draft.path() / file.name, file, dtype, weights);
   });
   run_on_root(world, [&]() -> std::string {
-    const HfConfig config = config_of(weights.origin(), weights.model());
+    const ModelTokenizer tokenizer = find_model_tokenizer(weights);
+    const HfConfig config = config_of(weights, tokenizer);
     write_whole_file(draft.path() / "config.json", hf_config_text(config, dtype));
     if (files.size() > 1) {
       write_whole_file(draft.path() / "model.safetensors.index.json",
                        list_text(files, result.bytes));
     }
-    result.warning = copy_carried_files(weights.origin(), draft.path());
+    carry_tokenizer(tokenizer, draft.path(), result);
     if (const std::string fault = tokenizer_fault(draft.path(), weights.model().vocab);
         result.warning.empty() && !fault.empty()) {
       result.warning =

@@ -6,7 +6,6 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/stopwatch.h"
-#include "src/interchange/carried_files.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
 #include "src/interchange/onnx/onnx_graph.h"
@@ -157,7 +156,7 @@ ExportResult export_to_onnx(const ExportOptions& options, OnnxType type, OnnxFol
     }
     OnnxExport file(weights, type);
     result.bytes = file.write(files);
-    result.warning = copy_carried_files(weights.origin(), files);
+    carry_tokenizer(find_model_tokenizer(weights), files, result);
     result.seconds = watch.seconds();
     if (options.compare) {
       result.difference = compare_logits(weights.model(), written_logits(files), step.path,

@@ -246,7 +246,9 @@ SparsifyResult sparsify_step(const fs::path& step, const SparsifyOptions& option
   result.step = weights.step().manifest->meta.step;
   result.parameters = parameter_count(weights.model());
   run_on_root(world, [&]() -> std::string {
-    result.warning = copy_carried_files(weights.origin(), draft.path());
+    const ModelTokenizer tokenizer = find_model_tokenizer(weights);
+    copy_carried_files(tokenizer, draft.path());
+    result.warning = tokenizer.warning;
     result.bytes =
         write_new_manifest(draft.path(), std::move(tables), meta_of(weights, options, result),
                            key.get(), one_thread.read_back);

@@ -15,7 +15,7 @@
 #include "src/nn/parameter.h"
 #include "src/train/engine/training_state.h"
 #include "src/train/start/tokenizer_identity.h"
-#include "src/train/text_origin.h"
+#include "src/train/text/text_origin.h"
 
 namespace trireme {
 

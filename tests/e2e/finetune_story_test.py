@@ -168,20 +168,24 @@ class FinetuneStory(unittest.TestCase):
         shutil.rmtree(base)
         out = self.folder / "models/lost"
         lost = harness.must(harness.run("export", whole, "--format", "hf", "--out", out))
-        self.assertIn("warning: the files of the tokenizer are missing", lost.stderr)
+        self.assertIn("warning: the files beside the model are missing", lost.stderr)
         self.assertIn(str(base), lost.stderr)
         self.assertEqual(json.loads((out / "config.json").read_text())["eos_token_id"], 3)
+        info = [json.loads(harness.must(harness.run("tokenizer", "info", folder, "--json")).stdout)
+                for folder in (out, model)]
+        self.assertEqual(info[0]["digest"], info[1]["digest"])  # from the dataset
 
     def generated(self, checkpoint, *words):
         done = harness.must(harness.run("generate", "--checkpoint", checkpoint, "--temperature", 0,
                                         "--tokens", 6, "--json", *words))
         return json.loads(done.stdout)
 
-    def imported_copy(self, name, config=None, tokenizer=None):
+    def imported_copy(self, name, config=None, tokenizer=None, generation=None):
         """Imports the model with other files, and returns the checkpoint."""
         model, checkpoint = self.folder / "models" / name, self.folder / "checkpoints" / name
         shutil.copytree(self.model, model)
-        for file, value in (("config.json", config), ("tokenizer.json", tokenizer)):
+        for file, value in (("config.json", config), ("tokenizer.json", tokenizer),
+                            ("generation_config.json", generation)):
             if value is not None:
                 (model / file).write_text(json.dumps(value))
         harness.must(harness.run("import", model, "--out", checkpoint))
@@ -215,6 +219,78 @@ class FinetuneStory(unittest.TestCase):
         refused = harness.run("generate", "--checkpoint", self.tuned, *question, "--special")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("puts no tokens before a text", refused.stderr)
+
+    def data_of_another_tokenizer(self):
+        """Returns a dataset, and what `tokenizer info` says of its tokenizer."""
+        text, made = self.folder / "text", self.folder / "other-tokenizer"
+        data = self.folder / "data/other"
+        harness.must(harness.run("tokenizer", "train", text, "--vocab", 300, "--out", made))
+        harness.must(harness.run("data", "pack", text, "--tokenizer", made, "--out", data))
+        info = harness.must(harness.run("tokenizer", "info", made, "--json")).stdout
+        return data, json.loads(info)
+
+    def test_a_model_that_learned_another_tokenizer_is_exported_with_it(self):
+        base = self.imported_copy("first", config={**MODEL, "bos_token_id": 7,
+                                                   "eos_token_id": list(range(VOCAB))},
+                                  generation={"eos_token_id": 5})
+        data, info = self.data_of_another_tokenizer()
+        words = (f"data.train={data}", "data.validation=", f"checkpoint.init_from={base}",
+                 "train.steps=2", "optimizer.schedule.steps=2", "optimizer.schedule.warmup=1")
+        runs = {"learned": (), "adapted": ("lora.products=all",)}
+        for name, more in runs.items():
+            run = f"run.dir={self.folder}/runs/{name}"
+            examined = harness.run("doctor", self.config, run, *words, *more)
+            self.assertEqual(examined.returncode, 4, examined.stdout + examined.stderr)
+            self.assertIn("pack the data with the model's own", examined.stdout)
+            done = harness.must(harness.run("train", self.config, run, *words, *more))
+            self.assertIn("pack the data with the model's own", done.stderr)
+            self.check_export_of(name, info)
+        pruned = self.folder / "checkpoints/pruned-other"
+        harness.must(harness.run("sparsify", self.folder / "runs/learned/checkpoints", "--out",
+                                 pruned, "--sparsity", 0.25))
+        self.check_export_of("pruned-other", info, pruned)
+        same = harness.run("doctor", self.config, f"checkpoint.init_from={base}",
+                           f"run.dir={self.folder}/runs/same")
+        self.assertNotIn("the model's own", same.stdout)
+        taught = ("checkpoint.init_from=", f"distill.teacher={base}")
+        for command in ("train", "doctor"):
+            refused = harness.run(command, self.config, f"run.dir={self.folder}/runs/taught",
+                                  *words, *taught)
+            self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+            self.assertIn("pack the data with the teacher's tokenizer",
+                          refused.stdout + refused.stderr)
+        shutil.rmtree(data / "tokenizer")
+        for name in runs:
+            out = self.folder / "models" / f"{name}-without"
+            done = json.loads(harness.must(harness.run(
+                "export", self.folder / "runs" / name / "checkpoints", "--format", "hf", "--json",
+                "--out", out)).stdout)
+            self.assertIn("of another tokenizer, and are left out", done["warning"])
+            self.assertEqual({path.name for path in out.iterdir()},
+                             {"config.json", "model.safetensors"})
+            config = json.loads((out / "config.json").read_text())
+            self.assertEqual((config["bos_token_id"], config["eos_token_id"]), (None, None))
+
+    def check_export_of(self, name, info, checkpoint=None):
+        checkpoint = checkpoint or self.folder / "runs" / name / "checkpoints"
+        end = info["end_of_document"]
+        for form in ("hf", "gguf"):
+            out = self.folder / "models" / f"{name}-{form}"
+            done = json.loads(harness.must(harness.run(
+                "export", checkpoint, "--format", form, "--json", "--out", out)).stdout)
+            self.assertEqual(done["warning"], "")
+            if name != "pruned-other":  # it holds the files itself
+                self.assertIn("not that of the model with which the run began", done["notes"][0])
+            self.assertFalse((out / "generation_config.json").exists())
+            found = json.loads(harness.must(harness.run("tokenizer", "info", out, "--json")).stdout)
+            self.assertEqual(found["digest"], info["digest"])
+        config = json.loads((self.folder / "models" / f"{name}-hf/config.json").read_text())
+        self.assertEqual((config["bos_token_id"], config["eos_token_id"]), (end, end))
+        data = (self.folder / "models" / f"{name}-gguf/model.gguf").read_bytes()
+        self.assertNotIn(b"tokenizer.ggml.eot_token_id", data)
+        # Each id would end a text of the first model.
+        sample = self.generated(checkpoint, "--prompt", "The ship ")
+        self.assertGreater(sample["tokens"], 1)
 
     def test_a_short_validation_set_asks_for_a_shorter_sequence(self):
         chat, data = self.folder / "one.jsonl", self.folder / "data/one"

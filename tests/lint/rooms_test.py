@@ -24,7 +24,7 @@ ENGINE = RUN + ["mpi/watch", "io/checkpoint", "src/train/run"]
 WATCHED = ENGINE + ["io/checkpoint/memory", "src/train/engine"]
 SAVING = WATCHED + ["src/evidence", "io/checkpoint/load", "src/train/memory"]
 PARTS = SAVING + ["src/train/start", "src/train/report", "src/train/saving", "src/train/numerics",
-                  "src/train/watch", "src/train/ending"]
+                  "src/train/text", "src/train/watch", "src/train/ending"]
 TRAIN = PARTS + ["src/figures", "src/plan", "src/train/parts", "src/train/prediction",
                  "src/train/recovery", "io/h5", "slurm",
                  "slurm/job"]
@@ -89,6 +89,7 @@ ROOMS = {
     "src/train/memory": WATCHED,
     "src/train/watch": WATCHED,
     "src/train/saving": SAVING,
+    "src/train/text": SAVING + ["io/tokens", "src/train/saving", "src/train/start"],
     "src/train/ending": ["src/base", "mpi", "slurm/job"],
     "src/train/prediction": RUN + ["src/plan", "src/train/run", "src/train/engine"],
     "src/train/parts": PARTS,

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 
+#include "io/data/dataset.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
 #include "src/train/saving/initial_weights.h"
 #include "src/train/saving/teacher_weights.h"
 #include "src/train/start/startup.h"
+#include "src/train/text/step_tokenizer.h"
 
 namespace trireme {
 namespace {
@@ -34,6 +36,21 @@ bool reads_first_weights(const RunConfig& config, Communicator& world) {
     return has_one ? "yes" : "";
   });
   return resumes.empty();
+}
+
+// Returns the tokenizer of the training data on rank 0. It is not known elsewhere, nor if the data
+// cannot be used, which LaunchChecks reports.
+TokenizerIdentity tokenizer_of_data(const RunConfig& config, Communicator& world) {
+  if (world.rank() != 0 || config.data.train.empty()) {
+    return {};
+  }
+  const std::filesystem::path& folder = config.data.train.front().path;
+  try {
+    return tokenizer_of(parse_dataset_manifest(read_manifest_text(folder),
+                                               (folder / kDatasetManifestName).string()));
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -66,15 +83,26 @@ std::vector<Finding> check_taken_weights(const RunConfig& config, Communicator& 
   } catch (const Error&) {
     return found;  // check_keys() reports it
   }
+  const TokenizerIdentity data = tokenizer_of_data(config, world);
   if (reads_first) {
     note([&] {
       StepFolder step =
           find_initial_step("checkpoint.init_from", config.checkpoint.init_from, world);
+      if (const std::string warning = warning_of_tokenizer(step, data); !warning.empty()) {
+        found.push_back(warning_of(warning, "all ranks", ""));
+      }
       open_initial_step(step, config, keys.get(), {});
     });
   }
   if (config.distill.is_on()) {
-    note([&] { check_teacher_opens(config, world, keys.get()); });
+    note([&] {
+      check_teacher_opens(config, world, keys.get(), [&](const StepFolder& teacher) {
+        run_on_root(world, [&] {
+          check_tokenizer_of_teacher(teacher, data);
+          return std::string();
+        });
+      });
+    });
   }
   return found;
 }

@@ -28,6 +28,7 @@
 #include "src/train/start/open_dataset.h"
 #include "src/train/start/startup.h"
 #include "src/train/start/tokenizer_identity.h"
+#include "src/train/text/step_tokenizer.h"
 
 namespace trireme {
 namespace {
@@ -75,19 +76,6 @@ RunConfig usable_config(RunConfig config, const TrainingHost& host) {
 
 const Kernels& kernels_of(const RunConfig& config, Device device) {
   return config.train.attends_by_cudnn() ? cuda_kernels(CudaAttention::cudnn) : kernels_for(device);
-}
-
-// Throws ConfigError if the ids of a teacher stand for other texts than those of the run's data.
-void check_tokenizer_of_teacher(const Manifest& manifest, const std::filesystem::path& folder,
-                                const TokenizerIdentity& own) {
-  const TokenizerIdentity taught = tokenizer_from_extra(*manifest.meta.extra);
-  const bool are_known = !taught.digest.empty() && !own.digest.empty();
-  if (are_known && !same_tokenizer(taught, own)) {
-    throw ConfigError(fmt::format(
-        "distill.teacher: {} was trained on tokens of {}, but data.train has those of {}: the same "
-        "ids stand for other texts; pack the data with the teacher's tokenizer",
-        folder.string(), describe(taught), describe(own)));
-  }
 }
 
 }  // namespace
@@ -289,11 +277,13 @@ void TrainingParts::load_base(StepFolder base, bool say) {
 
 void TrainingParts::load_teacher(bool say) {
   enter("load", config.deadline.checkpoint);
-  const std::filesystem::path& folder = config.distill.teacher;
   const std::string loaded =
-      trireme::load_teacher(config, engine, world, host.keys, [&](const Manifest& manifest) {
-        checkpoints->begin_from(manifest, folder);
-        check_tokenizer_of_teacher(manifest, folder, data.tokenizer());
+      trireme::load_teacher(config, engine, world, host.keys, [&](const StepFolder& teacher) {
+        checkpoints->begin_from(*teacher.manifest, teacher.path);
+        run_on_root(world, [&] {
+          check_tokenizer_of_teacher(teacher, data.tokenizer());
+          return std::string();
+        });
       });
   if (say && world.rank() == 0) {
     host.log.info(loaded);
@@ -301,7 +291,15 @@ void TrainingParts::load_teacher(bool say) {
 }
 
 AdmitStep TrainingParts::begin_from_base() const {
-  return [this](const StepFolder& base) { checkpoints->begin_from_base(base); };
+  return [this](const StepFolder& base) {
+    checkpoints->begin_from_base(
+        base, run_on_root(world, [&] { return tokenizer_digest_in(base.path); }));
+    const std::string warning =
+        world.rank() == 0 ? warning_of_tokenizer(base, data.tokenizer()) : "";
+    if (!warning.empty()) {
+      host.log.warning(warning);
+    }
+  };
 }
 
 void TrainingParts::resume() {

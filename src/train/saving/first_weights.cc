@@ -11,10 +11,12 @@ namespace {
 constexpr const char* kFirstFolder = "base";
 constexpr const char* kFirstDigest = "base_sha256";
 constexpr const char* kFirstImported = "imported";
+constexpr const char* kFirstTokenizer = "tokenizer_digest";
 
 }  // namespace
 
-std::optional<JsonValue> first_weights_of(const StepFolder& base) {
+std::optional<JsonValue> first_weights_of(const StepFolder& base,
+                                          const std::string& tokenizer_digest) {
   if (std::optional<JsonValue> earlier = recorded_first_weights(*base.manifest)) {
     return earlier;
   }
@@ -25,7 +27,8 @@ std::optional<JsonValue> first_weights_of(const StepFolder& base) {
   nlohmann::json record = {
       {kFirstFolder, std::filesystem::absolute(base.path).lexically_normal().string()},
       {kFirstDigest, base.manifest_sha256},
-      {kFirstImported, nlohmann::json::object()}};
+      {kFirstImported, nlohmann::json::object()},
+      {kFirstTokenizer, tokenizer_digest}};
   const nlohmann::json& imported = object_field(extra, kFirstImported);
   for (const char* const name : {"model_type", "special_ids"}) {
     if (imported.contains(name)) {
@@ -51,6 +54,9 @@ std::optional<FirstWeights> find_first_weights(const StepFolder& step) {
   const nlohmann::json& record = object_field(extra, kFirstWeightsField);
   const std::string& digest = text_field(record, kFirstDigest);
   FirstWeights found{.folder = text_field(record, kFirstFolder)};
+  if (record.contains(kFirstTokenizer)) {
+    found.tokenizer_digest = text_field(record, kFirstTokenizer);
+  }
   try {
     std::vector<std::string> skipped;
     found.is_there = find_step(found.folder, skipped).manifest_sha256 == digest;

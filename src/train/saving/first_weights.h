@@ -4,7 +4,8 @@
 // these checkpoints. Runs with adapters record their base instead (base_weights.h).
 //
 //   "first_weights": {"base": FOLDER, "base_sha256": of its manifest,
-//                     "imported": {"model_type": ..., "special_ids": ...}}
+//                     "imported": {"model_type": ..., "special_ids": ...},
+//                     "tokenizer_digest": of the files beside it, "" if none can be read}
 #pragma once
 
 #include <filesystem>
@@ -19,14 +20,16 @@ namespace trireme {
 inline constexpr const char* kFirstWeightsField = "first_weights";
 
 // Returns the record for a run that takes its first weights from `base`; nothing if they were not
-// imported.
-std::optional<JsonValue> first_weights_of(const StepFolder& base);
+// imported. tokenizer_digest: that of the files beside them (step_tokenizer.h).
+std::optional<JsonValue> first_weights_of(const StepFolder& base,
+                                          const std::string& tokenizer_digest);
 // Returns the record in a checkpoint from which a run resumes; nothing if it has none.
 std::optional<JsonValue> recorded_first_weights(const Manifest& manifest);
 
 struct FirstWeights {
   std::filesystem::path folder;
   bool is_there = false;  // false if another checkpoint, or none, is in the folder now
+  std::optional<std::string> tokenizer_digest = {};  // as recorded; earlier versions did not
 };
 // Looks for the model that a step's record names. Returns nothing if it has no record. Throws
 // DataError if that is malformed.

@@ -10,7 +10,6 @@
 #include "src/train/run/model_fingerprint.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/frozen_weights.h"
-#include "src/train/saving/initial_weights.h"
 #include "src/train/saving/stored_count.h"
 
 namespace trireme {
@@ -114,13 +113,17 @@ std::string advice_on_other_teacher(const RunConfig& config, const std::string& 
       now.string());
 }
 
-void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys) {
+void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys,
+                         const AdmitStep& admit) {
   StepFolder step = find_initial_step("distill.teacher", config.distill.teacher, world);
+  if (admit) {
+    admit(step);
+  }
   open_teacher(step, keys);
 }
 
 std::string load_teacher(const RunConfig& config, const Engine& engine, Communicator& world,
-                         StepKeys* keys, const std::function<void(const Manifest&)>& admit) {
+                         StepKeys* keys, const AdmitStep& admit) {
   const DistillConfig& distill = config.distill;
   StepFolder step = find_initial_step("distill.teacher", distill.teacher, world);
   if (step.manifest_sha256 != distill.manifest_sha256) {
@@ -129,7 +132,7 @@ std::string load_teacher(const RunConfig& config, const Engine& engine, Communic
                     step.path.string()));
   }
   if (admit) {
-    admit(*step.manifest);
+    admit(step);
   }
   open_teacher(step, keys);
   const std::string faults = gather_faults(world, fault_of_teacher(step, engine));

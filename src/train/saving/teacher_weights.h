@@ -3,12 +3,12 @@
 // and its weights once the engine exists.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
 #include "src/train/engine/engine.h"
+#include "src/train/saving/initial_weights.h"
 
 namespace trireme {
 
@@ -24,15 +24,16 @@ RunConfig with_teacher(RunConfig config, Communicator& world);
 std::string advice_on_other_teacher(const RunConfig& config, const std::string& saved_sha256);
 
 // Collective. Throws what load_teacher() would throw if it can't open the teacher that
-// with_teacher() has found.
-void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys);
+// with_teacher() has found. admit: as there.
+void check_teacher_opens(const RunConfig& config, Communicator& world, StepKeys* keys,
+                         const AdmitStep& admit);
 
 // Collective. Loads the weights of the teacher on the ranks whose engine has one. keys: null if
-// none are configured. admit: called with the manifest on all ranks before anything else is read;
+// none are configured. admit: called with the step on all ranks before anything else is read;
 // throws what keeps it from being used. All ranks throw ConfigError if the checkpoint has changed
 // since with_teacher(), PolicyError if it can't be opened, and DataError for damage and for weights
 // that are not finite. Returns a line for the log.
 std::string load_teacher(const RunConfig& config, const Engine& engine, Communicator& world,
-                         StepKeys* keys, const std::function<void(const Manifest&)>& admit);
+                         StepKeys* keys, const AdmitStep& admit);
 
 }  // namespace trireme

@@ -63,15 +63,15 @@ class TrainingCheckpoints {
     label_.check_reading(manifest, folder);
     label_.join(manifest.meta.label);
   }
-  // Does the same for the step that checkpoint.init_from names, which the provenance states. The
-  // arguments are those of an AdmitStep.
-  void begin_from_base(const StepFolder& base) {
+  // Does the same for the step that checkpoint.init_from names, which the provenance states.
+  // tokenizer_digest: that of the files beside it (step_tokenizer.h).
+  void begin_from_base(const StepFolder& base, const std::string& tokenizer_digest) {
     begin_from(*base.manifest, base.path);
     if (provenance_ != nullptr) {
       provenance_->took_weights(base);
     }
     if (!parts_.config.model.has_frozen()) {
-      first_weights_ = first_weights_of(base);
+      first_weights_ = first_weights_of(base, tokenizer_digest);
     }
   }
   // Notes for the provenance which sets of data.validation were opened; the run goes on without the

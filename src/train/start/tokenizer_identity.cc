@@ -117,6 +117,11 @@ bool is_unnamed(const TokenizerIdentity& tokenizer) {
   return tokenizer.name == "imported" && tokenizer.digest.empty();
 }
 
+bool is_of_other_program(const TokenizerIdentity& tokenizer) {
+  return tokenizer.name != "bytes" && !tokenizer.digest.empty() &&
+         tokenizer.digest == foreign_tokenizer_digest(tokenizer.name, tokenizer.vocab);
+}
+
 bool has_tokenizer(const TokenizerIdentity& tokenizer) {
   try {
     const auto known = make_tokenizer(tokenizer.name);

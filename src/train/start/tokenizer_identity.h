@@ -40,6 +40,8 @@ void check_tokenizer(const TokenizerIdentity& tokenizer, std::int64_t vocab);
 bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b);
 // Returns whether an import knew nothing of the tokenizer.
 bool is_unnamed(const TokenizerIdentity& tokenizer);
+// Returns whether another program made the tokens, so that the digest is that of a name alone.
+bool is_of_other_program(const TokenizerIdentity& tokenizer);
 // Returns whether the program has it.
 bool has_tokenizer(const TokenizerIdentity& tokenizer);
 // Returns "'gpt2' (50257 ids, 0123456789ab)".

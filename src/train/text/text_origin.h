@@ -15,7 +15,9 @@ struct TextOrigin {
   // imported model with which its run began, if it is still there, and that of the dataset from
   // which it learned; then those of its base.
   std::vector<std::filesystem::path> folders;
-  std::vector<std::int32_t> ends;  // eos_token_id of the imported model; empty for other models
+  // eos_token_id of the imported model; empty for other models, and after training on tokens of
+  // another tokenizer, where these ids stand for something else.
+  std::vector<std::int32_t> ends;
 };
 
 // base: that of a step of adapters, else null. Throws DataError if an id is not below `vocab`.

@@ -1,4 +1,4 @@
-#include "src/train/text_origin.h"
+#include "src/train/text/text_origin.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,6 +6,7 @@
 #include "src/base/json_fields.h"
 #include "src/train/saving/first_weights.h"
 #include "src/train/start/tokenizer_identity.h"
+#include "src/train/text/step_tokenizer.h"
 
 namespace trireme {
 namespace {
@@ -58,6 +59,9 @@ TextOrigin text_origin_of(const StepFolder& step, const StepFolder* base, std::i
   add(step, vocab, origin);
   if (base != nullptr) {
     add(*base, vocab, origin);
+  }
+  if (!origin.ends.empty() && changed_tokenizer(step, base)) {
+    origin.ends.clear();
   }
   return origin;
 }
