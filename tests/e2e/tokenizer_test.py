@@ -147,11 +147,19 @@ class Tokenizers(unittest.TestCase):
                                  "--out", source))
         special = json.loads((source / "config.json").read_text())
         self.assertEqual((special["bos_token_id"], special["eos_token_id"]), (256, 256))
+        tasks = self.folder / "tasks.jsonl"
+        tasks.write_text('{"text": "the ship sails far"}\n')
+        bare = self.folder / "bare"
+        harness.must(harness.run("import", source, "--out", bare))
+        told = [f"no files that define it are in {bare}; name them with --tokenizer PATH"]
+        result = harness.run("eval", "--checkpoint", bare, "--task", f"lambada:{tasks}")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn(told[0], result.stderr)
+        self.assertNotIn("--ids", result.stderr)
+        self.refused(2, [*told, "--ids"], "generate", "--checkpoint", bare, "--prompt", "a")
         for out, ids in ((source, 300), (other, 299)):
             self.tokenizer("train", text, "--vocab", ids, "--out", out)
         harness.must(harness.run("import", source, "--out", imported))
-        tasks = self.folder / "tasks.jsonl"
-        tasks.write_text('{"text": "the ship sails far"}\n')
         words = ["eval", "--checkpoint", imported, "--task", f"lambada:{tasks}", "--tokenizer"]
         for tokenizer in (imported, source):
             harness.must(harness.run(*words, tokenizer))

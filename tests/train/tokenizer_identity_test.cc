@@ -49,24 +49,28 @@ TEST(TokenizerIdentity, ComparesDigestsWhereBothAreKnown) {
 }
 
 TEST(TokenizerFor, IsTheProgramsOwnOrRefused) {
-  EXPECT_EQ(tokenizer_for(bytes(), 257, false)->name(), "bytes");
+  EXPECT_EQ(tokenizer_for(bytes(), 257, false, "do")->name(), "bytes");
   EXPECT_THAT(message_of<ConfigError>([] {
-                tokenizer_for({"gpt2", 50257, "ab"}, 50257, false);
+                tokenizer_for({"gpt2", 50257, "ab"}, 50257, false, "do this");
               }),
               AllOf(HasSubstr("tokens of 'gpt2' (50257 ids, ab), a tokenizer that this program "
                               "does not have"),
-                    HasSubstr("--ids")));
+                    HasSubstr(": do this")));
+  EXPECT_EQ(message_of<ConfigError>([] {
+              tokenizer_for({"imported", 0, ""}, 257, false, "do this");
+            }),
+            "the model was imported without the files of its tokenizer: do this");
   EXPECT_THAT(message_of<ConfigError>([] {
-                tokenizer_for({"bytes", 257, "ab"}, 257, false);
+                tokenizer_for({"bytes", 257, "ab"}, 257, false, "do");
               }),
               HasSubstr("differs from this program's tokenizer of the same name"));
 }
 
 TEST(TokenizerFor, IdsNeedNoTokenizer) {
-  const auto ids = tokenizer_for({"gpt2", 100, "ab"}, 128, true);
+  const auto ids = tokenizer_for({"gpt2", 100, "ab"}, 128, true, "");
   EXPECT_EQ(ids->vocab(), 100) << "the model may have more rows than the tokenizer has ids";
-  EXPECT_EQ(tokenizer_for({"gpt2", 0, ""}, 128, true)->vocab(), 128);
-  EXPECT_EQ(tokenizer_for({"gpt2", 128, "ab"}, 128, true)->vocab(), 128);
+  EXPECT_EQ(tokenizer_for({"gpt2", 0, ""}, 128, true, "")->vocab(), 128);
+  EXPECT_EQ(tokenizer_for({"gpt2", 128, "ab"}, 128, true, "")->vocab(), 128);
   std::vector<std::int32_t> read = {7};
   ids->encode(" 0, 99\t5\n12 ", read);
   EXPECT_THAT(read, ElementsAre(7, 0, 99, 5, 12)) << "they are appended";
@@ -75,7 +79,7 @@ TEST(TokenizerFor, IdsNeedNoTokenizer) {
 }
 
 TEST(TokenizerFor, RefusesWhatIsNoId) {
-  const auto ids = tokenizer_for({"gpt2", 100, "ab"}, 128, true);
+  const auto ids = tokenizer_for({"gpt2", 100, "ab"}, 128, true, "");
   for (const char* word : {"100", "-1", "1.5", "x", "1x", "99999999999999"}) {
     std::vector<std::int32_t> read;
     EXPECT_THAT(

@@ -352,6 +352,7 @@ void add_generate_command(CommandLine& app, AppContext& context) {
       "--ids", options->ids,
       "Read the prompt and print the output as token ids, as in '464 3290', for models "
       "whose tokenizer this program does not have");
+  options->tokenizer.has_ids = true;
   options->tokenizer.add_to(command);
   options->chat.add_to(command);
   command

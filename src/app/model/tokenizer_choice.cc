@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/ranges.h>
+
 #include "io/tokens/tokenizer_files.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -39,6 +41,17 @@ TokenizerIdentity expected_tokenizer(const LoadedModel& loaded, const std::strin
   return folder ? identity_of(*open_tokenizer(folder->string(), end_token)) : named;
 }
 
+// Says what to do if no files of the model's tokenizer are found.
+std::string way_out(const LoadedModel& loaded, bool has_ids) {
+  std::vector<std::string> folders;
+  for (const std::filesystem::path& folder : loaded.text.folders) {
+    folders.push_back(printable(folder.string()));
+  }
+  return fmt::format("no files that define it are in {}; name them with --tokenizer PATH{}",
+                     fmt::join(folders, " or "),
+                     has_ids ? ", or read and print token ids with --ids" : "");
+}
+
 }  // namespace
 
 void TokenizerChoice::add_to(CommandLine& command) {
@@ -69,7 +82,7 @@ std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool
   }
   const std::string files = ids ? "" : files_for(loaded);
   if (files.empty()) {
-    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, ids);
+    return tokenizer_for(loaded.tokenizer, loaded.config.vocab, ids, way_out(loaded, has_ids));
   }
   auto tokenizer = open_tokenizer(files, end_token);
   const TokenizerIdentity own = identity_of(*tokenizer);

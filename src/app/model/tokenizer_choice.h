@@ -14,6 +14,7 @@ namespace trireme {
 struct TokenizerChoice {
   std::string path;       // its files; empty for those beside the model, or the program's own
   std::string end_token;  // the token that ends a document; empty for the one the files name
+  bool has_ids = false;   // whether the command has the option --ids
 
   // The caller keeps the object until the command has run.
   void add_to(CommandLine& command);

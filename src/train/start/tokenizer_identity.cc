@@ -138,13 +138,14 @@ std::string describe(const TokenizerIdentity& tokenizer) {
 }
 
 std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std::int64_t vocab,
-                                         bool ids) {
+                                         bool ids, const std::string& way_out) {
   if (ids) {
     const bool is_known = tokenizer.vocab > 0 && tokenizer.vocab < vocab;
     return std::make_unique<IdTokenizer>(is_known ? tokenizer.vocab : vocab);
   }
-  const std::string way_out =
-      "name its files with --tokenizer, or let generate read and print token ids, with --ids";
+  if (is_unnamed(tokenizer)) {
+    throw ConfigError("the model was imported without the files of its tokenizer: " + way_out);
+  }
   std::unique_ptr<Tokenizer> known;
   try {
     known = make_tokenizer(tokenizer.name);

@@ -49,8 +49,8 @@ std::string describe(const TokenizerIdentity& tokenizer);
 
 // Returns a tokenizer that encodes and decodes for a model. If `ids`, its texts are token ids in
 // decimal, such as "464 3290", whatever the model's tokenizer is. Otherwise throws ConfigError if
-// the program does not have the tokenizer.
+// the program does not have the tokenizer; way_out: what to do then, for the message.
 std::unique_ptr<Tokenizer> tokenizer_for(const TokenizerIdentity& tokenizer, std::int64_t vocab,
-                                         bool ids);
+                                         bool ids, const std::string& way_out);
 
 }  // namespace trireme
