@@ -62,6 +62,36 @@ TEST(AuditTrail, RecordsNoPromptThatWasMistyped) {
   EXPECT_THAT(read_file(log), HasSubstr("may repeat a prompt"));
 }
 
+TEST(AuditTrail, RecordsTheDigestOfAKeyWithoutAKnownScheme) {
+  const auto words = [](std::vector<std::string> more) {
+    more.insert(more.begin(), "keys");
+    std::vector<std::string> recorded = recorded_arguments(more).words;
+    recorded.erase(recorded.begin());
+    return recorded;
+  };
+  const auto digest = [](const char* text) { return "sha256:" + sha256_hex(text); };
+  const std::string hex(64, 'a');
+  for (const char* const secret : {"fiel:hunter2", "pass:hunter2", "env=hunter2", "hunter2",
+                                   "passphrase:hunter2", "pkcs11:token=t;object=o?pin=4711"}) {
+    EXPECT_THAT(words({"add", "--key", secret}), ElementsAre("add", "--key", digest(secret)));
+    EXPECT_THAT(words({std::string("--to=") + secret}), ElementsAre("--to=" + digest(secret)));
+    EXPECT_THAT(words({"-key", secret}), ElementsAre("-key", digest(secret)));
+    EXPECT_THAT(words({"--key", "--to", secret}), ElementsAre("--key", "--to", digest(secret)));
+    EXPECT_THAT(words({std::string("encryption.keys=[file:a, ") + secret + "]"}),
+                ElementsAre("encryption.keys=" +
+                            digest((std::string("[file:a, ") + secret + "]").c_str())));
+  }
+  for (const char* const known : {"file:a.key", "passphrase-file:/a", "passphrase:", "keyring:k",
+                                  "pkcs11:token=t;object=o", "/etc/passwd"}) {
+    EXPECT_THAT(words({"--key", known, "--json"}), ElementsAre("--key", known, "--json"));
+    EXPECT_THAT(words({std::string("--to=") + known}), ElementsAre(std::string("--to=") + known));
+  }
+  EXPECT_THAT(words({"--key", "", "encryption.keys=[]"}),
+              ElementsAre("--key", "", "encryption.keys=[]"));
+  EXPECT_THAT(words({"pkcs11:token=11?pin-value=11"}),
+              ElementsAre("pkcs11:token=11?pin-value=" + digest("11")));
+}
+
 TEST(AuditTrail, RecordsAStartAndOneEnd) {
   const TempFolder folder;
   const std::filesystem::path log = folder.path() / "log";

@@ -296,7 +296,8 @@ class Encryption(unittest.TestCase):
         log = FOLDER / "audit.jsonl"
         site = {"TRIREME_AUDIT__LOG": str(log)}
         checkpoints = FOLDER / "sealed/checkpoints"
-        for uri in ("passphrase:of the administrator",
+        for uri in ("passphrase:of the administrator", "fiel:of the administrator",
+                    "env=of the administrator", "4711471" * 8,
                     "pkcs11:token=t;object=o?pin-value=4711471"):
             for words in (["rotate", checkpoints, "--key", f"file:{KEY}", "--to", uri],
                           ["list", checkpoints, f"--key={uri}"]):

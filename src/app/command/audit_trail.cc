@@ -5,16 +5,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <span>
 
 #include <nlohmann/json.hpp>
 
 #include "src/app/command/launcher_rank.h"
 #include "src/app/command/version.h"
-#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
-#include "src/keys/key_uri.h"
 
 namespace trireme {
 namespace {
@@ -63,16 +60,6 @@ std::string audited_command(const std::vector<std::string>& arguments) {
   return "";
 }
 
-// The options of `generate` whose values are recorded. All other words may be a prompt, or one that
-// was mistyped.
-constexpr std::array<std::string_view, 11> kShownOptions = {
-    "--checkpoint",  "--precision", "--device", "--prompts", "--samples", "--tokens",
-    "--temperature", "--top-k",     "--top-p",  "--seed",    "--threads"};
-
-bool is_among(std::span<const std::string_view> options, const std::string& option) {
-  return std::find(options.begin(), options.end(), option) != options.end();
-}
-
 // Returns whether the word can be the name of a command.
 bool is_plain_word(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(),
@@ -84,49 +71,7 @@ std::string event_name(std::string command, std::string_view what) {
   return fmt::format("{}.{}", command, what);
 }
 
-// Returns the words with a digest in the place of each secret in the URI of a key.
-RecordedArguments without_secrets(const std::vector<std::string>& arguments) {
-  RecordedArguments result;
-  for (const std::string& word : arguments) {
-    const std::string secret(secret_in_uri(word));
-    std::string shown = word;
-    if (!secret.empty()) {
-      shown.replace(shown.find(secret, shown.find_first_of(":=")), secret.size(),
-                    "sha256:" + sha256_hex(secret));
-      result.hidden.push_back(secret);
-    }
-    result.words.push_back(std::move(shown));
-  }
-  return result;
-}
-
 }  // namespace
-
-RecordedArguments recorded_arguments(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] != "generate") {
-    return without_secrets(arguments);
-  }
-  RecordedArguments result{{"generate"}, {}};
-  const auto hide = [&](const std::string& text) {
-    result.hidden.push_back(text);
-    return "sha256:" + sha256_hex(text);
-  };
-  bool is_shown = false;  // whether the next word is the value of an option that is shown
-  for (auto word = arguments.begin() + 1; word != arguments.end(); ++word) {
-    const std::size_t equals = word->find('=');
-    const std::string option = word->substr(0, equals);
-    if (is_shown || !word->starts_with("--")) {
-      result.words.push_back(is_shown ? *word : hide(*word));
-      is_shown = false;
-    } else if (equals == std::string::npos || is_among(kShownOptions, option)) {
-      result.words.push_back(*word);
-      is_shown = equals == std::string::npos && is_among(kShownOptions, option);
-    } else {
-      result.words.push_back(fmt::format("{}={}", option, hide(word->substr(equals + 1))));
-    }
-  }
-  return result;
-}
 
 void AuditTrail::begin(const AuditConfig& config, const std::string& command,
                        const ordered_json& details) {
@@ -213,7 +158,8 @@ void AuditTrail::end(int code, std::string_view kind, std::string_view what) {
     const bool repeats = std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& text) {
       return what.find(text) != std::string_view::npos;
     });
-    details["message"] = repeats ? "not recorded, because it may repeat a prompt" : what;
+    details["message"] =
+        repeats ? "not recorded, because it may repeat a prompt or a secret" : what;
   }
   details.update(ordered_json(*end_details_));
   note(event_name(command_, code == static_cast<int>(ExitCode::refused) ? "refused" : "end"),
