@@ -163,6 +163,16 @@ TEST_F(LaunchChecksTest, AnAuditLogAndAKeyThatCannotBeUsedAreErrors) {
   EXPECT_EQ(findings[0].code, ExitCode::io);
 }
 
+TEST_F(LaunchChecksTest, ARelativeAuditLogIsAWarning) {
+  config_.audit.log = "no-such-log.jsonl";
+  SelfCommunicator alone;
+  const std::vector<Finding> found =
+      about("audit.log: no-such-log.jsonl is a relative path",
+            LaunchChecks(config_, alone, places_on({"n1"})).host({}));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::warning);
+}
+
 TEST_F(LaunchChecksTest, AnAuditLogWhoseEndWasChangedIsAWarning) {
   config_.audit.log = folder_.path() / "audit.jsonl";
   config_.audit.key = folder_.path() / "key";

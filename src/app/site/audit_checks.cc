@@ -98,6 +98,13 @@ std::vector<Finding> check_audit(const AuditConfig& config, const std::string& h
     return found;
   }
   const std::string log = config.log.string();
+  if (config.log.is_relative()) {
+    found.push_back(warning_of(
+        fmt::format("audit.log: {} is a relative path, so that a start in another folder writes "
+                    "to another log",
+                    printable(log)),
+        host, "write a path that begins with /"));
+  }
   for (const std::string& copy : config.copies) {
     try {
       AuditCopy(copy).check();

@@ -7,6 +7,7 @@
 #include "src/train/run/model_presets.h"
 #include "src/train/run/run_config_checks.h"
 #include "src/train/run/run_limits.h"
+#include "src/train/run/site_log.h"
 
 namespace trireme {
 
@@ -350,6 +351,9 @@ LoadedConfig load_run_config(const ConfigSources& sources) {
   bind_all(b, c);
   b.finish();  // before comparing keys, since check_together() divides by some of them
   check_together(b, c);
+  if (const std::string fault = fault_of_site_log(b, c.audit, sources.site); !fault.empty()) {
+    b.refuse("audit.log", fault);
+  }
   b.finish();
   c.model.complete();
   c.model.validate();

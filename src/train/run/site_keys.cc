@@ -1,5 +1,7 @@
+#include "src/base/error.h"
 #include "src/train/run/launch_tls.h"
 #include "src/train/run/run_config.h"
+#include "src/train/run/site_log.h"
 
 namespace trireme {
 
@@ -96,6 +98,9 @@ AuditConfig site_audit_config(const char* const* environment, const std::filesys
   AuditConfig config{b.given_text("audit.log").value_or(""),
                      b.given_text("audit.key").value_or("")};
   bind_audit_copies(b, config);
+  if (const std::string fault = fault_of_site_log(b, config, site); !fault.empty()) {
+    throw ConfigError(fmt::format("{}: audit.log: {}", b.origin_of("audit.log"), fault));
+  }
   return config;
 }
 

@@ -1,0 +1,52 @@
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/train/run/run_config.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
+
+namespace trireme {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SiteConfig : public testing::Test {
+ protected:
+  void site(const std::string& yaml) { write_file_durably(folder_.path() / "site.yaml", yaml); }
+  std::string refusal() const {
+    return message_of<ConfigError>([&] { (void)site_audit_config(nullptr, folder_.path()); });
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(SiteConfig, TheLogOfASiteHasAnAbsolutePath) {
+  site("audit: {log: /var/log/audit.jsonl, copies: [syslog]}\n");
+  const AuditConfig config = site_audit_config(nullptr, folder_.path());
+  EXPECT_EQ(config.log, "/var/log/audit.jsonl");
+  EXPECT_THAT(config.copies, ElementsAre("syslog"));
+  site("\naudit: {log: logs/audit.jsonl}\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("site.yaml:2: audit.log: 'logs/audit.jsonl' is a relative "
+                                         "path"),
+                               HasSubstr("begins with /")));
+  const auto run = folder_.path() / "run";
+  write_file_durably(run,
+                     "model: {preset: gpt2-124m}\ndata: {train: d}\nrun: {dir: r}\n"
+                     "train: {steps: 5, global_batch: 8}\n");
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                (void)load_run_config({.file = run, .arguments = {}, .site = folder_.path()});
+              }),
+              HasSubstr("'logs/audit.jsonl' is a relative path"));
+  // What a user names for one command may be relative.
+  const char* const environment[] = {"TRIREME_AUDIT__LOG=audit.jsonl", nullptr};
+  EXPECT_EQ(site_audit_config(environment, folder_.path()).log, "audit.jsonl");
+}
+
+}  // namespace
+}  // namespace trireme
