@@ -7,6 +7,7 @@
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/host_site.h"
 #include "src/base/printable.h"
 
 namespace trireme {
@@ -73,7 +74,7 @@ std::string shown(const ConfigValue& value) {
 std::filesystem::path site_folder() {
   const char* folder = std::getenv("TRIREME_SITE_DIR");
   if (folder == nullptr || *folder == '\0') {
-    return "/etc/trireme";
+    return kHostSiteFolder;
   }
   std::error_code unusable;
   if (!std::filesystem::is_directory(folder, unusable)) {

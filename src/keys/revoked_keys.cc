@@ -27,6 +27,26 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
+std::vector<RevokedKey> revoked_keys_in(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kRevokedKeysName;
+  try {
+    return parse_revoked_keys(read_file(path, kMostRevokedBytes), path.string());
+  } catch (const NotFound&) {
+    std::error_code unknown;
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, unknown))) {
+      throw PolicyError(fmt::format(
+          "nobody knows which keys are revoked: {} is a symbolic link to a file that does not "
+          "exist; correct or remove it",
+          printable(path.string())));
+    }
+    return {};
+  } catch (const PolicyError&) {
+    throw;
+  } catch (const Error& error) {
+    throw PolicyError(fmt::format("nobody knows which keys are revoked: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 std::vector<RevokedKey> parse_revoked_keys(std::string_view text, const std::string& origin) {
@@ -51,24 +71,14 @@ std::vector<RevokedKey> parse_revoked_keys(std::string_view text, const std::str
   return revoked;
 }
 
-std::vector<RevokedKey> site_revoked_keys() {
-  const std::filesystem::path path = site_folder() / kRevokedKeysName;
-  try {
-    return parse_revoked_keys(read_file(path, kMostRevokedBytes), path.string());
-  } catch (const NotFound&) {
-    std::error_code unknown;
-    if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, unknown))) {
-      throw PolicyError(fmt::format(
-          "nobody knows which keys are revoked: {} is a symbolic link to a file that does not "
-          "exist; correct or remove it",
-          printable(path.string())));
-    }
-    return {};
-  } catch (const PolicyError&) {
-    throw;
-  } catch (const Error& error) {
-    throw PolicyError(fmt::format("nobody knows which keys are revoked: {}", error.what()));
+std::vector<RevokedKey> site_revoked_keys(const std::filesystem::path& host_folder) {
+  std::vector<RevokedKey> revoked = revoked_keys_in(host_folder);
+  const std::filesystem::path site = site_folder();
+  if (site != host_folder) {
+    const std::vector<RevokedKey> more = revoked_keys_in(site);
+    revoked.insert(revoked.end(), more.begin(), more.end());
   }
+  return revoked;
 }
 
 const RevokedKey* find_revoked(const std::vector<RevokedKey>& revoked, const std::string& key) {

@@ -157,6 +157,21 @@ class Policy(unittest.TestCase):
         self.assertEqual(names[-3:], ["data.verify.start", "policy.refused",
                                       "data.verify.refused"])
 
+    def test_revoked_keys_of_the_host_count_at_every_site(self):
+        key, elsewhere = FOLDER / "stolen.key", FOLDER / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        made = harness.must(harness.run("keys", "create", "--out", key))
+        identity = made.stdout.split("identity: ")[1].strip()
+        data = pack("revoked", "--key", f"file:{key}", *INTERNAL)
+
+        def revoke(files):
+            (files / "revoked-keys").write_text(f"{identity} stolen\n")
+
+        told = policy_harness.Site(FOLDER, change=revoke).run(
+            "trainer", "data", "verify", data, "--key", f"file:{key}",
+            env={"TRIREME_SITE_DIR": str(elsewhere)})
+        self.refused(told, "is revoked (stolen) and opens nothing")
+
     def test_missing_label(self):
         told = self.site.run("trainer", "train", FOLDER / "run.yaml",
                              f"data.train={FOLDER / 'plain'}")

@@ -105,6 +105,23 @@ TEST_F(RevokedKeys, ALinkToNothingRefusesEverything) {
               HasSubstr("is revoked (stolen)"));
 }
 
+TEST_F(RevokedKeys, OfTheHostCountWhateverTheSite) {
+  const std::string id(32, 'a');
+  const std::string other(32, 'b');
+  const TempFolder host;
+  const auto found = [&] { return site_revoked_keys(host.path()); };
+  EXPECT_TRUE(found().empty());
+  std::ofstream(host.path() / kRevokedKeysName) << id << " stolen\n";
+  ASSERT_EQ(found().size(), 1U);
+  EXPECT_EQ(found()[0].reason, "stolen");
+  revoke(other + "\n");
+  EXPECT_NE(find_revoked(found(), id), nullptr);
+  EXPECT_NE(find_revoked(found(), other), nullptr);
+  EXPECT_EQ(site_revoked_keys(folder_.path()).size(), 1U);  // the same folder
+  std::ofstream(host.path() / kRevokedKeysName) << "misspelt\n";
+  EXPECT_THROW((void)found(), PolicyError);
+}
+
 TEST(RevokedKeyFile, HasOneKeyALine) {
   const std::string id(32, 'a');
   const std::string token(64, '7');
