@@ -15,6 +15,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/say.h"
 
 namespace trireme {
 namespace {
@@ -110,6 +111,46 @@ std::string take_last_line(Tail& tail, const std::filesystem::path& path) {
   return line;
 }
 
+// Returns why the last whole line is not as it was written, or does not continue the one before it,
+// or "". key: that signs this log; null without one.
+std::string fault_of_end(const Tail& tail, const SigningKey* key) {
+  if (tail.line.empty()) {
+    return "";
+  }
+  try {
+    const nlohmann::json last = parse_json(tail.line);
+    const AuditHead before = tail.line_before.empty()
+                                 ? AuditHead()
+                                 : AuditHead{count_field(parse_json(tail.line_before), "seq"),
+                                             sha256_hex(tail.line_before)};
+    if (text_field(last, "prev") != before.sha256 || tail.last.seq != before.seq + 1) {
+      return "its last line does not continue the one before it";
+    }
+    const bool is_head = text_field(last, "event") == kHeadEvent;
+    if (key != nullptr && !is_head) {
+      return "its last event has no signature";
+    }
+    if (key != nullptr &&
+        find_signature(envelope_of(object_field(last, "head")), {{key->public_key(), ""}}).state ==
+            SignatureState::forged) {
+      return "the signature of its last event was forged or changed";
+    }
+    return "";
+  } catch (const DataError& error) {
+    return fmt::format("one of its last two lines is damaged ({})", error.what());
+  }
+}
+
+void warn_of_end(const std::filesystem::path& path, const std::string& fault) {
+  if (!fault.empty()) {
+    say(
+        fmt::format("trireme: warning: the audit log {} was not as its writers leave it: {}; "
+                    "examine it with `trireme audit verify`, and if lines were changed, keep it "
+                    "and name a new file in audit.log",
+                    path.string(), fault));
+  }
+}
+
 std::string random_id() {
   std::array<unsigned char, 16> bytes{};
   check(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1,
@@ -160,6 +201,8 @@ AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json&
   // An event that lost its head would be unsigned for ever, because nobody can vouch for it later.
   // It was not recorded: whoever wrote it has not gone on.
   const std::string unsigned_event = key_ && has_torn_head(tail) ? take_last_line(tail, path_) : "";
+  warn_of_end(path_, !tail.torn.empty() ? "its last line is incomplete"
+                                        : fault_of_end(tail, key_ ? &*key_ : nullptr));
   AuditHead head = tail.last;
   std::string lines;
   const auto add_line = [&](const std::string& line) {

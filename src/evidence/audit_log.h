@@ -24,7 +24,8 @@ class AuditLog {
   // has torn is removed, which an event `log.torn` records; with a key, the last event as well if
   // the crash has torn its head, and `log.torn` quotes it. Throws DataError if the last line is
   // damaged, and IoError, NotFound or PolicyError if the event cannot be written or the file system
-  // has no locks; then the log is as before.
+  // has no locks; then the log is as before. Prints a warning if the last line is incomplete, does
+  // not continue the one before it or, with a key, has no signature, or a wrong one of that key.
   AuditHead append(std::string_view event, const nlohmann::ordered_json& details,
                    std::string* appended = nullptr);
 

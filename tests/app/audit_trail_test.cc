@@ -137,6 +137,23 @@ TEST(AuditTrail, AStartThatCannotBeRecordedThrowsAndALaterEventWarns) {
               HasSubstr("the event checkpoint.saved is missing from the audit log"));
 }
 
+TEST(AuditTrail, WarnsOfALogWhoseEndWasChanged) {
+  const TempFolder folder;
+  const std::filesystem::path log = folder.path() / "log";
+  AuditTrail before;
+  before.begin({log, ""}, "eval", nlohmann::ordered_json::object());
+  before.end(0);
+  const std::string text = read_file(log);
+  write_file_durably(log, text + text.substr(text.rfind("{\"seq\"")));
+  testing::internal::CaptureStderr();
+  AuditTrail trail;
+  trail.begin({log, ""}, "eval", nlohmann::ordered_json::object());
+  trail.end(0);
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, HasSubstr("its last line does not continue the one before it"));
+  EXPECT_EQ(told.find("warning"), told.rfind("warning"));
+}
+
 TEST(AuditTrail, RecordsNothingWithoutALog) {
   AuditTrail trail;
   trail.begin({"", "/no/such/key"}, "eval", nlohmann::ordered_json::object());

@@ -75,5 +75,75 @@ TEST_F(AuditTorn, WithoutAKeyATornLineLeavesTheEventBeforeIt) {
   EXPECT_THAT(read_file(path()), testing::StartsWith(whole));
 }
 
+class AuditEnd : public AuditTorn {
+ protected:
+  // Returns what the next append() says about a log with this text.
+  std::string fault_after(const std::string& text, bool is_signed) {
+    write_file_durably(path(), text);
+    AuditLog log = is_signed ? signed_log() : AuditLog(path());
+    const std::string fault = told_by(log);
+    EXPECT_EQ(told_by(log), "");  // what this writer has left
+    return fault;
+  }
+  // Appends an event, and returns what the warning says about the end of the log; "" without one.
+  static std::string told_by(AuditLog& log) {
+    testing::internal::CaptureStderr();
+    log.append("next", {{"n", 9}});
+    const std::string told = testing::internal::GetCapturedStderr();
+    constexpr std::string_view kBefore = "was not as its writers leave it: ";
+    const std::size_t at = told.find(kBefore);
+    return at == std::string::npos
+               ? told
+               : told.substr(at + kBefore.size(), told.find("; examine") - at - kBefore.size());
+  }
+  static std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.rfind(from), from.size(), to);
+  }
+};
+
+TEST_F(AuditEnd, ThatIsAsItWasWrittenIsNoFault) {
+  for (const bool is_signed : {false, true}) {
+    AuditLog log = is_signed ? signed_log() : AuditLog(path());
+    EXPECT_EQ(told_by(log), "");
+    EXPECT_EQ(fault_after(read_file(path()), is_signed), "");
+    std::filesystem::remove(path());
+    write_file_durably(path(), "");
+    EXPECT_EQ(told_by(log), "");
+    std::filesystem::remove(path());
+  }
+}
+
+TEST_F(AuditEnd, ThatDoesNotContinueTheChainIsTold) {
+  AuditLog log(path());
+  log.append("first", {{"n", 1}});
+  log.append("second", {{"n", 2}});
+  const std::string text = read_file(path());
+  const std::string breach = "its last line does not continue the one before it";
+  EXPECT_EQ(fault_after(replaced(text, R"("event":"first")", R"("event":"FIRST")"), false), breach);
+  EXPECT_EQ(fault_after(text + text.substr(text.rfind("{\"seq\"")), false), breach);
+  EXPECT_EQ(fault_after(text.substr(text.rfind("{\"seq\"")), false), breach);  // the only line
+  EXPECT_EQ(fault_after(text + R"({"seq":3})" + "\n", false).find("one of its last two lines"), 0U);
+  EXPECT_EQ(fault_after(text + R"({"seq":)", false), "its last line is incomplete");
+  EXPECT_EQ(fault_after(text.substr(0, text.find('\n') + 1) + std::string(1000, 'x') + "\n" +
+                            text.substr(text.rfind("{\"seq\"")),
+                        false)
+                .find("one of its last two lines"),
+            0U);
+}
+
+TEST_F(AuditEnd, OfASignedLogHasASignature) {
+  signed_log().append("first", {{"n", 1}});
+  const std::string text = read_file(path());
+  const std::size_t head = text.rfind("{\"seq\"");
+  EXPECT_EQ(fault_after(text.substr(0, head), true), "its last event has no signature");
+  const std::size_t sig = text.rfind("\"sig\":\"") + 7;
+  std::string forged = text;
+  forged[sig] = forged[sig] == 'A' ? 'B' : 'A';
+  EXPECT_EQ(fault_after(forged, true), "the signature of its last event was forged or changed");
+  EXPECT_EQ(fault_after(forged, false), "");  // nobody without the key can tell
+  EXPECT_EQ(fault_after(replaced(text, R"("event":"first")", R"("event":"FIRST")"), true),
+            "its last line does not continue the one before it");
+}
+
 }  // namespace
 }  // namespace trireme
