@@ -288,6 +288,17 @@ TEST_F(DataKeysCommand, OnlyAPackOfItsOwnIsSigned) {
   EXPECT_EQ(pack_set().err.find("not signed"), std::string::npos) << "it has a signature already";
 }
 
+TEST_F(DataKeysCommand, TheProvenanceOfEncryptedDataIsPlain) {
+  const std::string told = "holds the path and the SHA-256 of each input file in plain";
+  EXPECT_THAT(pack_set({"--key", uri_}, "sealed").err, Not(HasSubstr(told)));
+  sign_with_site_key();
+  EXPECT_THAT(pack_set({}, "plain").err, Not(HasSubstr(told)));
+  EXPECT_THAT(pack_set({"--key", uri_}, "signed").err, HasSubstr(told));
+  EXPECT_THAT(read_file(path("signed/provenance.intoto.jsonl")), Not(testing::IsEmpty()));
+  variables_.set("TRIREME_AUDIT__KEY", "");
+  EXPECT_THAT(pack_set({"--key", uri_}, "unsigned").err, Not(HasSubstr(told)));
+}
+
 TEST_F(DataKeysCommand, BothPartsOfASplitAreSigned) {
   sign_with_site_key();
   for (int i = 0; i < 40; ++i) {

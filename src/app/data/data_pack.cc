@@ -153,6 +153,9 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
   }
   OutputKeys keys(arguments.output, comm);
   arguments.options.make_key = keys.maker();
+  if (provenance && arguments.options.make_key) {
+    provenance->warn_of_plain_names();
+  }
   arguments.options.progress = ByteProgress("pack", ranks.rank);
   arguments.options.open_tokenizer = [&arguments](const std::string& name) {
     return open_tokenizer(name, arguments.end_token);

@@ -74,6 +74,14 @@ const char* dedup_name(Deduplication deduplication) {
 
 }  // namespace
 
+void DataProvenance::warn_of_plain_names() const {
+  if (statement_.has_key()) {
+    say("warning: the dataset is encrypted, but its provenance, which audit.key signs, "
+        "holds the path and the SHA-256 of each input file in plain: whoever can guess what is in "
+        "a file can check that without a key. TRIREME_AUDIT__KEY= packs without a provenance");
+  }
+}
+
 void DataProvenance::sign(const PackReport& report, const std::vector<InputFile>& inputs) const {
   if (!statement_.has_key()) {
     return;

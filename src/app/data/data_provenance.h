@@ -15,6 +15,9 @@ class DataProvenance {
   // Throws what SigningKey::load() throws. Does nothing if the site has no key.
   explicit DataProvenance(const PackOptions& options) : options_(options) {}
 
+  // Warns of what the provenance of an encrypted dataset tells those who have no key. Does nothing
+  // if there will be none.
+  void warn_of_plain_names() const;
   // Writes the provenance of a dataset that pack() has just made from `inputs`: reads both again
   // for their digests. Throws DataError if an input was touched since it was listed, or if the
   // dataset is not what was packed. Only warns if an earlier call has made the dataset: nobody
