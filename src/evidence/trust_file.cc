@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "src/base/calendar.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
@@ -15,7 +16,6 @@ namespace {
 constexpr std::int64_t kMostTrustFileBytes = 1 << 20;
 constexpr std::string_view kRevoked = "revoked:";
 constexpr std::string_view kAlways = "always";
-constexpr std::string_view kTimeForm = "0000-00-00T00:00:00Z";  // 0 stands for any digit
 
 // Tells a file that was named by mistake from a trust file that is damaged.
 void check_is_trust_file(std::string_view text, const std::string& origin) {
@@ -33,12 +33,6 @@ void check_is_trust_file(std::string_view text, const std::string& origin) {
   }
 }
 
-bool is_time(std::string_view text) {
-  return std::equal(
-      text.begin(), text.end(), kTimeForm.begin(), kTimeForm.end(),
-      [](char c, char form) { return form == '0' ? c >= '0' && c <= '9' : c == form; });
-}
-
 // Reads what follows "revoked:".
 Revocation parse_revocation(std::string_view text, const PemReader& reader) {
   const auto after_blanks = [](std::string_view rest) {
@@ -50,10 +44,10 @@ Revocation parse_revocation(std::string_view text, const PemReader& reader) {
   if (when == kAlways) {
     return {"", reason};
   }
-  if (!is_time(when)) {
+  if (!is_utc_time(when)) {
     reader.refuse(
         "expected 'revoked: always REASON', or a time in UTC as in 'revoked: 2026-03-01T12:00:00Z "
-        "REASON'");
+        "REASON', of a day that the calendar has");
   }
   return {std::string(when), reason};
 }
@@ -103,7 +97,7 @@ bool TrustedKey::counts_at(std::string_view time) const {
   }
   // Times of this form sort like their texts. A signature that states no time, or one of another
   // form, may be of any time.
-  return !revoked->since.empty() && is_time(time) && time < revoked->since;
+  return !revoked->since.empty() && is_utc_time(time) && time < revoked->since;
 }
 
 std::vector<TrustedKey> parse_trusted_keys(std::string_view text, const std::string& origin) {

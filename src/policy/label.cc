@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/calendar.h"
 #include "src/base/config_tree.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
@@ -19,33 +20,6 @@ constexpr std::size_t kMostWordBytes = 64;
 constexpr std::size_t kMostWords = 256;  // jurisdictions or owners of a label
 
 bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-int number_at(std::string_view text, std::size_t at, std::size_t digits) {
-  int number = 0;
-  for (std::size_t i = at; i < at + digits; ++i) {
-    number = number * 10 + (text[i] - '0');
-  }
-  return number;
-}
-
-// Returns whether the text is a day of the calendar in the form YYYY-MM-DD.
-bool is_day(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
-    return false;
-  }
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i != 4 && i != 7 && (text[i] < '0' || text[i] > '9')) {
-      return false;
-    }
-  }
-  const int year = number_at(text, 0, 4);
-  const int month = number_at(text, 5, 2);
-  const int day = number_at(text, 8, 2);
-  constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const bool leaps = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  return month >= 1 && month <= 12 && day >= 1 &&
-         day <= kDays[month - 1] + (leaps && month == 2 ? 1 : 0);
-}
 
 // Returns what is wrong with a label, or "".
 std::string fault_of(const Label& label) {

@@ -78,7 +78,8 @@ TEST(TrustFile, MisspeltRevocationsAreRefused) {
   const std::string pem = SigningKey::generate().public_key().to_pem();
   for (const std::string line :
        {"revoked:", "revoked: yes", "revoked: 2026-03-01", "revoked: 2026-03-01 12:00:00Z",
-        "revoked: 2026-03-01T12:00:00", "revoked: 2026-03-01T12:00:00ZZ", "revoked: Always",
+        "revoked: 2026-03-01T12:00:00", "revoked: 2026-03-01T12:00:00ZZ",
+        "revoked: 2026-02-31T12:00:00Z", "revoked: 2026-03-01T24:00:00Z", "revoked: Always",
         "Revoked: always", "revoked always", "valid: always"}) {
     EXPECT_THAT(message_of<DataError>([&] { parsed(line + "\n" + pem); }),
                 HasSubstr("trust.pem:1:"))

@@ -48,11 +48,11 @@ SIGNATURES = [
         "Keys.ATrustFileHasNoKeyForWhichAnyoneCanSign", EVIDENCE),
     Mutation(
         "trust_time", "a revoked key counts for what states an earlier time only", TRUST,
-        "!revoked->since.empty() && is_time(time) && time < revoked->since",
+        "!revoked->since.empty() && is_utc_time(time) && time < revoked->since",
         "true", "TrustFile.CountsSignaturesByTheTimeThatTheyState", EVIDENCE),
     Mutation(
         "trust_misspelt", "a misspelt revocation is refused", TRUST,
-        "  if (!is_time(when)) {\n",
+        "  if (!is_utc_time(when)) {\n",
         "  if (false) {\n", "TrustFile.MisspeltRevocationsAreRefused", EVIDENCE),
     Mutation(
         "trust_revoked_once", "a revocation counts for every entry of its key", TRUST,
