@@ -7,6 +7,7 @@
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/file_writers.h"
 #include "src/base/host_site.h"
 #include "src/base/printable.h"
 
@@ -111,7 +112,12 @@ void ConfigBinder::add_site_files(const std::filesystem::path& folder) {
     }
   }
   std::sort(files.begin(), files.end());
+  constexpr std::string_view kHarm = "change what commands record, encrypt and run";
+  if (!files.empty()) {
+    refuse_if_all_can_write(folder, kHarm);
+  }
   for (const auto& file : files) {
+    refuse_if_all_can_write(file, kHarm);
     put_yaml(Source::site, read_config(file), file.string());
   }
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/error.h"
+#include "src/base/file_writers.h"
 #include "src/base/printable.h"
 #include "src/keys/pkcs11_error.h"
 
@@ -11,6 +12,9 @@ namespace trireme {
 namespace {
 
 CK_FUNCTION_LIST* load_calls(const std::string& path) {
+  if (path.find('/') != std::string::npos) {  // others are looked for in the system's folders
+    refuse_if_all_can_write(path, "run code here and read keys");
+  }
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* const error = ::dlerror();

@@ -6,6 +6,7 @@
 #include "src/base/config_binder.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/file_writers.h"
 #include "src/base/printable.h"
 
 namespace trireme {
@@ -29,6 +30,7 @@ std::string_view without_blanks(std::string_view text) {
 
 std::vector<RevokedKey> revoked_keys_in(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kRevokedKeysName;
+  refuse_if_all_can_write(path, "take back what it revokes");
   try {
     return parse_revoked_keys(read_file(path, kMostRevokedBytes), path.string());
   } catch (const NotFound&) {

@@ -4,7 +4,9 @@
 
 #include "src/app/site/dataset_checks.h"
 #include "src/app/site/transport_checks.h"
+#include "src/app/site/writer_checks.h"
 #include "tests/io/data/encrypted_data.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -92,6 +94,23 @@ TEST_F(DatasetChecks, TrainingDataNeedsAllItsSources) {
   config_.data.train.clear();
   EXPECT_FALSE(check_training_data(config_, "n1", found).has_value());
   EXPECT_TRUE(found.empty());
+}
+
+TEST(WriterChecks, FilesOfTheSiteThatAGroupCanChangeAreWarnings) {
+  const TempFolder folder;
+  const fs::path module = folder.path() / "module.so";
+  for (const fs::path& file : {folder.path() / "site.yaml", folder.path() / "revoked-keys",
+                               folder.path() / "notes.txt", module}) {
+    write_file_durably(file, "");
+    fs::permissions(file, fs::perms::group_write, fs::perm_options::add);
+  }
+  RunConfig config;
+  config.encryption.keys = {"file:a", "pkcs11:token=t;object=o?module-path=" + module.string()};
+  const std::vector<Finding> found = check_writers(config, {folder.path(), "/none"}, "n1");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_THAT(found[0].what, HasSubstr("revoked-keys can be changed by every member of its group"));
+  EXPECT_THAT(found[1].what, HasSubstr("site.yaml"));
+  EXPECT_THAT(found[2].what, HasSubstr("module.so"));
 }
 
 TEST(CheckKey, NamesTheKeyUnlessTheMessageDoes) {

@@ -105,6 +105,14 @@ TEST_F(RevokedKeys, ALinkToNothingRefusesEverything) {
               HasSubstr("is revoked (stolen)"));
 }
 
+TEST_F(RevokedKeys, ThatEverybodyCanTakeBackRefuseEverything) {
+  revoke(old_id() + "\n");
+  fs::permissions(folder_.path() / kRevokedKeysName, fs::perms::others_write,
+                  fs::perm_options::add);
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)new_ring().wrap(data_, "contents"); }),
+              HasSubstr("can be changed by every user of this host"));
+}
+
 TEST_F(RevokedKeys, OfTheHostCountWhateverTheSite) {
   const std::string id(32, 'a');
   const std::string other(32, 'b');

@@ -7,10 +7,12 @@
 #include "src/base/base64.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/keys/key_ring.h"
 #include "tests/keys/soft_token.h"
 #include "tests/support/message_of.h"
 #include "tests/support/on_terminal.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -41,6 +43,20 @@ class TokenKeys : public testing::Test {
   SoftTokens& tokens_ = SoftTokens::instance();
   DataKey data_ = DataKey::generate();
 };
+
+TEST(Pkcs11Modules, AreNotForEverybodyToWrite) {
+  const TempFolder folder;
+  const std::filesystem::path module = folder.path() / "module.so";
+  write_file_durably(module, "no library");
+  std::filesystem::permissions(module, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  const std::string uri = "pkcs11:token=t;object=o?module-path=" + module.string();
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)open_token_key(uri); }),
+              HasSubstr("every user of this host, who could run code here and read keys"));
+  std::filesystem::permissions(module, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::remove);
+  EXPECT_THROW((void)open_token_key(uri), ConfigError);
+}
 
 TEST_F(TokenKeys, WrapAndUnwrap) {
   const auto wrapping = open_token_key(tokens_.uri(key()));

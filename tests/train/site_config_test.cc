@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@
 namespace trireme {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -46,6 +48,21 @@ TEST_F(SiteConfig, TheLogOfASiteHasAnAbsolutePath) {
   // What a user names for one command may be relative.
   const char* const environment[] = {"TRIREME_AUDIT__LOG=audit.jsonl", nullptr};
   EXPECT_EQ(site_audit_config(environment, folder_.path()).log, "audit.jsonl");
+}
+
+TEST_F(SiteConfig, AreNotForEverybodyToWrite) {
+  site("audit: {log: /var/log/audit.jsonl}\n");
+  const fs::path file = folder_.path() / "site.yaml";
+  const auto told = [&] {
+    return message_of<PolicyError>([&] { (void)site_audit_config(nullptr, folder_.path()); });
+  };
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(told(), HasSubstr("site.yaml can be changed by every user of this host"));
+  fs::permissions(file, fs::perms::others_write, fs::perm_options::remove);
+  fs::permissions(folder_.path(), fs::perms::others_write, fs::perm_options::add);
+  EXPECT_THAT(told(), HasSubstr(folder_.path().string() + " can be changed by every user"));
+  fs::remove(file);
+  EXPECT_EQ(site_audit_config(nullptr, folder_.path()).log, "");  // nothing is read there
 }
 
 }  // namespace

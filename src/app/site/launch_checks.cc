@@ -21,8 +21,10 @@
 #include "src/app/site/gpu_checks.h"
 #include "src/app/site/key_checks.h"
 #include "src/app/site/transport_checks.h"
+#include "src/app/site/writer_checks.h"
 #include "src/base/digest.h"
 #include "src/base/file.h"
+#include "src/base/host_site.h"
 #include "src/compute/compute_threads.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
@@ -169,6 +171,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
     found.push_back(error_of(error, host));
   }
   append(found, check_folder("checkpoint.dir", config_.checkpoint_dir(), 0, host));
+  append(found, check_writers(config_, {kHostSiteFolder, site_folder()}, host));
   append(found, check_keys(config_.encryption, config_.security.lock_memory, host));
   const bool will_span = planned.per_host > 0 && planned.world > planned.per_host;
   append(found, check_transport(config_.security, host, spans_hosts(places_) || will_span));
