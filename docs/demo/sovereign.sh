@@ -135,7 +135,7 @@ change_keys() {
 release() {
   say "6/8 The model leaves the site only if two people have signed"
   local export=("$trireme" ckpt export "$demo/run/checkpoints" --out "$demo/model.safetensors"
-    --release "$demo/release.json" --key "file:$demo/next.key")
+    --release "$demo/release.json" --key "file:$demo/next.key" --plain)
   "$trireme" release request "$demo/run/checkpoints" --out "$demo/release.json" \
     --recipient 'University X' --reason 'joint paper'
   "$trireme" release sign "$demo/release.json" --key "$demo/sara.key" >/dev/null

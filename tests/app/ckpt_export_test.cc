@@ -137,7 +137,11 @@ TEST_F(CkptExport, AnEncryptedCheckpointNeedsItsKey) {
   const std::string other = new_key(folder_.path(), "other");
   EXPECT_EQ(export_from("sealed", {"--key", other}).code, static_cast<int>(ExitCode::refused));
   EXPECT_FALSE(fs::exists(path("model.safetensors")));
-  EXPECT_EQ(export_from("sealed", {"--key", uri_}).code, 0);
+  const CommandRun silent = export_from("sealed", {"--key", uri_});
+  EXPECT_EQ(silent.code, static_cast<int>(ExitCode::refused));
+  EXPECT_THAT(silent.err, HasSubstr("give --plain if it may be written"));
+  EXPECT_FALSE(fs::exists(path("model.safetensors")));
+  EXPECT_EQ(export_from("sealed", {"--key", uri_, "--plain"}).code, 0);
   expect_parameters(small_state());
 }
 

@@ -106,7 +106,7 @@ class DamagedSource(unittest.TestCase):
         for name, words in (
                 ("hf-sealed", ("export", checkpoints, "--format", "hf", "--plain")),
                 ("half-sealed", ("sparsify", checkpoints, *HALF)),
-                ("file-sealed", ("ckpt", "export", checkpoints)),
+                ("file-sealed", ("ckpt", "export", checkpoints, "--plain")),
                 (None, ("ckpt", "digest", checkpoints)),
                 (None, ("generate", "--checkpoint", checkpoints, "--ids", "--prompt", "1 2"))):
             out = () if name is None else ("--out", self.folder / name)

@@ -136,10 +136,14 @@ class Packing(unittest.TestCase):
         for command in (["export", "--format", "npy", "--out", FOLDER / "no"], ["report"]):
             refused = harness.run("data", command[0], sealed, *command[1:])
             self.assertEqual(refused.returncode, 77, refused.stderr)
+        silent = harness.run("data", "export", sealed, "--format", "npy", "--out", FOLDER / "no",
+                             env=SITE)
+        self.assertEqual(silent.returncode, 77, silent.stderr)
+        self.assertIn("give --plain if they may be written", silent.stderr)
         self.assertFalse((FOLDER / "no.npy").exists())
         for name, folder in (("a", plain), ("b", sealed)):
             output("data", "export", folder, "--format", "npy", "--out", FOLDER / name,
-                   env=SITE, ranks=2)
+                   "--plain", env=SITE, ranks=2)
         for end in (".npy", ".offsets.npy"):
             self.assertEqual((FOLDER / f"a{end}").read_bytes(), (FOLDER / f"b{end}").read_bytes())
         of_plain = shown("data", "report", plain)

@@ -30,6 +30,7 @@ struct ExportOptions {
   std::string out;
   std::string release;
   KeyChoice keys;
+  bool plain = false;
 };
 
 // Writes the parameters of a checkpoint, without the optimizer's state, to one safetensors file.
@@ -111,6 +112,11 @@ void export_step(const ExportOptions& options, const Access& access, AuditTrail&
   keys.admit = [&](const Manifest& manifest, const fs::path& path) {
     access.check({Deed::export_plain, Thing::checkpoint, path, manifest.meta.label});
     signer = check_release(access, manifest, path, options.release);
+    if (!manifest.data_key.empty() && !options.plain) {
+      throw PolicyError(fmt::format(
+          "{} is encrypted, but the exported file is not: give --plain if it may be written",
+          printable(path.string())));
+    }
   };
   with_intact_step(options.checkpoint, keys, [&](const StepFolder& step) {
     ModelFile file(step, options.out);
@@ -143,11 +149,14 @@ void add_ckpt_export(CommandLine& ckpt, AuditTrail& audit, const AccessSource& a
                   "A release of this checkpoint, if the policy of the site asks for one")
       .type_name("FILE");
   options->keys.add_to(command);
+  command.add_flag("--plain", options->plain,
+                   "Write an encrypted checkpoint's weights without encryption");
   command.footer(
       "Example:\n"
       "  trireme ckpt export runs/first/checkpoints --out model.safetensors \\\n"
       "    --release release.json\n"
-      "The file is not encrypted. 'trireme release' makes releases.");
+      "The file is not encrypted, so that an encrypted checkpoint needs --plain. 'trireme release' "
+      "makes releases.");
   command.callback([options, access, &audit] { export_step(*options, access(), audit); });
 }
 

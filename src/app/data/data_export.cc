@@ -21,6 +21,7 @@ struct DataExportArguments {
   std::string out;
   std::string format;
   KeyChoice keys;
+  bool plain = false;
   bool json = false;
 };
 
@@ -49,6 +50,11 @@ void run_export(const DataExportArguments& arguments, Communicator& comm, const 
   constexpr std::int64_t kAnyVocabulary = std::int64_t{1} << 32;
   const Dataset dataset = open_dataset(arguments.folder, kAnyVocabulary, comm,
                                        {.keys = &keys, .accept_plain = true, .access = &access});
+  if (dataset.manifest().is_encrypted() && !arguments.plain) {
+    throw PolicyError(fmt::format(
+        "{} is encrypted, but exported files are not: give --plain if they may be written",
+        printable(arguments.folder)));
+  }
   export_dataset(dataset, options, ranks);
   if (ranks.rank != 0) {
     return;
@@ -95,6 +101,8 @@ void add_data_export(CommandLine& data, const CommunicatorAccess& communicator,
       .required()
       .type_name("NAME");
   arguments->keys.add_to(command);
+  command.add_flag("--plain", arguments->plain,
+                   "Write an encrypted dataset's tokens without encryption");
   command.add_flag("--json", arguments->json, "Print JSON");
   command.footer(
       "Examples:\n"
