@@ -7,7 +7,10 @@
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
+#include "src/keys/held_key.h"
 #include "src/keys/key_uri.h"
+#include "src/keys/passphrase_key.h"
 #include "src/keys/revoked_keys.h"
 
 namespace trireme {
@@ -116,11 +119,30 @@ DataKey unwrap_unless(const std::vector<RevokedKey>& revoked, const KeyRing& rin
   refuse_to_open(ring, keys, revoked, origin);
 }
 
+// Returns whether two keys are known to be one, without asking for a passphrase.
+bool are_same(const WrappingKey& a, const WrappingKey& b) {
+  const auto* const held = dynamic_cast<const HeldKey*>(&a);
+  const auto* const other = dynamic_cast<const HeldKey*>(&b);
+  if (held != nullptr && other != nullptr) {
+    return held->id() == other->id();
+  }
+  // Passphrases that are typed have one title, and may be different ones.
+  return a.title() == b.title() && a.title() != PassphraseKey::kTypedTitle;
+}
+
 }  // namespace
 
+// A key that is named twice would otherwise be listed as two recipients.
 KeyRing::KeyRing(const std::vector<std::string>& uris) {
   for (const std::string& uri : uris) {
-    keys_.push_back(open_key(uri));
+    std::unique_ptr<WrappingKey> key = open_key(uri);
+    const bool is_known = std::any_of(keys_.begin(), keys_.end(),
+                                      [&](const auto& other) { return are_same(*key, *other); });
+    if (is_known) {
+      say(fmt::format("warning: {} is named twice; it counts once", key->title()));
+    } else {
+      keys_.push_back(std::move(key));
+    }
   }
 }
 

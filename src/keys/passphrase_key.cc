@@ -30,7 +30,7 @@ std::unique_ptr<PassphraseKey> PassphraseKey::load(const std::filesystem::path& 
 
 std::unique_ptr<PassphraseKey> PassphraseKey::ask() {
   check_terminal(kAdvice);
-  return std::unique_ptr<PassphraseKey>(new PassphraseKey("the passphrase typed on the terminal"));
+  return std::unique_ptr<PassphraseKey>(new PassphraseKey(std::string(kTypedTitle)));
 }
 
 const Secret& PassphraseKey::passphrase(bool is_to_wrap) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "src/keys/scrypt.h"
 #include "src/keys/wrapping_key.h"
@@ -18,6 +19,7 @@ inline constexpr int kMostPassphrases = 16;
 class PassphraseKey final : public WrappingKey {
  public:
   static constexpr std::size_t kLeastBytes = 8;
+  static constexpr std::string_view kTypedTitle = "the passphrase typed on the terminal";
 
   // Reads the first line of a file. Throws NotFound if there is none, PolicyError if others can use
   // it, and DataError if the line is shorter than kLeastBytes.

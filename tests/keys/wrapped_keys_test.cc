@@ -52,6 +52,26 @@ TEST_F(Keys, AnyRecipientUnwraps) {
   }
 }
 
+TEST_F(Keys, AKeyThatIsNamedTwiceCountsOnce) {
+  const std::string a = key("a");
+  const std::string b = key("b");
+  fs::copy_file(path("a.key"), path("copy.key"));
+  for (const std::string& again : {a, "file:" + path("copy.key").string()}) {
+    testing::internal::CaptureStderr();
+    const KeyRing ring({a, b, again});
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::MatchesRegex("warning: key file .* is named twice; it counts once\n"));
+    EXPECT_EQ(ring.keys().size(), 2U);
+    EXPECT_EQ(ring.wrap(DataKey::generate(), "").recipients.size(), 2U);
+  }
+  std::ofstream(path("words")) << "correct horse battery\n";
+  fs::permissions(path("words"), fs::perms::owner_read);
+  testing::internal::CaptureStderr();
+  const std::string words = "passphrase-file:" + path("words").string();
+  EXPECT_EQ(KeyRing({words, words}).keys().size(), 1U);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("is named twice"));
+}
+
 TEST_F(Keys, OthersDoNot) {
   const WrappedKeys wrapped = KeyRing({key("a")}).wrap(DataKey::generate(), kContents);
   const std::string other = message_of<PolicyError>(
