@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/base/fault.h"
 #include "src/base/file.h"
+#include "src/base/file_kind.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -86,7 +87,12 @@ std::string commit(const CommitPlan& plan, const RunLock& lock) {
   }
   fault("ckpt.renamed");
   try {
-    write_file_durably(plan.folder / kLatestName, name + "\n");
+    const fs::path latest = plan.folder / kLatestName;
+    if (other_than_file(latest) == "a symbolic link") {  // somebody's, to the newest step perhaps
+      std::error_code ignored;
+      fs::remove(latest, ignored);
+    }
+    write_file_durably(latest, name + "\n");
     fault("ckpt.latest_written");
     if (!replaced.empty()) {
       remove_tree(replaced);

@@ -4,7 +4,9 @@
 
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/store.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/file_kind.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -36,15 +38,19 @@ std::int64_t parse_generation(std::string text, const fs::path& file) {
   return code == std::errc() ? value : kMostGeneration;
 }
 
-// Returns 0 if the file is missing or damaged. Describes damage in `warning`.
+// Returns 0 if the file is missing, damaged or none. Describes that in `warning`.
 std::int64_t recorded_generation(const fs::path& file, std::string& warning) {
+  constexpr std::string_view kReplaced =
+      "the run has replaced it by the number that follows from the checkpoints";
+  if (const std::string other = other_than_file(file); !other.empty()) {
+    warning = fmt::format("{} is {} and no regular file; {}", file.string(), other, kReplaced);
+    return 0;
+  }
   try {
     return read_generation(file).value_or(0);
   } catch (const DataError& error) {
-    warning = fmt::format(
-        "{}: the file is damaged or was written by another program; the run has replaced it by the "
-        "number that follows from the checkpoints",
-        error.what());
+    warning = fmt::format("{}: the file is damaged or was written by another program; {}",
+                          error.what(), kReplaced);
     return 0;
   }
 }
@@ -60,10 +66,17 @@ std::optional<std::int64_t> read_generation(const fs::path& file) {
 }
 
 Generation next_generation(const fs::path& folder) {
+  const fs::path file = folder / kGenerationName;
+  const std::string other = other_than_file(file);
+  if (other == "a folder") {
+    throw PolicyError(
+        fmt::format("{} is a folder, where the starts of a run count themselves in a regular file: "
+                    "remove it, then start again",
+                    file.string()));
+  }
   Largest largest;
   Generation next;
-  largest.take(recorded_generation(folder / kGenerationName, next.warning),
-               folder / kGenerationName);
+  largest.take(recorded_generation(file, next.warning), file);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (const auto name = parse_transient_name(entry.path().filename().string())) {
       largest.take(name->generation, entry.path());
@@ -88,7 +101,11 @@ Generation next_generation(const fs::path& folder) {
         "folder, then start again",
         largest.source.string(), largest.generation, folder.string(), left);
   }
-  write_file_durably(folder / kGenerationName, fmt::format("{}\n", next.number));
+  if (other == "a symbolic link") {
+    std::error_code ignored;
+    fs::remove(file, ignored);
+  }
+  write_file_durably(file, fmt::format("{}\n", next.number));
   return next;
 }
 

@@ -12,6 +12,7 @@
 #include "io/checkpoint/store.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/file_kind.h"
 #include "src/base/units.h"
 #include "src/lineage/energy_fact.h"
 #include "src/lineage/lineage_walk.h"
@@ -87,7 +88,11 @@ void LineageWalk::stray(const fs::path& path) {
   if ((is_own && fs::is_regular_file(status)) || is_draft(path)) {
     return;
   }
-  if (!transient || !fs::is_directory(status)) {
+  if (is_own) {
+    add_fault(ExitCode::bad_data,
+              fmt::format("{} is {}, where a run keeps a regular file: it was put there",
+                          path.string(), other_than_file(path)));
+  } else if (!transient || !fs::is_directory(status)) {
     add_fault(ExitCode::bad_data,
               fmt::format("{} was added: it is no step of this folder", path.string()));
   } else if (transient->kind == TransientName::Kind::replaced) {

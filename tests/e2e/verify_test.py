@@ -87,7 +87,11 @@ class Mutations(Copies):
         self.expect(77, "was left by an interrupted save", self.steps)
         (self.steps / "LATEST").unlink()
         (self.steps / "LATEST").mkdir()
-        self.expect(65, "LATEST was added", self.steps)
+        self.expect(65, "LATEST is a folder, where a run keeps a regular file", self.steps)
+        (self.steps / "LATEST").rmdir()
+        (self.steps / "LATEST").symlink_to("nowhere")
+        self.expect(65, "LATEST is a symbolic link, where a run keeps", self.steps)
+        (self.steps / "LATEST").unlink()
         for path in list(self.step.iterdir()):
             if path.name != BUNDLE:
                 shutil.copy(path, self.steps)

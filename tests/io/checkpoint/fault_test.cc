@@ -118,6 +118,15 @@ TEST(Disk, AFullOneAtTheHintIsOnlyAWarning) {
   EXPECT_TRUE(load_state(folder, small_state()).equal);
 }
 
+TEST(Commit, ALinkInThePlaceOfTheHintIsReplaced) {
+  const TempFolder folder;
+  fs::create_symlink(".", folder.path() / "LATEST");  // leads to a folder
+  const SaveOutcome outcome = save_state(folder.path(), small_state(), 1);
+  EXPECT_TRUE(outcome.durable);
+  EXPECT_EQ(outcome.message, "");
+  EXPECT_EQ(read_file(folder.path() / "LATEST"), "step-00000001\n");
+}
+
 TEST(Disk, ReadOnlyAtTheStartIsAnErrorOnAllRanks) {
   const SmallFileSystem disk(4 << 20);
   SKIP_UNLESS_MOUNTED(disk);

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "io/checkpoint/names.h"
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "tests/io/checkpoint/sample_state.h"
 #include "tests/support/message_of.h"
@@ -43,6 +45,29 @@ TEST(Generation, WarnsOfADamagedFile) {
         << text;
   }
   EXPECT_EQ(next_generation(folder.path()).number, 2);
+}
+
+TEST(Generation, ReplacesWhatIsNoFile) {
+  TempFolder folder;
+  const fs::path file = folder.path() / kGenerationName;
+  const auto expect_replaced = [&](const std::string& what) {
+    const Generation next = next_generation(folder.path());
+    EXPECT_EQ(next.number, 1);
+    EXPECT_THAT(next.warning, AllOf(HasSubstr("GENERATION is " + what), HasSubstr("replaced")));
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(file)));
+    fs::remove(file);
+  };
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  expect_replaced("a FIFO");
+  write_file_durably(folder.path() / "other", "7\n");
+  for (const char* const target : {"other", "nowhere", ".", "/dev/stdin"}) {
+    fs::create_symlink(target, file);
+    expect_replaced("a symbolic link");
+  }
+  EXPECT_EQ(read_file(folder.path() / "other"), "7\n");
+  fs::create_directory(file);
+  EXPECT_THAT(message_of<PolicyError>([&] { next_generation(folder.path()); }),
+              AllOf(HasSubstr("GENERATION is a folder"), HasSubstr("remove it")));
 }
 
 // Each of these made every later save of the folder fail, hours after the start.
