@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/checkpoint/names.h"
@@ -18,6 +17,7 @@
 #include "io/data/dataset_manifest.h"
 #include "io/data/pack_folder.h"
 #include "io/data/recode.h"
+#include "src/app/access/file_owner.h"
 #include "src/app/access/overwrite.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -170,13 +170,10 @@ void write_keys_file(const fs::path& file, const std::string& text) {
 
 // Replaces keys.json, which keeps its owner and its mode.
 void write_keys(const EncryptedFolder& changed) {
-  struct stat status {};
-  const bool is_known = ::stat(changed.file().c_str(), &status) == 0;
+  const std::optional<FileOwner> owner = owner_of(changed.file());
   write_keys_file(changed.file(), to_text(changed.wrapped));
-  if (is_known) {
-    (void)::chmod(changed.file().c_str(), status.st_mode & 07777U);
-    [[maybe_unused]] const int same_owner =
-        ::chown(changed.file().c_str(), status.st_uid, status.st_gid);
+  if (owner) {
+    give_owner(changed.file(), *owner);
   }
 }
 
