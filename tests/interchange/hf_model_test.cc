@@ -129,7 +129,7 @@ TEST(HfModel, RefusesShapesThatDisagreeWithTheConfiguration) {
   EXPECT_THAT(wider.refusal(), AllOf(HasSubstr("the files hold only"),
                                      HasSubstr("tensor model.layers.2.input_layernorm.weight is "
                                                "missing")));
-  edit_config(wider.path(), {{"num_hidden_layers", 1000000}});
+  edit_config(wider.path(), {{"num_hidden_layers", 65536}});
   EXPECT_THAT(wider.refusal(), HasSubstr("is missing"));
   ChangedModel shorter("llama3");
   edit_config(shorter.path(), {{"intermediate_size", 44}});
