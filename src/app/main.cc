@@ -91,7 +91,9 @@ void add_commands(CommandLine& cli, AppContext& context) {
   add_compare_command(cli, context.exit_code, access);
   add_history_command(cli, context.exit_code, access);
   add_scale_command(cli, context.exit_code, access);
-  add_accept_command(cli, context.exit_code);
+  add_accept_command(cli, context.exit_code, [&context](const auto& arguments) {
+    return measure_problem(context, arguments);
+  });
   add_archive_command(cli);
   add_config_command(cli, context);
   add_plan_command(cli, context);

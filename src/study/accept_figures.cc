@@ -179,6 +179,23 @@ std::optional<AcceptLimit> limit_of(const std::string& name, const AcceptValues&
   return strictest;
 }
 
+std::string refused_problem(const std::vector<AcceptSubject>& subjects, const std::string& key) {
+  if (subjects.empty()) {
+    return "";
+  }
+  for (const auto& [measure, why] : subjects.front().refused) {
+    if (std::all_of(subjects.begin(), subjects.end(), [&](const AcceptSubject& subject) {
+          return subject.refused.contains(measure);
+        })) {
+      return fmt::format(
+          "every {0} refused '{1}', so that the profile is at fault: {2}; look at {0}.measures, "
+          "{0}.start and program",
+          key, measure, why);
+    }
+  }
+  return "";
+}
+
 std::string limit_problem(const std::vector<AcceptSubject>& subjects,
                           const AcceptProfile::Demands& demands, const std::string& key) {
   std::map<std::string, AcceptValues> figures;

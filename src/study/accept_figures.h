@@ -29,7 +29,8 @@ struct AcceptSubject {
   std::vector<std::string> nodes;                // one, or two
   std::map<std::string, AcceptValues> measured;  // by name
   std::set<std::string> complaints;              // of health, or of a measurement that failed
-  bool failed = false;                           // whether a measurement failed
+  // Why a measurement was refused as wrong usage or configuration, by the measurement's words.
+  std::map<std::string, std::string> refused = {};
   // The part of its time that a measurement waited for a core, the most of all rounds.
   std::map<std::string, double> waited = {};
 };
@@ -52,6 +53,10 @@ struct AcceptLimit {
 // "gemm precision=fp32 flops_per_s", for example.
 std::optional<AcceptLimit> limit_of(const std::string& name, const AcceptValues& values,
                                     const AcceptProfile::Demands& demands);
+
+// Returns what is wrong with the profile if every subject refused a measurement; otherwise "". key:
+// "node" or "link".
+std::string refused_problem(const std::vector<AcceptSubject>& subjects, const std::string& key);
 
 // Returns what is wrong with the limits, and the names that there are: a limit that concerns no
 // figure, or figures with different units. Returns "" if all is well, or if there are complaints

@@ -1,9 +1,10 @@
 #include "src/study/accept_profile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "src/base/config_binder.h"
 
@@ -28,6 +29,41 @@ void parse_limits(ConfigBinder& b, const std::string& key, const std::vector<std
   }
 }
 
+// Returns the first {name} in a word that is none of the known ones, or "". "${name}" is a
+// variable, for a shell.
+std::string unknown_mark(const std::string& word, const std::vector<std::string>& known) {
+  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
+    const std::size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+    const bool closed = end != std::string::npos && word[end] == '}' && end > at + 1;
+    const std::string mark = closed ? word.substr(at, end + 1 - at) : "";
+    if (closed && (at == 0 || word[at - 1] != '$') &&
+        std::find(known.begin(), known.end(), mark) == known.end()) {
+      return mark;
+    }
+  }
+  return "";
+}
+
+void check_marks(ConfigBinder& b, const std::string& section, const std::vector<std::string>& start,
+                 const std::vector<std::string>& measures) {
+  const std::vector<std::string> known = section == "node" ? std::vector<std::string>{"{node}"}
+                                                           : std::vector<std::string>{"{a}", "{b}"};
+  for (const std::string& word : start) {
+    if (const std::string mark = unknown_mark(word, known); !mark.empty()) {
+      b.refuse(section + ".start",
+               fmt::format("'{}' in '{}' stands for nothing: the names of nodes are {}", mark, word,
+                           fmt::join(known, " and ")));
+    }
+  }
+  for (const std::string& measure : measures) {
+    if (const std::string mark = unknown_mark(measure, {}); !mark.empty()) {
+      b.refuse(section + ".measures",
+               fmt::format("'{}' in '{}' stands for nothing: only words of {}.start are replaced",
+                           mark, measure, section));
+    }
+  }
+}
+
 void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c) {
   std::vector<std::string> limits;
   b.texts(section + ".start", c.start, "words of the command that starts a program there");
@@ -45,8 +81,10 @@ void bind(ConfigBinder& b, const std::string& section, AcceptProfile::Demands& c
     b.refuse(section + ".limits",
              fmt::format("they concern nothing: {}.measures is empty", section));
   }
+  check_marks(b, section, c.start, c.measures);
   for (const std::string& measure : c.measures) {
-    if (measure.empty() || measure.front() == '-') {
+    if (const std::size_t at = measure.find_first_not_of(" \t\n");
+        at == std::string::npos || measure[at] == '-') {
       b.refuse(section + ".measures", fmt::format("'{}' names no benchmark", measure));
     }
   }

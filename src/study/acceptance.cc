@@ -243,7 +243,8 @@ std::string sentence(const AcceptVerdict& verdict, int rounds) {
                   counted(rounds, "round"), figure.score);
   }
   for (const std::string& complaint : verdict.complaints) {
-    text += fmt::format("{}{}: {}.", text.empty() ? "" : " ", subject, complaint);
+    const bool ends = complaint.ends_with('.') || complaint.ends_with('?');
+    text += fmt::format("{}{}: {}{}", text.empty() ? "" : " ", subject, complaint, ends ? "" : ".");
   }
   return text;
 }

@@ -175,6 +175,30 @@ TEST_F(CommandLineTest, HelpIsNoErrorAndRunsNothing) {
   EXPECT_EQ(ran_, "");
 }
 
+// The variables of the options live as long as the callback that was not run.
+TEST_F(CommandLineTest, ALineCanBeCheckedWithoutRunningIt) {
+  CommandLine shop("Sells bread.", "shop");
+  CommandLine& sell = shop.add_command("sell", "Sell");
+  int sold = 0;
+  {
+    const auto kinds = std::make_shared<std::vector<std::string>>();
+    sell.add_option("--kind", *kinds, "of bread").one_value_per_use();
+    sell.callback([&sold, kinds] { sold += static_cast<int>(kinds->size()); });
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(shop.usage_problem({"sell", "--kind", "a rye bread of two pounds"}), "");
+    EXPECT_EQ(shop.usage_problem({"sell", "--kidn", "rye"}),
+              "shop sell: unknown option '--kidn'; did you mean '--kind'?");
+    EXPECT_EQ(shop.usage_problem({"sel"}), "shop: unknown command 'sel'; did you mean 'sell'?");
+  }
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(shop.usage_problem({"sell", "--help"}), "");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(sold, 0);
+  shop.parse({"sell", "--kind", "rye"});
+  EXPECT_EQ(sold, 1);
+}
+
 TEST_F(CommandLineTest, HelpOfAGroupListsItsCommands) {
   EXPECT_THAT(help_text(bakery_), AllOf(StartsWith("Usage: bakery [OPTION]...\n"
                                                    "       bakery COMMAND [ARGUMENT]...\n"),

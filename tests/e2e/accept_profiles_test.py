@@ -24,6 +24,37 @@ class Profiles(unittest.TestCase):
                 self.assertIn(words, result.stderr)
         self.assertEqual(harness.run("accept", folder / "missing.yaml").returncode, 66)
 
+    def test_mistakes_in_measures(self):
+        """What no node can start is a wrong profile, found before anything is started."""
+        folder = harness.workspace()
+        profile = folder / "accept.yaml"
+        right = "nodes: n[1-3]\nrounds: 1\nnode: {start: [env], measures: [MEASURE]}\n"
+        for measure, words in [("gem --size 64", "unknown command 'gem'; did you mean 'gemm'?"),
+                               ("gemm --sise 64", "'--sise'; did you mean '--size'?"),
+                               ("gemm -J x", "--json-file is given more than once"),
+                               ("io --dir /tmp/{nodes}", "'{nodes}' in 'io --dir /tmp/{nodes}'")]:
+            with self.subTest(measure):
+                profile.write_text(right.replace("MEASURE", f"'{measure}'"))
+                result = harness.run("accept", profile, "--dir", folder / "a")
+                self.assertEqual(result.returncode, 2, result.stderr)
+                for part in (str(profile), "node.measures", measure, words):
+                    self.assertIn(part, result.stderr)
+                self.assertFalse((folder / "a").exists())
+        for start, words in [("nosuchlauncher", "no program 'nosuchlauncher' in the PATH"),
+                             ("'env', 'N={nodes}'", "names of nodes are {node}")]:
+            with self.subTest(start):
+                profile.write_text(right.replace("[env]", f"[{start}]")
+                                   .replace("MEASURE", "health"))
+                result = harness.run("accept", profile, "--dir", folder / "a")
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(words, result.stderr)
+                self.assertFalse((folder / "a").exists())
+        # What only the measurement itself refuses is no fault of the nodes either.
+        profile.write_text(right.replace("MEASURE", "mem --bytes 4Q"))
+        result = harness.run("accept", profile, "--dir", folder / "b")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("every node refused 'mem --bytes 4Q'", result.stderr)
+
     def test_nodes_that_do_not_answer(self):
         folder = harness.workspace()
         profile = folder / "accept.yaml"

@@ -139,8 +139,7 @@ TEST(Acceptance, LimitsThatConcernNothingAreNamedWithWhatThereIs) {
   EXPECT_THAT(limit_problem(nodes, demands, "node.limits"),
               AllOf(HasSubstr("node.limits: 'gemm flopz=1=3' concerns nothing that was measured"),
                     HasSubstr("'gemm flops_per_s' (m=96 precision=fp32); 'gemm time_us' (")));
-  AcceptSubject failed{{"n1"}, {}, {"gemm has failed"}};
-  failed.failed = true;
+  const AcceptSubject failed{{"n1"}, {}, {"gemm has failed"}};
   EXPECT_EQ(limit_problem({failed}, demands, "node.limits"), "") << "it cannot be known";
   demands.limits = {{"gemm", 3}};
   EXPECT_THAT(limit_problem(nodes, demands, "node.limits"),

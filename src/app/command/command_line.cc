@@ -181,19 +181,20 @@ Option& Option::one_value_per_use() {
 }
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
-    : own_(std::make_unique<CLI::App>(description, name)), app_(*own_), path_(name) {
+    : own_(std::make_unique<CLI::App>(description, name)), app_(*own_), top_(*this), path_(name) {
   app_.require_subcommand(0, 1);
   app_.set_help_flag("-h,--help", "Print this help and exit");
 }
 
-CommandLine::CommandLine(CLI::App& app, std::string path) : app_(app), path_(std::move(path)) {}
+CommandLine::CommandLine(CLI::App& app, std::string path, CommandLine& top)
+    : app_(app), top_(top), path_(std::move(path)) {}
 
 CommandLine::~CommandLine() = default;
 
 std::unique_ptr<CommandLine> CommandLine::make_command(const std::string& name,
                                                        const std::string& description) {
   CLI::App& below = *app_.add_subcommand(name, description);
-  return std::unique_ptr<CommandLine>(new CommandLine(below, path_ + " " + name));
+  return std::unique_ptr<CommandLine>(new CommandLine(below, path_ + " " + name, top_));
 }
 
 CommandLine& CommandLine::add_command(const std::string& name, const std::string& description) {
@@ -263,7 +264,14 @@ void CommandLine::add_flag(const std::string& names, bool& value, const std::str
   app_.add_flag(names, value, description);
 }
 
-void CommandLine::callback(std::function<void()> run) { app_.callback(std::move(run)); }
+// What `run` has captured may own the variables of the options, so usage_problem() keeps it.
+void CommandLine::callback(std::function<void()> run) {
+  app_.callback([&top = top_, run = std::move(run)] {
+    if (!top.only_checks_) {
+      run();
+    }
+  });
+}
 
 const CommandLine* CommandLine::find_command(const std::string& name) const {
   for (const auto* list : {&commands_, &hidden_commands_}) {
@@ -337,7 +345,7 @@ std::string CommandLine::unexpected_argument() const {
   return fmt::format("unknown option '{}'{}", name, suggestion(name, known));
 }
 
-void CommandLine::parse(const std::vector<std::string>& arguments) {
+bool CommandLine::asks_for_help(const std::vector<std::string>& arguments) {
   check_commands(arguments);
   const auto fail = [this](const std::string& text) {
     throw UsageError(fmt::format("{}: {}\n{}", given().path(), text, how_to_get_help(given())));
@@ -346,7 +354,7 @@ void CommandLine::parse(const std::vector<std::string>& arguments) {
     // CLI11 expects the last word first.
     app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success&) {
-    std::fputs(help_text(given()).c_str(), stdout);
+    return true;
   } catch (const CLI::ExtrasError&) {
     fail(given().unexpected_argument());
   } catch (const CLI::RequiredError& error) {
@@ -354,6 +362,26 @@ void CommandLine::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     fail(text_of(error));
   }
+  return false;
+}
+
+void CommandLine::parse(const std::vector<std::string>& arguments) {
+  if (asks_for_help(arguments)) {
+    std::fputs(help_text(given()).c_str(), stdout);
+  }
+}
+
+std::string CommandLine::usage_problem(const std::vector<std::string>& arguments) {
+  only_checks_ = true;
+  std::string problem;
+  try {
+    asks_for_help(arguments);
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    problem = text.substr(0, text.find('\n'));
+  }
+  only_checks_ = false;
+  return problem;
 }
 
 bool CommandLine::command_given() const { return !app_.get_subcommands().empty(); }

@@ -113,6 +113,10 @@ class CommandLine {
   // the innermost first; or prints the help that was requested. Throws UsageError if the line is
   // wrong.
   void parse(const std::vector<std::string>& arguments);
+  // Returns what is wrong with a command line, as parse() would say it in its first line, or "".
+  // Runs no callback and prints nothing. Values of options are written to their variables, and a
+  // line that asks for help is not checked further. Called on the program's command line.
+  std::string usage_problem(const std::vector<std::string>& arguments);
   // Returns whether the parsed line gives one of the commands below this one.
   bool command_given() const;
   // Returns the innermost command that was given, or this one.
@@ -129,16 +133,20 @@ class CommandLine {
   const std::string& footer() const { return footer_; }  // the text passed to footer()
 
  private:
-  CommandLine(CLI::App& app, std::string path);
+  CommandLine(CLI::App& app, std::string path, CommandLine& top);
 
   std::unique_ptr<CommandLine> make_command(const std::string& name,
                                             const std::string& description);
   const CommandLine* find_command(const std::string& name) const;
   void check_commands(const std::vector<std::string>& arguments) const;
   std::string unexpected_argument() const;
+  // Returns whether help was asked for. Throws UsageError.
+  bool asks_for_help(const std::vector<std::string>& arguments);
 
   std::unique_ptr<CLI::App> own_;  // set for the program's command line only
   CLI::App& app_;
+  CommandLine& top_;          // the program's command line
+  bool only_checks_ = false;  // whether callbacks do nothing; used of the program's command line
   std::string path_;
   std::string usage_;
   std::string footer_;

@@ -90,9 +90,13 @@ void judge_links(const AcceptProfile& profile, AcceptRunner& runner, Acceptance&
   const NodePairRounds pairs = link_rounds(acceptance.names, profile.link_rounds);
   acceptance.link_rounds = pairs.size();
   const std::vector<AcceptSubject> links = runner.measure_links(pairs, "l");
+  acceptance.profile_problem = refused_problem(links, "link");
+  if (!acceptance.profile_problem.empty()) {
+    return;
+  }
   acceptance.links = judge(links, profile.link);
   if (!links.empty()) {
-    acceptance.limit_problem = limit_problem(links, profile.link, "link.limits");
+    acceptance.profile_problem = limit_problem(links, profile.link, "link.limits");
   }
   const NodePairRounds tests =
       disjoint_rounds(partner_tests(acceptance.links, bad_nodes(acceptance.nodes)));
@@ -156,8 +160,9 @@ FileLock locked_folder(const std::filesystem::path& folder) {
   return std::move(*lock);
 }
 
-void run(AcceptOptions& options, int& exit_code) {
+void run(AcceptOptions& options, int& exit_code, const UsageCheck& check) {
   const AcceptProfile profile = load_accept_profile(options.profile);
+  check_measures(profile, options.profile, check);
   if (!options.out.empty()) {
     check_named_file(options.out);
     std::error_code absent;
@@ -192,7 +197,7 @@ void run(AcceptOptions& options, int& exit_code) {
 
 }  // namespace
 
-void add_accept_command(CommandLine& app, int& exit_code) {
+void add_accept_command(CommandLine& app, int& exit_code, UsageCheck check) {
   CommandLine& command =
       app.add_command("accept", "Measure every node and link of a machine and judge them");
   const auto options = std::make_shared<AcceptOptions>();
@@ -220,8 +225,8 @@ void add_accept_command(CommandLine& app, int& exit_code) {
       "drained nothing because more than half of the nodes are bad. A bad link is "
       "measured again with known-good partners at each end, which tells whether the node or the "
       "path between the two is at fault. docs/studies.md describes the profile.");
-  command.callback([options, &exit_code] {
-    run_interruptibly([&] { run(*options, exit_code); },
+  command.callback([options, &exit_code, check = std::move(check)] {
+    run_interruptibly([&] { run(*options, exit_code, check); },
                       [&] {
                         say(
                             fmt::format("accept: interrupted; the measurements were ended, and {} "

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "src/app/command/command_line.h"
+#include "src/app/study/measure_check.h"
 
 namespace trireme {
 
-void add_accept_command(CommandLine& app, int& exit_code);
+// check: of the measures in a profile; measure_problem(), for example.
+void add_accept_command(CommandLine& app, int& exit_code, UsageCheck check);
 
 }  // namespace trireme

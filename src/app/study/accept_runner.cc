@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/app/study/launcher.h"
+#include "src/app/study/measure_check.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/interruption.h"
@@ -18,15 +19,6 @@
 
 namespace trireme {
 namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) {
-    words.push_back(word);
-  }
-  return words;
-}
 
 // Returns the message of this program, or the first error of srun, which names the node and how the
 // rank ended, or the first line of what a launcher printed.
@@ -57,6 +49,11 @@ bool died_at_start(const CommandResult& result, const AcceptSubject& subject) {
          result.output.empty();
 }
 
+// Returns whether the node's program took the arguments for wrong.
+bool was_refused(const CommandResult& result) {
+  return !result.late && result.code == static_cast<int>(ExitCode::usage);
+}
+
 // Reads what a benchmark wrote. Another benchmark's document is no answer to the question.
 MeasuredResult read_answer(const std::filesystem::path& file, const std::string& benchmark) {
   MeasuredResult result = read_measured_result(file);
@@ -83,24 +80,15 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
   }
   std::vector<std::string> words = filled_in(start, names);
   words.push_back(program_);
-  const bool is_health = what == "health" || what.starts_with("health ");
   const std::filesystem::path file =
       folder_ / fmt::format("{}-{}.json", fmt::join(subject.nodes, "-"), tag);
-  if (!is_health) {
-    words.emplace_back("bench");
-  }
-  for (const std::string& word : words_of(what)) {
-    words.push_back(word);
-  }
-  if (is_health) {
-    words.insert(words.end(), {"--json", "--seconds", fmt::format("{:g}", profile_.seconds)});
-  } else {
-    words.insert(words.end(), {"-J", file.string()});
-  }
+  const std::vector<std::string> arguments =
+      measure_arguments(what, profile_.seconds, file.string());
+  const bool is_health = arguments.front() == "health";
+  words.insert(words.end(), arguments.begin(), arguments.end());
   std::error_code failed;
   std::filesystem::remove(file, failed);  // an earlier call may have left it
   if (failed) {
-    subject.failed = true;
     subject.complaints.insert(fmt::format("cannot remove {}: {}", file.string(), failed.message()));
     return;
   }
@@ -114,6 +102,10 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
   try {
     if (!is_answer(result, is_health)) {
       const std::string why = cause_in(result.errors);
+      if (was_refused(result)) {
+        subject.refused[what] =
+            fmt::format("exit code {}{}{}", result.code, why.empty() ? "" : ": ", why);
+      }
       throw DataError(
           result.late ? result.complaint("no result") + ", the `seconds` of the profile"
                       : fmt::format("exit code {}{}{}", result.code, why.empty() ? "" : ": ", why));
@@ -122,13 +114,12 @@ void AcceptRunner::measure(const std::vector<std::string>& start, const std::str
       write_file_durably(file, result.output);
       add_health(result.output, subject);
     } else {
-      const MeasuredResult answer = read_answer(file, words_of(what).front());
+      const MeasuredResult answer = read_answer(file, arguments[1]);
       add_result(answer, subject);
       double& waited = subject.waited[what];
       waited = std::max(waited, answer.waited_fraction);
     }
   } catch (const Error& error) {
-    subject.failed = true;
     subject.complaints.insert(fmt::format("{} has failed: {}", what, error.what()));
   }
 }
@@ -172,9 +163,13 @@ std::vector<AcceptSubject> AcceptRunner::measure_nodes(const std::vector<std::st
     ++rounds_;
     fmt::print(stderr, "accept: nodes, round {}, after {:.0f} s\n", rounds_, watch.seconds());
     measure_all(profile_.node, all, fmt::format("r{:02}", rounds_));
-    if (const std::string problem = limit_problem(subjects, profile_.node, "node.limits");
-        rounds_ == 1 && !problem.empty()) {
-      throw ConfigError(problem);
+    if (rounds_ == 1) {
+      for (const std::string& problem : {refused_problem(subjects, "node"),
+                                         limit_problem(subjects, profile_.node, "node.limits")}) {
+        if (!problem.empty()) {
+          throw ConfigError(problem);
+        }
+      }
     }
   }
   return subjects;

@@ -18,7 +18,7 @@ class AcceptRunner {
 
   // Measures all nodes, in as many rounds as the profile says. A measurement that fails becomes a
   // complaint about its node. Throws a ConfigError after the first round if a limit concerns
-  // nothing that was measured.
+  // nothing that was measured, or every node refused a measurement.
   std::vector<AcceptSubject> measure_nodes(const std::vector<std::string>& nodes);
   // Measures the pairs once, those of a round at the same time, and returns them in their order.
   // tag: part of the files' names.

@@ -182,7 +182,7 @@ std::string doubt_text(const Acceptance& acceptance) {
       return !verdict.judged && !verdict.bad();
     });
   };
-  std::string text = acceptance.limit_problem;
+  std::string text = acceptance.profile_problem;
   for (const auto& [noun, verdicts] :
        {std::pair{"node", &acceptance.nodes}, {"link", &acceptance.links}}) {
     if (const auto count = unsure(*verdicts); count > 0) {

@@ -26,7 +26,7 @@ struct Acceptance {
   double time = 0;  // when it began, in seconds since the epoch
   AcceptProfile profile;
   std::string profile_file, profile_sha256;
-  std::string limit_problem;  // of link.limits; empty if there is none
+  std::string profile_problem;  // of link.measures or link.limits; empty if there is none
   // Why the bad nodes are too many to be drained; empty if they are not (shared_cause()).
   std::string shared_cause;
   bool drain_asked = false;
@@ -34,7 +34,7 @@ struct Acceptance {
 
   bool accepted() const {
     const auto good = [](const AcceptVerdict& verdict) { return verdict.good(); };
-    return limit_problem.empty() && std::all_of(nodes.begin(), nodes.end(), good) &&
+    return profile_problem.empty() && std::all_of(nodes.begin(), nodes.end(), good) &&
            std::all_of(links.begin(), links.end(), good);
   }
   bool rejected() const {

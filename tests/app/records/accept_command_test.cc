@@ -308,9 +308,7 @@ TEST_F(AcceptCommand, WithoutDirTheFolderIsNamedAfterTheTime) {
   fs::create_directory(path("here"));
   fs::current_path(path("here"));
   profile("n1", "rounds: 1\n", "", kNodeLimit);
-  const CommandRun run =
-      run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
-                       {"accept", path("accept.yaml"), "--json"});
+  const CommandRun run = run_command_line(add_command, {"accept", path("accept.yaml"), "--json"});
   fs::current_path(before);
   EXPECT_EQ(run.code, 0) << run.err;
   std::vector<fs::path> made;
@@ -328,6 +326,40 @@ TEST_F(AcceptCommand, AProfileThatIsWrongOrAbsentStartsNothing) {
   fs::remove(path("accept.yaml"));
   EXPECT_EQ(accept().code, static_cast<int>(ExitCode::not_found));
   EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(AcceptCommand, AProfileThatCannotBeStartedIsWrongAndNoNodeBad) {
+  const std::string right = read_file(path("accept.yaml"));
+  struct Mistake {
+    std::string instead_of, by, complaint;
+  };
+  const std::vector<Mistake> mistakes = {
+      {"[health]", "[gem --size 128]",
+       "node.measures: 'gem --size 128' cannot be started as `trireme bench gem --size 128 -J "
+       "FILE`: trireme bench: unknown command 'gem'; did you mean 'gemm'?"},
+      {"[health]", "[gemm --sise 128]",
+       "trireme bench gemm: unknown option '--sise'; did you mean '--size'?"},
+      {"[health]", "[health --seconds 3]", "trireme health: --seconds is given more than once"},
+      {"[health]", "[health --help]", "--help measures nothing"},
+      {"[health]", "[' ']", "' ' names no benchmark"},
+      {"p2p --test bandwidth", "p2p -J x", "link.measures: 'p2p -J x' cannot be started as"},
+      {"[env, \"NODE", "[nosuchprog, \"NODE",
+       "node.start: there is no program 'nosuchprog' in the PATH of this node"},
+      {"{node}", "{nodes}",
+       "'{nodes}' in 'NODE={nodes}' stands for nothing: the names of nodes are {node}"},
+      {"[health]", "['io --dir /scratch/{node}']",
+       "'{node}' in 'io --dir /scratch/{node}' stands for nothing: only words of node.start are"},
+      {"{b}", "{node}", "the names of nodes are {a} and {b}"}};
+  for (const Mistake& each : mistakes) {
+    std::string wrong = right;
+    wrong.replace(wrong.find(each.instead_of), each.instead_of.size(), each.by);
+    write("accept.yaml", wrong);
+    const CommandRun run = accept();
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage)) << each.by;
+    EXPECT_THAT(run.err, AllOf(HasSubstr(path("accept.yaml")), HasSubstr(each.complaint)));
+    EXPECT_FALSE(fs::exists(path("out"))) << each.by;
+  }
+  EXPECT_FALSE(fs::exists(path("calls"))) << "nothing was started";
 }
 
 }  // namespace

@@ -71,6 +71,49 @@ TEST_F(AcceptRunnerTest, NodesWithoutTheFigureOfALimitAreBadNevertheless) {
   EXPECT_EQ(document()["verdict"], "rejected");
 }
 
+TEST_F(AcceptRunnerTest, WhatEveryNodeRefusesIsNoFaultOfTheNodes) {
+  for (const int node : {1, 2, 3, 4}) {
+    write(fmt::format("errors-n{}", node), "trireme: wrong\n");
+    write(fmt::format("code-n{}", node), "2");
+  }
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(run.err, HasSubstr("every node refused 'health', so that the profile is at fault: "
+                                 "exit code 2: trireme: wrong; look at node.measures, "));
+  for (const int node : {1, 2, 4}) {
+    write(fmt::format("code-n{}", node), "0");
+  }
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_THAT(document()["nodes"][2]["complaints"].dump(), HasSubstr("exit code 2"));
+}
+
+TEST_F(AcceptRunnerTest, WhatEveryLinkRefusesLeavesTheVerdictsOnNodes) {
+  make_program("program", "[ \"$1\" = health ] && cat health-$NODE\n");
+  make_program("bin/nolink", "exit 2\n");
+  std::string text = read_file(path("accept.yaml"));
+  text.replace(text.find("[env, \"A="), 5, "[nolink, ");
+  write("accept.yaml", text);
+  const CommandRun run = accept();
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(run.err, HasSubstr("every link refused 'p2p --test bandwidth', so that the profile"));
+  EXPECT_THAT(run.out, Not(HasSubstr("n1 - n2")));
+  EXPECT_EQ(document()["nodes"].size(), 4U);
+  health(3, 99, {"the fan stands still"});
+  EXPECT_EQ(accept().code, kBadMachine);
+}
+
+TEST_F(AcceptRunnerTest, AProgramThatNodesLackIsTheFaultOfTheNodes) {
+  make_program("bin/nolink", "exit 127\n");
+  std::string text = read_file(path("accept.yaml"));
+  text.replace(text.find("[env, \"A="), 5, "[nolink, ");
+  write("accept.yaml", text);
+  EXPECT_EQ(accept().code, kBadMachine);
+  EXPECT_THAT(document()["links"][0]["complaints"].dump(), HasSubstr("exit code 127"));
+  text.replace(text.find("[nolink, "), 9, "[/nonexistent/launcher, ");
+  write("accept.yaml", text);
+  EXPECT_EQ(accept().code, kBadMachine) << "its file system may not be mounted";
+}
+
 TEST_F(AcceptRunnerTest, FilesOfEarlierCallsDoNotCount) {
   ASSERT_EQ(accept().code, 0);
   make_program("program", "[ \"$1\" = health ] && cat health-$NODE\nexit 0\n");

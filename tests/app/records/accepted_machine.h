@@ -75,8 +75,13 @@ class AcceptedMachine : public testing::Test {
   }
   CommandRun accept(std::vector<std::string> words = {}) const {
     words.insert(words.begin(), {"accept", path("accept.yaml"), "--dir", path("out")});
-    return run_command_line([](CommandLine& app, int& code) { add_accept_command(app, code); },
-                            words);
+    return run_command_line(add_command, words);
+  }
+  static void add_command(CommandLine& app, int& code) {
+    static AppContext context;
+    add_accept_command(app, code, [](const std::vector<std::string>& arguments) {
+      return measure_problem(context, arguments);
+    });
   }
   static std::vector<std::string> texts_of(const nlohmann::json& list) {
     return list.get<std::vector<std::string>>();
