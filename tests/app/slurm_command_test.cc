@@ -167,6 +167,23 @@ TEST_F(SlurmCommand, TimesAreGivenOrOfTheProfileOrMeasuredOrGuessed) {
   EXPECT_EQ(slurm("render", {"--step-seconds", "-1"}).code, 2);
 }
 
+TEST_F(SlurmCommand, DamagedLinesOfTheRunAreNamedOnce) {
+  fs::create_directories(run_ / "logs");
+  const fs::path metrics = run_ / "metrics.jsonl";
+  const fs::path log = run_ / "logs/rank-00000.jsonl";
+  std::ofstream(metrics) << "{\"step\":1,\"step_ms\":4000}\nnonsense\n{\"step\":";
+  std::ofstream(log) << "{\"event\":\n{\"event\":\"checkpoint\",\"seconds\":7}\n{\n";
+  const std::string warnings = fmt::format(
+      "trireme: {}: ignoring 1 damaged line (line 2)\n"
+      "trireme: {}: ignoring 2 damaged lines (the first is line 1)\n",
+      metrics.string(), log.string());
+  const CommandRun run = slurm("render");
+  EXPECT_EQ(run.err, warnings);
+  EXPECT_THAT(run.out, HasSubstr(fmt::format("--signal=B:USR1@{}", 90 + 2 * (4 + 7))));
+  make_sbatch();
+  EXPECT_EQ(slurm("submit", {"--chain", "2"}).err, warnings);
+}
+
 TEST_F(SlurmCommand, AnArrayHasATaskForEachCombination) {
   const std::string script = rendered(
       {"--array", "train.seed=1,2", "--array", "optimizer.lr=1e-3,3e-4,1e-4", "--at-once", "4"});

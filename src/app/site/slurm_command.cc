@@ -19,6 +19,7 @@
 #include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/train/run/layout.h"
+#include "src/train/run/run_directory.h"
 
 namespace trireme {
 namespace {
@@ -103,6 +104,9 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   KeyChoice keys = options.keys;
   keys.uris = config.encryption.keys;
   const MeasuredTimes measured = measured_times(config.run_dir, keys.reader());
+  const RunDirectory run(config.run_dir);
+  warn_of(measured.damaged_metrics, run.metrics());
+  warn_of(measured.damaged_log, run.log(0));
   request.step_seconds = first_of(options.step_seconds, profile.slurm.step_seconds,
                                   measured.step_seconds, kGuessedStepSeconds);
   request.save_seconds = first_of(options.save_seconds, profile.slurm.save_seconds,

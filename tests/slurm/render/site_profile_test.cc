@@ -87,6 +87,10 @@ TEST(MeasuredTimes, FromTheRunsFiles) {
   const MeasuredTimes times = measured_times(folder.path());
   EXPECT_EQ(times.step_seconds, 2.5);
   EXPECT_EQ(times.save_seconds, 12.5);
+  EXPECT_EQ(times.damaged_metrics.count, 2);
+  EXPECT_EQ(times.damaged_metrics.first, 2);
+  EXPECT_TRUE(times.damaged_metrics.last_is_unfinished);
+  EXPECT_EQ(times.damaged_log.count, 0);
 }
 
 }  // namespace
