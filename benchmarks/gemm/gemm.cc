@@ -9,9 +9,11 @@
 #include "benchmarks/gemm/product.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/statistics.h"
+#include "benchmarks/table_time.h"
 #include "benchmarks/turns.h"
 #include "src/base/error.h"
 #include "src/base/median.h"
+#include "src/base/stopwatch.h"
 #include "src/base/units.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
@@ -26,6 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kWarmup = 2;
 constexpr StopRule kUntilKnown{.least = 6, .most = 1000, .seconds = 2, .precision = 0.05};
+constexpr double kWarmupPart = 0.25;  // of the time of a product, with --duration
 constexpr double kMostOfMemory = 0.7;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // null in JSON
@@ -34,6 +37,7 @@ struct Measured {
   ProductShape shape;
   std::string precision;
   TurnSamples samples = {};
+  HowMeasured how = {};
   std::int64_t wrong = 0;
   double baseline = kNone;
   double fraction = kNone;  // of the baseline
@@ -59,11 +63,14 @@ class GemmBench {
 
   BenchGemmResult run() {
     BenchGemmResult result{Json::array(), 0, std::nullopt};
+    const Stopwatch watch;
+    std::int64_t left = parts();
     progress_.emplace("bench gemm", parts(), world().rank() == 0);
     print_head();
     for (const std::string& precision : options_.precisions) {
       for (const ProductShape& shape : shapes_) {
-        measure(shape, precision, result);
+        const double elapsed = all_reduce_value(world(), watch.seconds(), ReduceOp::max);
+        measure(shape, precision, table_seconds(options_.duration, elapsed, left--), result);
       }
     }
     return result;
@@ -85,14 +92,19 @@ class GemmBench {
 
   void check_memory() const;
 
-  TurnOptions turns() const {
+  // seconds: for one product, its warm-up included; 0 until its rate is known. However few they
+  // are, one sample is taken: all nodes then have the same rows.
+  static TurnOptions turns(double seconds) {
     TurnOptions turns;
     turns.warmup = kWarmup;
     turns.until_all_end = true;
     turns.sample_seconds = 5e-3;
-    turns.stop = options_.duration > 0 ? StopRule::count_or_duration(
-                                             0, options_.duration / static_cast<double>(parts()))
-                                       : kUntilKnown;
+    turns.stop = kUntilKnown;
+    if (seconds > 0) {
+      turns.warmup_seconds = kWarmupPart * seconds;
+      turns.stop = StopRule::count_or_duration(0, (1 - kWarmupPart) * seconds);
+      turns.stop->least = 1;
+    }
     return turns;
   }
 
@@ -106,7 +118,9 @@ class GemmBench {
                                  "wrong"));
   }
 
-  void measure(const ProductShape& shape, const std::string& precision, BenchGemmResult& result);
+  // seconds: for this product; 0 until its rate is known.
+  void measure(const ProductShape& shape, const std::string& precision, double seconds,
+               BenchGemmResult& result);
   Json entry(const Measured& m) const;
   // Returns the rate of the node's baseline, of all its cores, in FLOP/s, or kNone.
   double baseline(const std::string& precision) const;
@@ -206,13 +220,13 @@ Json GemmBench::entry(const Measured& m) const {
   return {{"name", "gemm"},
           {"params", params},
           {"metrics", metrics},
-          {"measurement", to_json(how_turns_measure(turns()))},
+          {"measurement", to_json(m.how)},
           {"samples",
            {{"time_us", samples_json(multiplied(m.samples.seconds, 1e6),
                                      multiplied(m.samples.by_rank, 1e6))}}}};
 }
 
-void GemmBench::measure(const ProductShape& shape, const std::string& precision,
+void GemmBench::measure(const ProductShape& shape, const std::string& precision, double seconds,
                         BenchGemmResult& result) {
   progress_->measuring(fmt::format("{}, {} {}", precision, shape.name, shape.pass));
   DeviceContext context(options_.device, threads_);
@@ -220,9 +234,11 @@ void GemmBench::measure(const ProductShape& shape, const std::string& precision,
   product.run();
   Measured m{.shape = shape, .precision = precision};
   m.wrong = all_reduce_value(world(), product.wrong(), ReduceOp::sum);
-  TurnOptions settling = turns();
+  TurnOptions settling = turns(seconds);
   settling.settle = [&] { context.stream().synchronize(); };
   m.samples = take_turns(world(), {[&] { product.run(); }}, settling).front();
+  m.how = how_turns_measure(settling);
+  m.how.warmup = m.samples.warmup;
   m.baseline = baseline(precision);
   m.fraction = rate_of_first_host(shape, m.samples) / m.baseline;
   const bool compared = !std::isnan(m.fraction);

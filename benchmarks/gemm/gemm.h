@@ -24,7 +24,9 @@ struct BenchGemmOptions {
   std::vector<ProductShape> shapes = {};  // that are measured, too
   std::vector<std::string> precisions = {"bf16", "fp32"};
   int threads = 0;      // per rank; 0 for its share of the cores
-  double duration = 0;  // seconds of all products together; 0 until each rate is known to 5 %
+  // Seconds of all products together, warm-up included; 0 until each rate is known to 5 %. A product
+  // is computed at least four times, however long that takes.
+  double duration = 0;
   // Rates that `trireme health --save-baseline` has measured with all cores of rank 0's node.
   std::optional<Measures> baseline;
 };
