@@ -48,6 +48,9 @@ std::vector<std::string> columns_of(const Json& results, const char* part) {
   return columns;
 }
 
+// Whether the question of bench all to which a row belongs did not end in time.
+bool is_unfinished(const Json& result) { return result.contains("unfinished"); }
+
 // A unit of our metrics, as the end of a name, and what Prometheus wants instead.
 struct BaseUnit {
   std::string_view ours;
@@ -136,7 +139,8 @@ std::string results_csv(const Json& results) {
   for (const std::string& column : columns) {
     text += "," + csv_cell(column);
   }
-  text += "\n";
+  const bool some_unfinished = std::any_of(results.begin(), results.end(), is_unfinished);
+  text += some_unfinished ? ",unfinished\n" : "\n";
   for (const Json& result : results) {
     text += csv_cell(result.at("name"));
     Json values = result.at("metrics");
@@ -144,7 +148,7 @@ std::string results_csv(const Json& results) {
     for (const std::string& column : columns) {
       text += "," + csv_cell(values.value(column, Json(nullptr)));
     }
-    text += "\n";
+    text += some_unfinished ? (is_unfinished(result) ? ",true\n" : ",\n") : "\n";
   }
   return text;
 }

@@ -44,7 +44,8 @@ class AllBench {
           for (const Question& question : questions_) {
             names.push_back(question.name);
           }
-          const std::vector<Answer> all = with_unanswered(answers_, names, watch_.seconds());
+          const std::vector<Answer> all =
+              with_unanswered(answers_, names, watch_.seconds(), rows_.all());
           if (muted_) {
             muted_->restore();
           }
@@ -64,7 +65,8 @@ class AllBench {
   Communicator& world_;
   std::vector<Question> questions_;
   Stopwatch watch_;
-  std::mutex mutex_;  // guards the next two
+  MeasuredRows rows_;  // of the question that is being asked
+  std::mutex mutex_;   // guards the next two
   std::vector<Answer> answers_;
   std::optional<MutedOutput> muted_;
   TimeGuard guard_;  // declared last, so that it ends before what it uses
@@ -86,6 +88,7 @@ std::vector<Answer> AllBench::run() {
     Answer answer = ask(questions_[i], share, budget.for_sizes(i, elapsed));
     const std::lock_guard lock(mutex_);
     answers_.push_back(std::move(answer));
+    rows_.begin();
   }
   return answers_;
 }
@@ -106,7 +109,8 @@ Answer AllBench::ask(const Question& question, double share, double for_sizes) {
   const Stopwatch watch;
   Answer answer{question.name, 0, Json::array(), ""};
   try {
-    QuestionResults found = question.ask({kMeasuredPart * share, kMeasuredPart * for_sizes});
+    QuestionResults found =
+        question.ask({kMeasuredPart * share, kMeasuredPart * for_sizes, &rows_});
     answer.results = std::move(found.results);
     answer.left_out = std::move(found.left_out);
     answer.seconds = watch.seconds();

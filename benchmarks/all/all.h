@@ -19,7 +19,8 @@ struct BenchAllOptions {
 };
 
 // Returns one answer per question. At the deadline, calls `at_deadline` on every rank, on another
-// thread, with the answers so far and the questions that have none, and ends the process with its
+// thread, with the answers so far, the rows of the question that did not end and
+// the questions that have no answer, and ends the process with its
 // return value. Collective.
 std::vector<Answer> bench_all(const BenchAllOptions& options, AppContext& context,
                               const std::function<int(const std::vector<Answer>&)>& at_deadline);

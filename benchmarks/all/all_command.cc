@@ -91,6 +91,9 @@ void report_at_deadline(const std::vector<Answer>& so_far, const BenchOutput& ou
   for (const FailedQuestion& each : about.failed) {
     say(fmt::format("bench all: {} failed: {}", each.question, printable(each.reason)));
   }
+  if (const std::string wrong = wrong_question(so_far); !wrong.empty()) {
+    say(fmt::format("bench all: something came out wrong: run bench {} alone", wrong));
+  }
 }
 
 void run_all(const AllArguments& arguments, AppContext& context) {
@@ -105,7 +108,7 @@ void run_all(const AllArguments& arguments, AppContext& context) {
     if (first) {
       report_at_deadline(so_far, arguments.output, session, busy);
     }
-    return static_cast<int>(ExitCode::hang);
+    return static_cast<int>(wrong_question(so_far).empty() ? ExitCode::hang : ExitCode::device);
   };
   const auto measure = [&] {
     answers = bench_all(arguments.rest, context, at_deadline);

@@ -101,7 +101,8 @@ std::string lines_of(const Answer& answer) {
                             : std::string("-");
       values += (values.empty() ? "" : ", ") + shown;
     }
-    text += fmt::format("{:<46} {}\n", what_text(result, *headline), values);
+    text += fmt::format("{:<46} {}{}\n", what_text(result, *headline), values,
+                        result.contains("unfinished") ? ", unfinished" : "");
   }
   return text;
 }
@@ -114,7 +115,11 @@ Answer failed_answer(const std::string& question, double seconds, const std::str
 }
 
 std::vector<Answer> with_unanswered(std::vector<Answer> answers,
-                                    const std::vector<std::string>& questions, double seconds) {
+                                    const std::vector<std::string>& questions, double seconds,
+                                    Json rows) {
+  for (Json& row : rows) {
+    row["unfinished"] = true;
+  }
   const std::size_t next = answers.size();
   for (std::size_t i = next; i < questions.size(); ++i) {
     answers.push_back(
@@ -122,16 +127,32 @@ std::vector<Answer> with_unanswered(std::vector<Answer> answers,
                   : Answer{questions[i], 0, Json::array(),
                            fmt::format("left out: {} did not end in time", questions[next])});
   }
+  if (next < answers.size()) {
+    answers[next].results = std::move(rows);
+  }
   return answers;
+}
+
+std::string wrong_question(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    for (const Json& row : answer.results) {
+      const Json wrong = row.at("metrics").value("wrong", Json(0));
+      if (row.contains("unfinished") && wrong.is_number() && wrong != 0) {
+        return answer.question;
+      }
+    }
+  }
+  return "";
 }
 
 std::string picture_text(const std::vector<Answer>& answers) {
   std::string text = fmt::format("{:<46} {}\n", "# what", "median");
   for (const Answer& answer : answers) {
-    text += answer.trouble.empty()
-                ? lines_of(answer)
-                : fmt::format("# {}: {}{}\n", answer.question, answer.has_failed ? "failed: " : "",
-                              answer.trouble);
+    text += lines_of(answer);
+    if (!answer.trouble.empty()) {
+      text += fmt::format("# {}: {}{}\n", answer.question, answer.has_failed ? "failed: " : "",
+                          answer.trouble);
+    }
     if (!answer.left_out.empty()) {
       text += fmt::format("# {}: left out for lack of time or memory: {}\n", answer.question,
                           fmt::join(answer.left_out, "; "));

@@ -13,9 +13,11 @@ namespace trireme {
 // Answer holds the outcome of a question.
 struct Answer {
   std::string question;
-  double seconds = 0;              // how long the question took
-  nlohmann::ordered_json results;  // empty if it was left out or failed
-  std::string trouble;             // why there are no results, or ""
+  double seconds = 0;  // how long the question took
+  // Empty if it was left out or failed; of a question that did not end in time, the rows that it
+  // had measured, each with {"unfinished": true}.
+  nlohmann::ordered_json results;
+  std::string trouble;  // why there are no results, or ""
   bool has_failed = false;
   std::exception_ptr error = {};           // why it has failed, unless it did not end in time
   std::vector<std::string> left_out = {};  // sizes for which there was no time
@@ -26,9 +28,14 @@ Answer failed_answer(const std::string& question, double seconds, const std::str
                      std::exception_ptr error);
 
 // Adds, at the deadline, what became of the questions after those that were answered: the next one
-// did not end in time, and the others were not asked. questions: the names of all, in order.
+// did not end in time, and the others were not asked. questions: the names of all, in order. rows:
+// what the next one had measured.
 std::vector<Answer> with_unanswered(std::vector<Answer> answers,
-                                    const std::vector<std::string>& questions, double seconds);
+                                    const std::vector<std::string>& questions, double seconds,
+                                    nlohmann::ordered_json rows);
+
+// Returns the question with an unfinished row in which something came out wrong, or "".
+std::string wrong_question(const std::vector<Answer>& answers);
 
 std::string picture_text(const std::vector<Answer>& answers);
 

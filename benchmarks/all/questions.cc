@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "benchmarks/all/budget.h"
 #include "benchmarks/ckpt/model_ckpt.h"
 #include "benchmarks/coll/coll.h"
 #include "benchmarks/gemm/gemm.h"
@@ -43,6 +44,7 @@ QuestionResults ask_gemm(AppContext& context, const QuestionTime& time) {
   BenchGemmOptions options;
   options.sizes = {512, 2048};
   options.duration = time.seconds;
+  options.rows = time.rows;
   const BenchGemmResult result = bench_gemm(options, context.session());
   demand_right(result.wrong, "gemm");
   return {result.results};
@@ -64,11 +66,18 @@ std::int64_t mem_bytes(double seconds) {
   return static_cast<std::int64_t>(mib * kMiB);
 }
 
+// Lets the rows that are kept name this node, as on_each_node() does with those that it returns.
+void name_host(AppContext& context, const QuestionTime& time) {
+  time.rows->begin({{"host", context.session().place().node}});
+}
+
 QuestionResults ask_mem(AppContext& context, const QuestionTime& time) {
+  name_host(context, time);
   return {on_each_node(context, SecondRank::waits, [&] {
             BenchMemOptions options;
             options.bytes = mem_bytes(time.for_sizes);
             options.duration = time.seconds;
+            options.rows = time.rows;
             const BenchMemResult own = bench_mem(options);
             demand_right(own.wrong, "mem");
             return NodeReport{own.results, ""};
@@ -76,9 +85,11 @@ QuestionResults ask_mem(AppContext& context, const QuestionTime& time) {
 }
 
 QuestionResults ask_noise(AppContext& context, const QuestionTime& time) {
+  name_host(context, time);
   return {on_each_node(context, SecondRank::waits, [&] {
             BenchNoiseOptions options;
             options.duration = time.seconds;
+            options.rows = time.rows;
             return NodeReport{bench_noise(options), ""};
           }).results};
 }
@@ -90,6 +101,7 @@ QuestionResults ask_coll(AppContext& context, const QuestionTime& time) {
   options.max_bytes = std::int64_t{16} << 20;
   options.factor = 128;  // 1 KiB, 128 KiB and 16 MiB
   options.duration = time.seconds;
+  options.rows = time.rows;
   const BenchCollResult result = bench_coll(options, context.session());
   demand_right(result.wrong, "coll");
   return {result.results, result.left_out};
@@ -106,6 +118,7 @@ QuestionResults ask_p2p(AppContext& context, const QuestionTime& time) {
     options.iterations = 20;  // between two looks at the clock
     options.warmup = 2;
     options.duration = time.seconds / 2;
+    options.rows = time.rows;
     const BenchP2pResult result = bench_p2p(options, context.session());
     demand_right(result.wrong, "p2p");
     all.insert(all.end(), result.results.begin(), result.results.end());
@@ -132,6 +145,7 @@ QuestionResults ask_io(AppContext& context, const std::filesystem::path& folder,
   options.files = 100;
   options.file_bytes = 4096;
   options.duration = time.seconds / 2;
+  options.rows = time.rows;
   const BenchIoResult result = bench_io(options, context.session());
   demand_right(result.wrong, "io");
   return {result.results};

@@ -9,14 +9,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/measured_rows.h"
 #include "src/app/command/app_context.h"
 
 namespace trireme {
 
-// How much time a question has.
+// How much time a question has, and who gets its rows as it goes.
 struct QuestionTime {
   double seconds = 0;    // to measure, preparations excluded
   double for_sizes = 0;  // by which sizes are chosen (budget.h)
+  MeasuredRows* rows = nullptr;
 };
 
 struct QuestionResults {

@@ -304,7 +304,7 @@ void CollBench::report(const CollMeasurement& measurement, CollTotals& totals,
     result.wrong += wrong;
   }
   totals.peer_lines += peer_line(measurement);
-  result.results.push_back(coll_entry(measurement, options_, session_));
+  add_row(result.results, coll_entry(measurement, options_, session_), options_.rows);
 }
 
 void CollBench::run_one(Collective op, double seconds, BenchCollResult& result) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/coll/collective.h"
+#include "benchmarks/measured_rows.h"
 #include "benchmarks/turns.h"
 #include "mpi/session/mpi_session.h"
 #include "src/device/device.h"
@@ -33,7 +34,8 @@ struct BenchCollOptions {
   int root = 0;
   bool ordinary_memory = false;  // whether to use plain buffers instead of the backend's own
   bool peer_mpi = false;
-  bool osu_table = false;  // whether to print OSU's table instead of that of nccl-tests
+  bool osu_table = false;        // whether to print OSU's table instead of that of nccl-tests
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 struct BenchCollResult {

@@ -251,7 +251,7 @@ void GemmBench::measure(const ProductShape& shape, const std::string& precision,
   if (compared) {
     result.least_fraction = std::min(result.least_fraction.value_or(m.fraction), m.fraction);
   }
-  result.results.push_back(entry(m));
+  add_row(result.results, entry(m), options_.rows);
   progress_->done();
 }
 

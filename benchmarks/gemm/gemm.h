@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/gemm/product_shapes.h"
+#include "benchmarks/measured_rows.h"
 #include "slurm/health/measures.h"
 #include "src/app/command/app_context.h"
 #include "src/device/device.h"
@@ -23,12 +24,13 @@ struct BenchGemmOptions {
   std::int64_t tokens = 1024;             // of a micro-batch of the model
   std::vector<ProductShape> shapes = {};  // that are measured, too
   std::vector<std::string> precisions = {"bf16", "fp32"};
-  int threads = 0;      // per rank; 0 for its share of the cores
-  // Seconds of all products together, warm-up included; 0 until each rate is known to 5 %. A product
-  // is computed at least four times, however long that takes.
+  int threads = 0;  // per rank; 0 for its share of the cores
+  // Seconds of all products together, warm-up included; 0 until each rate is known to 5 %. A
+  // product is computed at least four times, however long that takes.
   double duration = 0;
   // Rates that `trireme health --save-baseline` has measured with all cores of rank 0's node.
   std::optional<Measures> baseline;
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 struct BenchGemmResult {

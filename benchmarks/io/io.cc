@@ -189,7 +189,7 @@ void IoBench::run(BenchIoResult& result, const Json& common) {
   }
   progress_.print(ior_summary(result.setup, phases_));
   for (const bool writes : {true, false}) {
-    result.results.push_back(entry(writes, result, common));
+    add_row(result.results, entry(writes, result, common), options_.rows);
   }
   result.phases = phases_;
   result.wrong += wrong_;
@@ -275,7 +275,7 @@ BenchIoResult bench_io(const BenchIoOptions& given, MpiSession& session) {
     about.erase("data_to_memory_ratio");
     for (Json& each :
          bench_metadata(options, folder.path(), result.setup.shift, about, session, progress)) {
-      result.results.push_back(std::move(each));
+      add_row(result.results, std::move(each), options.rows);
     }
   }
   session.world().barrier().wait();  // nobody removes the folder while others use it

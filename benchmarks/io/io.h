@@ -12,6 +12,7 @@
 #include "benchmarks/io/io_engine.h"
 #include "benchmarks/io/io_layout.h"
 #include "benchmarks/io/ior_table.h"
+#include "benchmarks/measured_rows.h"
 #include "mpi/session/mpi_session.h"
 
 namespace trireme {
@@ -39,7 +40,8 @@ struct BenchIoOptions {
   // For the metadata operations, per rank:
   std::int64_t files = 1000;
   std::int64_t file_bytes = 0;
-  bool own_folders = false;  // -u: a folder for each rank instead of one for all
+  bool own_folders = false;      // -u: a folder for each rank instead of one for all
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 struct BenchIoResult {

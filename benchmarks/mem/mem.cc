@@ -154,7 +154,7 @@ void MemBench::bandwidth(const Domain& domain, BenchMemResult& result) {
   result.wrong += wrong;
   progress_.done();
   for (const StreamSeries& series : all) {
-    result.results.push_back(stream_entry(domain, team, series, bytes, wrong));
+    add_row(result.results, stream_entry(domain, team, series, bytes, wrong), options_.rows);
   }
   add_stream_table(domain, team, all, StreamStores::ordinary);
   add_stream_table(domain, team, all, StreamStores::streaming);
@@ -240,24 +240,26 @@ void MemBench::latency(const PinnedCore& from, const PinnedCore& to, PointerChas
   const MedianInterval time = median_interval(ns);
   const auto huge = chase.huge_page_fraction();
   text_ += fmt::format("  {:>9} {:>9} {:>9.1f}\n", from.numa_node, to.numa_node, time.median);
-  result.results.push_back({{"name", "mem_latency"},
-                            {"params",
-                             {{"from_numa_node", from.numa_node},
-                              {"to_numa_node", to.numa_node},
-                              {"cpu", from.cpu},
-                              {"bytes", bytes_},
-                              {"stride_bytes", PointerChase::kStrideBytes},
-                              {"hops", kHops},
-                              {"huge_page_fraction", huge ? Json(*huge) : Json(nullptr)}}},
-                            {"metrics",
-                             {{"latency_ns", time.median},
-                              {"latency_ns_low", time.low},
-                              {"latency_ns_high", time.high}}},
-                            {"measurement", to_json({.warmup = 1,
-                                                     .stop = rule(kKnownLatency),
-                                                     .sample = "params.hops loads, per load",
-                                                     .synchronized_by = kOneProcess})},
-                            {"samples", {{"latency_ns", samples_json(ns)}}}});
+  add_row(result.results,
+          {{"name", "mem_latency"},
+           {"params",
+            {{"from_numa_node", from.numa_node},
+             {"to_numa_node", to.numa_node},
+             {"cpu", from.cpu},
+             {"bytes", bytes_},
+             {"stride_bytes", PointerChase::kStrideBytes},
+             {"hops", kHops},
+             {"huge_page_fraction", huge ? Json(*huge) : Json(nullptr)}}},
+           {"metrics",
+            {{"latency_ns", time.median},
+             {"latency_ns_low", time.low},
+             {"latency_ns_high", time.high}}},
+           {"measurement", to_json({.warmup = 1,
+                                    .stop = rule(kKnownLatency),
+                                    .sample = "params.hops loads, per load",
+                                    .synchronized_by = kOneProcess})},
+           {"samples", {{"latency_ns", samples_json(ns)}}}},
+          options_.rows);
 }
 
 }  // namespace

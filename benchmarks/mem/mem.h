@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/measured_rows.h"
+
 namespace trireme {
 
 struct BenchMemOptions {
@@ -18,6 +20,7 @@ struct BenchMemOptions {
   double duration = 0;  // seconds of all measurements; 0 until each median is known to 5 %
   // The folder that contains sys, where the NUMA nodes of the processors are looked up.
   std::filesystem::path root = "/";
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 struct BenchMemResult {

@@ -145,11 +145,12 @@ void NoiseBench::work(Json& results) {
       one["worst_detours"].push_back(
           {{"at_ms", 1e3 * detour.at}, {"detour_us", 1e6 * detour.seconds}});
     }
-    results.push_back(one);
+    add_row(results, one, options_.rows);
   }
-  results.push_back(
-      summary("fixed_work", lost,
-              {{"longest_detour_us", 1e6 * longest}, {"longest_detour_cpu", longest_cpu}}));
+  add_row(results,
+          summary("fixed_work", lost,
+                  {{"longest_detour_us", 1e6 * longest}, {"longest_detour_cpu", longest_cpu}}),
+          options_.rows);
 }
 
 void NoiseBench::time(Json& results) {
@@ -167,9 +168,9 @@ void NoiseBench::time(Json& results) {
     add_counts(metrics, i);
     Json one = entry("noise_core", "fixed_time", of_core(i), metrics);
     one["samples"]["work_units"] = samples_json(counted[i]);
-    results.push_back(one);
+    add_row(results, one, options_.rows);
   }
-  results.push_back(summary("fixed_time", lost, Json::object()));
+  add_row(results, summary("fixed_time", lost, Json::object()), options_.rows);
 }
 
 double lost_of(const Json& result) {

@@ -5,13 +5,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/measured_rows.h"
+
 namespace trireme {
 
 struct BenchNoiseOptions {
   double quantum_us = 1000;
   bool fixed_work = true;
   bool fixed_time = true;
-  double duration = 10;  // seconds of both methods together
+  double duration = 10;          // seconds of both methods together
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 // Returns the results, which the caller prints: one noise_core for each core and method, and one

@@ -296,11 +296,13 @@ void P2pBench::latency(std::int64_t bytes, TableTime& limit, BenchP2pResult& res
     samples["peer_time_us"] = samples_json(multiplied(peer, 1e6), {});
     note_peer(bytes, mean * 1e6, peer_mean * 1e6, peer_mean / mean);
   }
-  result.results.push_back({{"name", "p2p_latency"},
-                            {"params", params(bytes, times)},
-                            {"metrics", metrics},
-                            {"measurement", measurement(times, "half of a round trip")},
-                            {"samples", samples}});
+  add_row(result.results,
+          {{"name", "p2p_latency"},
+           {"params", params(bytes, times)},
+           {"metrics", metrics},
+           {"measurement", measurement(times, "half of a round trip")},
+           {"samples", samples}},
+          options_.rows);
   limit.ends(spare);
 }
 
@@ -341,12 +343,13 @@ void P2pBench::bandwidth(std::int64_t bytes, TableTime& limit, BenchP2pResult& r
     samples["peer_time_us"] = samples_json(multiplied(peer, 1e6), {});
     note_peer(bytes, rate / 1e6, peer_rate / 1e6, rate / peer_rate);
   }
-  result.results.push_back(
-      {{"name", "p2p_bw"},
-       {"params", all},
-       {"metrics", metrics},
-       {"measurement", measurement(times, "a window of messages and the answer")},
-       {"samples", samples}});
+  add_row(result.results,
+          {{"name", "p2p_bw"},
+           {"params", all},
+           {"metrics", metrics},
+           {"measurement", measurement(times, "a window of messages and the answer")},
+           {"samples", samples}},
+          options_.rows);
   limit.ends(spare);
 }
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/measured_rows.h"
 #include "src/app/command/app_context.h"
 #include "src/device/device.h"
 
@@ -26,8 +27,9 @@ struct BenchP2pOptions {
   double duration = 0;
   int window = 64;  // messages in flight at once, for bandwidth
   bool check = true;
-  bool peer_mpi = false;    // whether MPI's own calls are measured as well, after each size
-  bool show_check = false;  // whether the tables have OSU's column of verdicts
+  bool peer_mpi = false;         // whether MPI's own calls are measured as well, after each size
+  bool show_check = false;       // whether the tables have OSU's column of verdicts
+  MeasuredRows* rows = nullptr;  // also gets each row once it is measured, unless null
 };
 
 struct BenchP2pResult {

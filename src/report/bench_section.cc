@@ -255,6 +255,16 @@ void add_failed(DocSection& section, const Json& document) {
     section.remarks.push_back(
         fmt::format("{} has failed: {}", text_field(each, "question"), text_field(each, "reason")));
   }
+  std::set<std::string> unfinished;
+  for (const Json& each : array_field(document, "results")) {
+    if (each.is_object() && each.contains("unfinished")) {
+      unfinished.insert(text_field(each, "name"));
+    }
+  }
+  if (!unfinished.empty()) {
+    section.remarks.push_back(fmt::format(
+        "Measured before the deadline, with other rows missing: {}", fmt::join(unfinished, ", ")));
+  }
 }
 
 void add_left_out(DocSection& section, const Json& document) {

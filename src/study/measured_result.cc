@@ -214,6 +214,12 @@ MeasuredResult result_of(const json& document, const std::string& origin) {
   for (const json& each : array_field(document, "results")) {
     result.rows.push_back(row_of(each));
   }
+  if (document.contains("failed")) {
+    for (const json& each : array_field(document, "failed")) {
+      result.failed.push_back(
+          fmt::format("{}: {}", text_field(each, "question"), text_field(each, "reason")));
+    }
+  }
   return result;
 }
 

@@ -55,6 +55,9 @@ struct MeasuredResult {
   // What may differ and explains a difference: commit, host name, kernel.
   std::map<std::string, std::string> circumstances;
   std::vector<ResultRow> rows;
+  // Questions of `bench all` that failed or did not end in time: "io: did not end in time". The
+  // rows of such a question are complete, but others are missing.
+  std::vector<std::string> failed;
   DamagedLines damaged_lines;  // of a run's metrics, which are left out
 };
 

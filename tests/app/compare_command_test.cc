@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class CompareCommand : public testing::Test {
  protected:
@@ -48,6 +49,21 @@ TEST_F(CompareCommand, AnAnswerWithoutARegressionIsASuccess) {
   const std::string constant = result("constant.json", bench_json(std::vector<double>(30, 100)));
   EXPECT_EQ(compare({constant, constant}).code, 0);
   EXPECT_EQ(compare({a, result("slow.json", bench_json(steady(120, 30)))}).code, 4);
+}
+
+TEST_F(CompareCommand, QuestionsWithoutACompleteAnswerAreNamed) {
+  nlohmann::json document = bench_json(steady(100, 30));
+  const std::string a = result("a.json", document);
+  document["results"][0]["unfinished"] = true;
+  document["failed"] = {{{"question", "gemm"}, {"reason", "did not end in time"}}};
+  const std::string b = result("b.json", document);
+  const CommandRun run = compare({a, b});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\nB: no complete answer of gemm: did not end in time\n"),
+                             HasSubstr("1 unchanged"), Not(HasSubstr("A: no complete"))));
+  const auto found = nlohmann::json::parse(compare({a, b, "--json"}).out);
+  EXPECT_TRUE(found.at("failed_a").empty());
+  EXPECT_EQ(found.at("failed_b"), nlohmann::json({"gemm: did not end in time"}));
 }
 
 TEST_F(CompareCommand, NoAnswerIsNoSuccess) {

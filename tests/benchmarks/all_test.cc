@@ -7,6 +7,7 @@
 #include "benchmarks/all/picture.h"
 #include "benchmarks/all/questions.h"
 #include "benchmarks/all/time_guard.h"
+#include "benchmarks/measured_rows.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -93,14 +94,48 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
 
 TEST(Picture, NamesWhatHadNoAnswerAtTheDeadline) {
   const std::vector<std::string> questions = {"gemm", "mem", "io", "step"};
-  const std::vector<Answer> all = with_unanswered({{"gemm", 1, Json::array(), ""}}, questions, 58);
+  const std::vector<Answer> all =
+      with_unanswered({{"gemm", 1, Json::array(), ""}}, questions, 58, Json::array());
   ASSERT_EQ(all.size(), 4U);
   EXPECT_TRUE(all[1].has_failed);
   EXPECT_FALSE(all[2].has_failed) << "it was never asked";
   EXPECT_THAT(picture_text(all), HasSubstr("# mem: failed: did not end in time\n"
                                            "# io: left out: mem did not end in time\n"
                                            "# step: left out: mem did not end in time\n"));
-  EXPECT_EQ(with_unanswered(all, questions, 58).size(), 4U) << "all have an answer";
+  EXPECT_EQ(with_unanswered(all, questions, 58, Json::array()).size(), 4U) << "all have an answer";
+}
+
+TEST(Picture, MarksTheRowsOfAQuestionThatDidNotEnd) {
+  Json done = result("gemm", {{"precision", "bf16"}, {"m", 512}}, {{"flops_per_s", 3e9}});
+  done["metrics"]["wrong"] = 1;  // known before the deadline
+  Json rows = Json::array(
+      {result("gemm", {{"precision", "bf16"}, {"m", 64}}, {{"flops_per_s", 2e9}, {"wrong", 0}})});
+  std::vector<Answer> all =
+      with_unanswered({{"gemm", 1, Json::array({done}), ""}}, {"gemm", "mem"}, 58, rows);
+  EXPECT_TRUE(all[1].has_failed);
+  EXPECT_EQ(all[1].results.at(0).at("unfinished"), true);
+  EXPECT_FALSE(all[0].results.at(0).contains("unfinished"));
+  EXPECT_THAT(picture_text(all), testing::AllOf(HasSubstr("3.00 GFLOP/s\n"),
+                                                HasSubstr("2.00 GFLOP/s, unfinished\n"
+                                                          "# mem: failed: did not end in time")));
+  EXPECT_EQ(wrong_question(all), "");
+  rows[0]["metrics"]["wrong"] = 2;
+  all = with_unanswered({}, {"gemm", "mem"}, 58, rows);
+  EXPECT_EQ(wrong_question(all), "gemm");
+}
+
+TEST(MeasuredRows, AreKeptWithTheirHostUntilTheNextQuestion) {
+  MeasuredRows rows;
+  Json results = Json::array();
+  rows.begin({{"host", "n1"}});
+  add_row(results, result("noise", {{"method", "fixed_work"}}, {}), &rows);
+  add_row(results, result("noise", {{"method", "fixed_time"}}, {}), nullptr);
+  ASSERT_EQ(rows.all().size(), 1U);
+  EXPECT_EQ(rows.all()[0].at("params"), Json({{"method", "fixed_work"}, {"host", "n1"}}));
+  EXPECT_EQ(results.size(), 2U);
+  EXPECT_FALSE(results[0].at("params").contains("host")) << "that is added with those of all nodes";
+  rows.begin();
+  EXPECT_TRUE(rows.all().empty());
 }
 
 TEST(Picture, SaysWhatItsNumbersAre) {

@@ -278,25 +278,44 @@ class All(Machine):
                     self.assertIn(f"{each['question']} failed: ", result.stderr)
 
     def test_the_deadline_leaves_nothing_unnamed(self):
-        """The time for measuring gemm alone is longer than the time until the deadline."""
+        """The time for measuring mem alone is longer than the time until the deadline."""
         path = self.folder / "late.json"
         gauges = self.folder / "late.prom"
-        result = harness.run("bench", "all", "--minutes", 0.05, "--only", "gemm,noise", "-J", path,
+        result = harness.run("bench", "all", "--minutes", 0.055, "--only", "mem,noise", "-J", path,
                              "--openmetrics", gauges)
         self.assertEqual(result.returncode, 85, result.stderr)
-        self.assertIn("# gemm: failed: did not end in time\n"
-                      "# noise: left out: gemm did not end in time\n", result.stdout)
-        self.assertIn("bench all: gemm failed: did not end in time", result.stderr)
+        self.assertIn("# mem: failed: did not end in time\n"
+                      "# noise: left out: mem did not end in time\n", result.stdout)
+        self.assertIn("bench all: mem failed: did not end in time", result.stderr)
         self.assertEqual(validate.problems_of(path.read_text()), [])
         document = json.loads(path.read_text())
         self.assertEqual(document["failed"],
-                         [{"question": "gemm", "reason": "did not end in time"}])
+                         [{"question": "mem", "reason": "did not end in time"}])
         self.assertEqual(document["left_out"], ["noise"])
         self.assertIsInstance(document["waited_fraction"], float)
         self.assertGreater(document["waited_fraction"], 0)
         self.assertIn('trireme_bench_left_out{command="all"} 1\n', gauges.read_text())
         page = harness.must(harness.run("report", path, "--markdown")).stdout
-        self.assertIn("gemm has failed: did not end in time", page)
+        self.assertIn("mem has failed: did not end in time", page)
+
+    def test_the_deadline_keeps_what_was_measured(self):
+        """The first product ends long before the deadline, the time for all of them after it."""
+        path, rows = self.folder / "rows.json", self.folder / "rows.csv"
+        result = harness.run("bench", "all", "--minutes", 0.06, "--only", "gemm", "-J", path,
+                             "--csv", rows)
+        self.assertEqual(result.returncode, 85, result.stderr)
+        self.assertEqual(validate.problems_of(path.read_text()), [])
+        results = json.loads(path.read_text())["results"]
+        if not results:
+            self.skipTest("the machine was too busy for a single product")
+        self.assertEqual({(r["name"], r["unfinished"]) for r in results}, {("gemm", True)})
+        self.assertRegex(result.stdout, r"(?m)^gemm bf16 512 .*FLOP/s, unfinished$")
+        self.assertTrue(all(line.endswith(",true") for line in rows.read_text().splitlines()[1:]))
+        history = self.folder / "history.jsonl"
+        added = harness.must(harness.run("history", history, "--add", path))
+        self.assertIn("no complete answer of gemm: did not end in time", added.stderr)
+        compared = harness.run("compare", path, path)
+        self.assertIn("A: no complete answer of gemm: did not end in time", compared.stdout)
 
     def test_any_number_of_ranks_can_step(self):
         path = self.folder / "three.json"

@@ -66,6 +66,15 @@ TEST(BenchSection, SaysWhichQuestionsHaveFailed) {
   EXPECT_THAT(text, Not(HasSubstr("waited for a core")));
 }
 
+TEST(BenchSection, SaysWhichRowsAreThoseOfAnUnfinishedQuestion) {
+  Json row = coll("all_reduce", 1024, 1);
+  row["unfinished"] = true;
+  Json document = ::trireme::document({row});
+  document["failed"] = {{{"question", "coll"}, {"reason", "did not end in time"}}};
+  EXPECT_THAT(to_html({"t", {}, {bench_section(document.dump(), "a.json")}}),
+              HasSubstr("Measured before the deadline, with other rows missing: coll"));
+}
+
 TEST(BenchSection, RefusesSamplesThatAreTexts) {
   Json result = coll("all_reduce", 1024, 1);
   result["samples"] = {{"time_us", {{"values", {1.0, "x"}}}}};

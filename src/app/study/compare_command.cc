@@ -89,6 +89,9 @@ void print_origin(const char* name, const MeasuredResult& result) {
              commit == result.circumstances.end()
                  ? ""
                  : ", commit " + printable(commit->second.substr(0, 10)));
+  for (const std::string& question : result.failed) {
+    fmt::print("{}: no complete answer of {}\n", name, printable(question));
+  }
 }
 
 // Circumstances explain a change: a new kernel, another commit, another host.
@@ -197,7 +200,9 @@ Json to_json(const Comparison& comparison, const MeasuredResult& a, const Measur
           {"undecided", comparison.count_of(ChangeVerdict::undecided)},
           {"rows", rows},
           {"only_a", comparison.only_a},
-          {"only_b", comparison.only_b}};
+          {"only_b", comparison.only_b},
+          {"failed_a", a.failed},
+          {"failed_b", b.failed}};
 }
 
 std::string listed(const std::vector<std::string>& all) {

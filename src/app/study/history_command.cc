@@ -94,6 +94,10 @@ void add_results(const HistoryOptions& options) {
   for (const std::string& path : options.results) {
     const MeasuredResult result = read_measured_result(path, reader);
     warn_of_damaged_lines(result);
+    for (const std::string& question : result.failed) {
+      fmt::print(stderr, "trireme: {}: no complete answer of {}; only rows that it has are added\n",
+                 printable(path), printable(question));
+    }
     const Added added = add_to_history(options.file, result);
     if (added.lines + added.present == 0) {
       throw DataError(
