@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <optional>
 
 #include "src/study/assigned_text.h"
 #include "src/study/json_redaction.h"
 #include "src/study/secret_names.h"
+#include "src/study/secret_text.h"
 #include "src/study/table_redaction.h"
 #include "src/study/value_text.h"
 
@@ -32,7 +33,7 @@ class RedactionScan {
     while (at_ < text_.size()) {
       enter_table();
       if (!json() && !private_key() && !token_uri() && !user_in_url() && !secret_path() &&
-          !word()) {
+          !crypt_hash() && !word()) {
         result_.text += text_[at_++];
       }
     }
@@ -156,6 +157,25 @@ class RedactionScan {
     return true;
   }
 
+  bool crypt_hash() {
+    const std::size_t end = text_[at_] == '$' ? end_of_crypt_hash(text_, at_) : at_;
+    if (end > at_) {
+      replace_to(end);
+    }
+    return end > at_;
+  }
+
+  // Handles a name whose value follows without an operator. name: in [begin, at_).
+  bool value_without_operator(std::string_view name, std::size_t begin) {
+    const auto value = unassigned_value(text_, name, begin, at_);
+    if (!value) {
+      return false;
+    }
+    copy_to(value->begin);
+    replace_to(value->end);
+    return true;
+  }
+
   // Handles a word: a key of a known form, or a name that may have a secret value.
   bool word() {
     const std::size_t begin = at_;
@@ -180,7 +200,7 @@ class RedactionScan {
         bearer();
       } else if (name == "-u" || name == "--user" || name == "--proxy-user") {
         user_and_password();
-      } else {
+      } else if (!value_without_operator(name, begin)) {
         value_of(name, begin);
       }
     }

@@ -5,14 +5,13 @@
 
 #include "src/study/assigned_text.h"
 #include "src/study/redaction.h"
+#include "src/study/secret_text.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kNetrcEntry = 512;     // bytes of an entry in ~/.netrc
 constexpr std::size_t kFarthestQuote = 512;  // bytes in which the other quote is looked for
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 std::size_t begin_of_line(std::string_view text, std::size_t at) {
   return at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
@@ -25,6 +24,8 @@ bool is_continued(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 std::size_t end_of_line(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
@@ -223,7 +224,8 @@ std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_v
                          std::string_view name, char assignment, std::size_t key) {
   const bool entry = assignment != ' ' && begins_line(text, key);
   if (!quote.empty()) {
-    return end_of_quote(text, begin, quote, entry && assignment == '=');
+    const bool any_line = assignment == '=' && (entry || begins_shell_assignment(text, key));
+    return end_of_quote(text, begin, quote, any_line);
   }
   if (begin < text.size() && (text[begin] == '[' || text[begin] == '{')) {
     return end_of_brackets(text, begin);

@@ -109,6 +109,28 @@ constexpr const char* kAttacks[] = {
     "user,password\njane,hunter2x\n", "a;api_key;b\r\n1;\"x;hunter2x\";2\r\n",
     "user\ttoken\njoe\thunter2x",
     "\ufeff\"user\",\"db password\"\n1,\"a\"\"\nhunter2x\"\n2,hunter2y",
+    // Tables below other lines, aligned ones, and those with bars
+    "# made on Monday\nuser,password\njane,hunter2x\nend\n", "x\n\nuser\ttoken\njoe\thunter2x\n",
+    "a: 1\nuser     password\n----     --------\njane     hunter2x\n",
+    "USER  API KEY  SHELL\njane  hunter2x  sh\n", "\t user \t password\n\t jane \t hunter2x\n",
+    " user | password \n------+----------\n jane | hunter2x\n(1 row)\n",
+    "x\n| user | password |\n|---|---|\n| jane | hunter2x |\n",
+    "x\nuser;\"db password\"\n1;\"a\"\"\nhunter2x\"\n2;hunter2y\n",
+    // Sentences
+    "the password is hunter2x, he said", "Password is: hunter2x.",
+    "The API key was set to hunter2x", "password has been changed to 'my hunter2x'",
+    "(the root password is `hunter2x`)", "Das Passwort ist hunter2x\n",
+    "your token is now hunter2x\n", R"({"message":"the password is hunter2x"})",
+    // Hashes of passwords
+    "root:$6$salt$hunter2xhunter2xhunter2x:19000", "jane:$2b$12$hunter2xhunter2xhunter2x",
+    "a: $$5$$rounds=5000$$salt$$hunter2xhunter2xhunter2x\n",
+    R"(echo "\$y\$j9T\$salt\$hunter2xhunter2xhunter2x")",
+    "x $argon2id$v=19$m=65536,t=3,p=4$c2FsdA$hunter2xhunter2xhunter2x y",
+    // Other lines of shells and of Dockerfiles, and tabs
+    "export PASSWORD=\"a\nhunter2x\"\nB=1\n", "A=1 declare -x PASSWORD='a\n\nhunter2x'\nB=1\n",
+    "ENV PASSWORD hunter2x\n", "FROM x\n  ENV DB_PASS a \\\n  hunter2x\nRUN y\n",
+    "password\thunter2x\n", "password\thunter2x\nuser\tjane\n", "  api_key \t my hunter2x\n",
+    "password     hunter2x\n",
     // JSON in JSON, and in lines
     R"({"a":"{\"b\":{\"password\":\"hunter2x\"}}"})", R"(INFO {"password": ["a", "hunter2x"]} x)",
     R"({"env":"A=1\nPASSWORD=hunter2x y"})",
@@ -170,6 +192,16 @@ TEST(Redaction, EndsWhereTheSecretEnds) {
         "machine h\n login l\n password x\nb: 1\n", "user,pin\n1,2\n\nb: 1\n"}) {
     EXPECT_THAT(redact(text).text, ::testing::EndsWith("\nb: 1\n"));
   }
+  EXPECT_EQ(redact("x\nuser;pin\n1;\"47 11\"\nnot a row\n").text,
+            "x\nuser;pin\n1;\"REDACTED\"\nnot a row\n");
+  EXPECT_EQ(redact("user  pass  n\njane  forward  1\njoe  x  2\n\npin  is  x\n").text,
+            "user  pass  n\njane  forward  1\njoe  REDACTED  2\n\npin  is  x\n");
+  EXPECT_EQ(redact("a:$1$salt$0123456789abcdefghijkl:b").text, "a:REDACTED:b");
+  EXPECT_EQ(redact("ENV PASSWORD x y\nb: 1\n").text, "ENV PASSWORD REDACTED\nb: 1\n");
+  EXPECT_EQ(redact("export PASSWORD=\"a\nx\"\nb: 1\n").text,
+            "export PASSWORD=\"REDACTED\"\nb: 1\n");
+  EXPECT_EQ(redact("a\npassword\tx\nb: 1\n").text, "a\npassword\tREDACTED\nb: 1\n");
+  EXPECT_EQ(redact("its password is x9z. Then").text, "its password is REDACTED. Then");
   EXPECT_EQ(redact("<password a='1'>x</password>").text, "<password REDACTED>REDACTED</password>");
   EXPECT_EQ(redact("PASSWORD=\"a\"'x' y").text, "PASSWORD=\"REDACTED\" y");
   EXPECT_EQ(redact("x PASSWORD=\"a\"'x' y").text, "x PASSWORD=\"REDACTED\" y");
@@ -183,6 +215,15 @@ TEST(Redaction, TakesLinearTime) {
     nested += "{\"a\":";
   }
   EXPECT_EQ(redact(nested).text, nested);
+  for (const char* const part :
+       {"user,pin\n\"", "user  pin  x\n", "\"a,", "$6$", "$6$a$", "pin is '", "ENV PIN \\\n", "is ",
+        "password\t", "pin,", "|pin", "export A=", "pin  ", "was set to "}) {
+    std::string many = "x\n";
+    while (many.size() < 200'000) {
+      many += part;
+    }
+    EXPECT_GT(redact(many).text.size(), 0U) << part;
+  }
 }
 
 TEST(Redaction, RemovesKnownForms) {
@@ -231,6 +272,16 @@ TEST(Redaction, KeepsWhatIsNoSecret) {
         "password",
         "http://site:80/path",
         "task-0003-1f00ba",
+        "the token is invalid, the secret is read-only and the password is NOT set",
+        "the next token is 50256",
+        "the forward pass is 12.5 ms, the second pass was 13.1 ms",
+        "echo $1$2 $6$x $y",
+        "x\nReading credentials, then keys\nDone, then more\n",
+        "x\nconnect(user, password)\nclose(a, b)\n",
+        "# type  layer   pass      M\n  fp32  head    forward   96\n  fp32  head    -  96\n",
+        "  \"user\", \"password\"\n",
+        "[\n\"user\",\"password\",\n\"a\",5\n]\n",
+        "step  tokens  loss\n1     16384   2.5\n2     16k     2.4\n",
         "-----BEGIN CERTIFICATE-----\nabc"}) {
     EXPECT_EQ(redact(text).text, text);
     EXPECT_EQ(redact(text).secrets, 0);

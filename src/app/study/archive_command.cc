@@ -287,6 +287,24 @@ std::string Bundle::to_tar(const std::string& root, bool anonymous) {
          entries + tar_end();
 }
 
+bool is_within(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+         folder.end();
+}
+
+// Returns the archive's file if none is named: beside the folder if the current one lies in it, as
+// with `trireme archive .`, so that the folder stays as it is.
+std::string default_output(const fs::path& folder, const std::string& root) {
+  const fs::path whole = fs::canonical(folder);
+  if (!is_within(fs::current_path(), whole)) {
+    return root + ".tar";
+  }
+  if (whole == whole.root_path()) {
+    throw ConfigError("there is no place beside the root folder: name the archive with -o FILE");
+  }
+  return (whole.parent_path() / (root + ".tar")).lexically_proximate(fs::current_path());
+}
+
 void archive(const ArchiveOptions& options) {
   const fs::path folder = fs::path(options.folder).lexically_normal();
   if (!fs::is_directory(folder)) {
@@ -295,13 +313,10 @@ void archive(const ArchiveOptions& options) {
                     "or an acceptance",
                     options.folder));
   }
-  const fs::path last =
-      folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+  const fs::path last = fs::canonical(folder).filename();
   const std::string root =
-      options.anonymous || last.empty() || last == "." || last == ".." || last.string().size() > 60
-          ? "archive"
-          : last.string();
-  const std::string out = options.out.empty() ? root + ".tar" : options.out;
+      options.anonymous || last.empty() || last.string().size() > 60 ? "archive" : last.string();
+  const std::string out = options.out.empty() ? default_output(folder, root) : options.out;
   std::vector<std::string> inputs = options.more;
   inputs.push_back(options.folder);
   check_output(out, inputs);
@@ -343,7 +358,10 @@ void add_archive_command(CommandLine& app) {
   const auto options = std::make_shared<ArchiveOptions>();
   command.add_option("RUN", options->folder, "Folder of a run, a scaling study or an acceptance")
       .required();
-  command.add_option("-o,--out", options->out, "Write the archive to FILE (default: RUN.tar)")
+  command
+      .add_option(
+          "-o,--out", options->out,
+          "Write the archive to FILE (default: RUN.tar, beside RUN if this folder lies in RUN)")
       .type_name("FILE");
   command
       .add_option("--with", options->more,

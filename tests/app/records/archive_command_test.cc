@@ -254,10 +254,32 @@ TEST_F(ArchiveCommand, TheArchiveIsNamedAfterTheFolder) {
   write(longest + "x/a.log", "a\n");
   EXPECT_THAT(archive({longest}).out, testing::StartsWith(longest + ".tar: "));
   EXPECT_THAT(archive({longest + "x"}).out, testing::StartsWith("archive.tar: "));
-  fs::remove("archive.tar");
-  fs::current_path("run");
-  EXPECT_THAT(archive({"."}).out, testing::StartsWith("archive.tar: "));
-  EXPECT_THAT(archive({".."}).out, testing::StartsWith("archive.tar: "));
+}
+
+TEST_F(ArchiveCommand, TheFolderStaysAsItIsWhenItIsTheCurrentOne) {
+  write("site/run/logs/a.log", "a\n");
+  fs::current_path("site/run");
+  EXPECT_THAT(archive({"."}).out, testing::StartsWith("../run.tar: 1 file of "));
+  EXPECT_THAT(archive({"..", "--anonymous"}).out, testing::StartsWith("../../archive.tar: "));
+  EXPECT_THAT(archive({"logs"}).out, testing::StartsWith("logs.tar: ")) << "it is not in logs";
+  fs::remove("logs.tar");
+  fs::current_path("logs");
+  EXPECT_THAT(archive({"../../run"}).out, testing::StartsWith("../../run.tar: "));
+  std::vector<std::string> left;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
+    left.push_back(entry.path().lexically_relative(folder_.path()));
+  }
+  EXPECT_THAT(left, testing::UnorderedElementsAre("archive.tar", "site", "site/run", "site/run.tar",
+                                                  "site/run/logs", "site/run/logs/a.log"));
+}
+
+// A listing that --with adds may be any text of the system's.
+TEST_F(ArchiveCommand, HashesOfPasswordsStay) {
+  write("run/a.log", "a\n");
+  write("shadow", "root:$6$rounds=5000$ab/cd.ef$" + std::string(86, 'h') + ":19000:0:99999:7:::\n");
+  EXPECT_THAT(archive({"run", "--with", "shadow"}).out, HasSubstr(", 1 secret removed"));
+  open("run.tar");
+  EXPECT_EQ(files_.at("run/more/shadow"), "root:REDACTED:19000:0:99999:7:::\n");
 }
 
 TEST_F(ArchiveCommand, AnAnonymousArchiveNamesNoHost) {
