@@ -158,8 +158,7 @@ void AuditTrail::end(int code, std::string_view kind, std::string_view what) {
     const bool repeats = std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& text) {
       return what.find(text) != std::string_view::npos;
     });
-    details["message"] =
-        repeats ? "not recorded, because it may repeat a prompt or a secret" : what;
+    details["message"] = repeats ? "not recorded, because it may repeat a prompt or a key" : what;
   }
   details.update(ordered_json(*end_details_));
   note(event_name(command_, code == static_cast<int>(ExitCode::refused) ? "refused" : "end"),
