@@ -69,7 +69,7 @@ TEST(BenchSection, SaysWhichQuestionsHaveFailed) {
 TEST(BenchSection, SaysWhichRowsAreThoseOfAnUnfinishedQuestion) {
   Json row = coll("all_reduce", 1024, 1);
   row["unfinished"] = true;
-  Json document = ::trireme::document({row});
+  Json document = ::trireme::document(Json::array({row}));
   document["failed"] = {{{"question", "coll"}, {"reason", "did not end in time"}}};
   EXPECT_THAT(to_html({"t", {}, {bench_section(document.dump(), "a.json")}}),
               HasSubstr("Measured before the deadline, with other rows missing: coll"));
