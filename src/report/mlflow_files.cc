@@ -145,22 +145,16 @@ std::vector<std::string> write_metrics(const RunColumns& metrics, const fs::path
   return left_out;
 }
 
-// Writes the values of the configuration. A key has only letters, digits, "_", "-" and ".". Returns
-// what is wrong with the configuration, or "".
-std::string write_params(const std::string& config, const fs::path& folder) {
+// Writes the values of the configuration. A key has only letters, digits, "_", "-" and ".".
+void write_params(const std::vector<ConfigEntry>& settings, const fs::path& folder) {
   make_folder(folder);
-  try {
-    for (const ConfigEntry& entry : parse_config(config, "config.yaml")) {
-      if (entry.key.size() <= kMostName && entry.key[0] != '.') {
-        const bool is_scalar = entry.value.kind == ConfigValue::Kind::scalar;
-        const std::string value = is_scalar ? entry.value.items.front() : entry.value.to_yaml();
-        write_file_durably(folder / entry.key, value.substr(0, kMostParam));
-      }
+  for (const ConfigEntry& entry : settings) {
+    if (entry.key.size() <= kMostName && entry.key[0] != '.') {
+      const bool is_scalar = entry.value.kind == ConfigValue::Kind::scalar;
+      const std::string value = is_scalar ? entry.value.items.front() : entry.value.to_yaml();
+      write_file_durably(folder / entry.key, value.substr(0, kMostParam));
     }
-  } catch (const ConfigError& error) {
-    return error.what();
   }
-  return "";
 }
 
 }  // namespace
@@ -180,6 +174,29 @@ fs::path mlflow_run_folder(const RunFolder& run, const MlflowExport& what) {
   return what.folder / experiment / id_of(fs::absolute(run.path).lexically_normal().string());
 }
 
+void move_mlflow_run(const MlflowExport& what, const fs::path& folder) {
+  const auto is_there = [](const fs::path& path) {
+    std::error_code code;
+    return fs::exists(fs::symlink_status(path, code));
+  };
+  std::error_code code;
+  for (fs::directory_iterator at(what.folder, code), end; !code && at != end; at.increment(code)) {
+    const fs::path former = at->path() / folder.filename();
+    const bool is_experiment =
+        !at->is_symlink() && at->path().filename().native().front() != '.' && is_there(former);
+    if (!is_experiment || at->path().filename() == folder.parent_path().filename()) {
+      continue;
+    }
+    if (is_there(folder)) {
+      throw ConfigError(fmt::format(
+          "{} and {} are the same run, which MLflow cannot tell apart: remove one of them",
+          former.string(), folder.string()));
+    }
+    make_folder(former);  // refuses a link
+    rename_durably(former, folder);
+  }
+}
+
 std::vector<std::string> write_mlflow_run(const RunFolder& run, const MlflowExport& what,
                                           const fs::path& folder, const fs::path& draft) {
   make_folder(draft);
@@ -192,9 +209,9 @@ std::vector<std::string> write_mlflow_run(const RunFolder& run, const MlflowExpo
   if (!left_out.empty()) {
     write_tag("trireme.metrics_missing", fmt::format("{}", fmt::join(left_out, "\n")));
   }
-  const std::string fault = write_params(run.config, draft / "params");
-  if (!fault.empty()) {
-    write_tag("trireme.params_missing", fault);
+  write_params(run.settings, draft / "params");
+  if (!run.config_error.empty()) {
+    write_tag("trireme.params_missing", run.config_error);
   }
   write_tag("mlflow.runName", run.name);
   write_tag("mlflow.user", what.user);

@@ -9,8 +9,9 @@
 //   DIR/<experiment>/<run>/tags/<key>
 //   DIR/<experiment>/<run>/artifacts/             empty
 //
-// IDs follow from names and folders, so that a second export of a run replaces the first. It keeps
-// what others have added to the run meanwhile, such as artifacts and notes.
+// IDs follow from names and folders, so that a second export of a run replaces the first, also one
+// into another experiment. It keeps what others have added to the run meanwhile, such as artifacts
+// and notes.
 #pragma once
 
 #include <filesystem>
@@ -35,6 +36,11 @@ struct MlflowExport {
 // metrics.jsonl from being read, PolicyError if a folder of the store is a symbolic link, and
 // IoError, NotFound or PolicyError if files cannot be written.
 std::filesystem::path mlflow_run_folder(const RunFolder& run, const MlflowExport& what);
+
+// If the store holds the run in another experiment than that of `folder`, moves it there: MLflow
+// cannot tell two runs with one ID apart. Throws ConfigError if the store holds it in both, and
+// IoError or PolicyError if it cannot be moved.
+void move_mlflow_run(const MlflowExport& what, const std::filesystem::path& folder);
 
 // Writes the run, whose folder in the store is `folder`, into `draft`: the same folder, or one that
 // the caller then renames. Returns the names of metrics that were left out, because MLflow does not

@@ -31,6 +31,16 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, code);
 }
 
+// Returns the value of run.name in a configuration, or "" if there is none.
+std::string name_in(const std::vector<ConfigEntry>& settings) {
+  for (const ConfigEntry& entry : settings) {
+    if (entry.key == "run.name" && entry.value.kind == ConfigValue::Kind::scalar) {
+      return entry.value.items.front();
+    }
+  }
+  return "";
+}
+
 // Reads the run's files one by one into a RunFolder.
 class FolderReader {
  public:
@@ -144,7 +154,7 @@ class FolderReader {
 
   void read_config() {
     read("config.yaml", "the configuration is not known", kMostSmallFileBytes,
-         [&](const std::string& text) { run_.config = text; });
+         [&](const std::string& text) { take_config(text); });
   }
 
   void read_traces() {
@@ -174,6 +184,18 @@ class FolderReader {
   }
 
  private:
+  void take_config(const std::string& text) {
+    run_.config = text;
+    try {
+      run_.settings = parse_config(text, "config.yaml");
+      run_.name = name_in(run_.settings);
+    } catch (const ConfigError& error) {
+      run_.config_error = error.what();
+      run_.remarks.push_back(fmt::format("config.yaml is damaged: {}. Its text is shown as it is.",
+                                         run_.config_error));
+    }
+  }
+
   void note_attempts(const std::vector<nlohmann::json>& events) {
     for (const nlohmann::json& event : events) {
       const std::string& name = event.at("event").get_ref<const std::string&>();
@@ -288,20 +310,6 @@ class FolderReader {
   std::set<double> restarts_;
 };
 
-// Returns the value of run.name in a configuration; "" if there is none or the text is damaged.
-std::string name_in(const std::string& config) {
-  try {
-    for (const ConfigEntry& entry : parse_config(config, "config.yaml")) {
-      if (entry.key == "run.name" && entry.value.kind == ConfigValue::Kind::scalar) {
-        return entry.value.items.front();
-      }
-    }
-  } catch (const ConfigError&) {
-    // The page shows the text of the configuration as it is.
-  }
-  return "";
-}
-
 }  // namespace
 
 bool is_run_folder(const fs::path& path) {
@@ -320,7 +328,6 @@ RunFolder read_run_folder(const fs::path& path, bool is_running, const TextReade
   files.read_forecast();
   files.read_traces();
   files.read_logs();
-  run.name = name_in(run.config);
   if (run.name.empty()) {
     const fs::path full = fs::absolute(path).lexically_normal();
     run.name = (full.has_filename() ? full : full.parent_path()).filename().string();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "slurm/journal/account.h"
+#include "src/base/config_tree.h"
 #include "src/base/run_text.h"
 #include "src/report/columns.h"
 #include "src/trace/trace_summary.h"
@@ -60,7 +61,9 @@ struct RunFolder {
   std::optional<RunForecast> forecast;  // with plan.cluster
   std::vector<RunFault> warnings;       // stragglers and spikes in the log of rank 0
   std::vector<std::pair<std::string, std::string>> facts;  // of the start: ranks, host, layout, ...
-  std::string config;                                      // config.yaml
+  std::string config;                                      // the text of config.yaml
+  std::vector<ConfigEntry> settings;                       // what it says; empty if damaged
+  std::string config_error;                                // why it is damaged, or ""
   std::string exit_reason;                                 // a sentence; empty if there is none
   bool is_done = false;
   std::vector<std::string> remarks;

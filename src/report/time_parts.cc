@@ -220,13 +220,10 @@ DocSection goodput_part(const RunFolder& run) {
 
 // Returns energy.currency of config.yaml, as in "EUR".
 std::string currency_of(const RunFolder& run) {
-  try {
-    for (const ConfigEntry& entry : parse_config(run.config, "config.yaml")) {
-      if (entry.key == "energy.currency" && entry.value.kind == ConfigValue::Kind::scalar) {
-        return entry.value.items.front();
-      }
+  for (const ConfigEntry& entry : run.settings) {
+    if (entry.key == "energy.currency" && entry.value.kind == ConfigValue::Kind::scalar) {
+      return entry.value.items.front();
     }
-  } catch (const ConfigError&) {  // the section about provenance shows the damaged text
   }
   return "(in the site's currency, which config.yaml does not tell)";
 }

@@ -48,6 +48,17 @@ void check_marks(ConfigBinder& b, const std::string& section, const std::vector<
                  const std::vector<std::string>& measures) {
   const std::vector<std::string> known = section == "node" ? std::vector<std::string>{"{node}"}
                                                            : std::vector<std::string>{"{a}", "{b}"};
+  for (const std::string& mark : measures.empty() ? std::vector<std::string>() : known) {
+    const bool is_named = std::any_of(start.begin(), start.end(), [&](const std::string& word) {
+      return word.find(mark) != std::string::npos;
+    });
+    if (!is_named) {
+      b.refuse(section + ".start",
+               fmt::format("no word has {}, so that the program would not start on the node that "
+                           "is measured",
+                           mark));
+    }
+  }
   for (const std::string& word : start) {
     if (const std::string mark = unknown_mark(word, known); !mark.empty()) {
       b.refuse(section + ".start",
@@ -114,7 +125,9 @@ AcceptProfile load_accept_profile(const std::filesystem::path& file) {
   b.integer("at_once", profile.at_once,
             "nodes or pairs measured at the same time; 0: all, up to 256")
       .at_least(0);
-  b.real("seconds", profile.seconds, "limit for one measurement").at_least(1);
+  b.real("seconds", profile.seconds, "limit for one measurement, at most a year")
+      .at_least(1)
+      .at_most(31'536'000);
   b.real("drain_at_most", profile.drain_at_most,
          "percent of the nodes up to which --drain drains them")
       .at_least(0)

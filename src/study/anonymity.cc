@@ -9,95 +9,27 @@
 
 #include "slurm/job/host_list.h"
 #include "src/base/error.h"
+#include "src/study/address_words.h"
+#include "src/study/listed_names.h"
+#include "src/study/logged_names.h"
 #include "src/study/name_words.h"
+#include "src/study/redaction.h"
 
 namespace trireme {
 namespace {
 
-// Keys, options and variables that name hosts and users, in lower case.
-constexpr std::array<std::string_view, 14> kHostKeys = {
-    "host",    "hosts",   "hostname", "node", "nodes",   "nodelist", "nodename",
-    "suspect", "partner", "members",  "from", "exclude", "hostlist", "nodes_with_bad_links"};
-constexpr std::array<std::string_view, 6> kUserKeys = {"user",     "owner",   "account",
-                                                       "username", "logname", "uname"};
-// The next word is a list of hosts.
-constexpr std::array<std::string_view, 6> kHostOptions = {"-H", "--host",    "-host",
-                                                          "-w", "--exclude", "--nodelist"};
-
 // What addresses and host names with a domain consist of.
-bool is_token(char c) { return is_name(c) || c == '.' || c == ':' || c == '@'; }
-bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
-
-bool is_ipv4(std::string_view word) {
-  int parts = 1;
-  int digits = 0;
-  for (const char c : word) {
-    if (c == '.') {
-      parts += digits > 0 ? 1 : 8;
-      digits = 0;
-    } else if (c < '0' || c > '9' || ++digits > 3) {
-      return false;
-    }
-  }
-  return parts == 4 && digits > 0;
+bool is_token(char c) {
+  return is_name(c) || std::string_view(".:@+%").find(c) != std::string_view::npos;
 }
 
-// Also hardware addresses, such as 02:42:ac:11:00:02. A time of day has two colons.
-bool is_ipv6(std::string_view word) {
-  const auto colons = std::count(word.begin(), word.end(), ':');
-  return (colons >= 3 || (colons == 2 && word.find("::") != std::string_view::npos)) &&
-         word.find_first_not_of(':') != std::string_view::npos &&
-         std::all_of(word.begin(), word.end(), [](char c) { return c == ':' || is_hex(c); });
-}
-
-bool is_mail(std::string_view word) {
-  const std::size_t at = word.find('@');
-  return at != std::string_view::npos && at > 0 && word.find('.', at) != std::string_view::npos &&
-         word.find(':') == std::string_view::npos;
-}
-
-std::string lower(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return result;
-}
-
-// Returns whether a key or variable is one of the names, or ends in one, as SLURM_JOB_USER does.
-template <std::size_t N>
-bool is_key(std::string_view key, const std::array<std::string_view, N>& names) {
-  const std::string own = lower(key.substr(std::min(key.find_first_not_of('-'), key.size())));
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return own.ends_with(name) && (own.size() == name.size() || own.starts_with("slurm") ||
-                                   own[own.size() - name.size() - 1] == '_');
-  });
-}
-
-bool is_number(std::string_view word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// Returns whether a line of a log names a host here: "rank 3 on n7", "rank 3 (n7)", "ON n7
-// CANCELLED", "error: n7: task 3".
-bool is_host_in_log(const NameWords& words) {
-  const bool of_rank = is_number(words.before(1)) && lower(words.before(2)) == "rank";
-  const bool on_rank =
-      words.before(1) == "on" && is_number(words.before(2)) && lower(words.before(3)) == "rank";
-  return on_rank || (of_rank && words.char_before() == '(') || words.before(1) == "ON" ||
-         words.rest().starts_with(": task ");
-}
-
-// Returns whether the words before tell that "jane@n1.site.org" is a login, not a mail address.
-bool is_login(const NameWords& words) {
-  constexpr std::array<std::string_view, 6> kPrograms = {"ssh",   "scp",   "sftp",
-                                                         "rsync", "sshfs", "ssh-copy-id"};
-  for (const std::size_t back : {std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
-    if (std::find(kPrograms.begin(), kPrograms.end(), words.before(back)) != kPrograms.end()) {
-      return true;
-    }
-  }
-  return false;
+// Returns whether a word begins like 2026-11-29, as in Slurm's [root@2026-11-29T10:00:00].
+bool is_date(std::string_view word) {
+  constexpr std::string_view kForm = "0000-00-00";
+  return word.size() >= kForm.size() &&
+         std::equal(kForm.begin(), kForm.end(), word.begin(), [](char form, char c) {
+           return form == '0' ? c >= '0' && c <= '9' : c == form;
+         });
 }
 
 // Returns whether what follows a host's name and a dot is a domain, rather than the rest of a
@@ -107,7 +39,7 @@ bool is_domain(std::string_view name) {
       "log",    "out",  "err",  "txt",  "csv", "json", "jsonl", "yaml", "yml",  "tar",
       "gz",     "zst",  "svg",  "html", "py",  "sh",   "job",   "h5",   "xz",   "bz2",
       "sbatch", "toml", "conf", "cc",   "h",   "png",  "bin",   "pid",  "sock", "prom"};
-  const std::string last = lower(name.substr(name.rfind('.') + 1));
+  const std::string last = lowered(name.substr(name.rfind('.') + 1));
   return last.size() > 1 && name.find("..") == std::string_view::npos && name[0] != '.' &&
          std::none_of(last.begin(), last.end(), [](char c) { return c < 'a' || c > 'z'; }) &&
          std::find(kSuffixes.begin(), kSuffixes.end(), last) == kSuffixes.end();
@@ -128,17 +60,33 @@ bool could_be_host(const std::string& name) {
 
 std::string Anonymity::alias(const std::string& name, const char* kind) {
   const auto [found, is_new] = aliases_.try_emplace(name);
-  if (is_new) {
+  while (is_new && (found->second.empty() || taken_.contains(found->second))) {
     found->second = fmt::format("{}-{}", kind, ++counts_[kind]);
   }
   return found->second;
 }
 
 void Anonymity::add(const std::string& name, const char* kind) {
-  const bool number =
-      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!name.empty() && !number && name != "localhost" && name != "root") {
+  const bool is_mark = lowered(name) == lowered(kRedacted);
+  const bool is_name = !name.empty() && !is_number(name) && !is_mark && !is_date(name);
+  if (is_name && !is_ordinary_word(lowered(name))) {
     (void)alias(name, kind);
+  }
+}
+
+void Anonymity::avoid(std::string_view text) {
+  for (const std::string_view kind : {"host-", "user-", "domain-", "address-", "mail-"}) {
+    for (std::size_t at = 0; at + kind.size() < text.size(); ++at) {
+      at = std::search(
+               text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), kind.begin(), kind.end(),
+               [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; }) -
+           text.begin();
+      const std::size_t digits = std::min(at + kind.size(), text.size());
+      const std::size_t end = std::min(text.find_first_not_of("0123456789", digits), text.size());
+      if (end > digits && end < digits + 10) {
+        taken_.insert(std::string(kind) + std::string(text.substr(digits, end - digits)));
+      }
+    }
   }
 }
 
@@ -147,7 +95,7 @@ void Anonymity::add_host(const std::string& name) {
     return;
   }
   // Their case means nothing.
-  const std::string own = lower(without_dots_behind(name));
+  const std::string own = lowered(without_dots_behind(name));
   std::size_t dot = own.find('.');
   add(own.substr(0, dot), "host");
   // Also what the domain is part of, such as example.org, but not a country or the like.
@@ -190,63 +138,81 @@ void Anonymity::add_hosts(const std::string& list) {
   }
 }
 
+// As in `ssh jane@n1`; mail addresses are replaced as a whole.
+void Anonymity::learn_login(const NameWords& words) {
+  const std::string_view word = words.word();
+  if (words.rest().starts_with("@") && !is_number(word)) {
+    const std::string_view behind = words.rest().substr(1);
+    std::size_t end = 0;
+    while (end < behind.size() &&
+           (is_letter(behind[end]) || behind[end] == '-' || behind[end] == '.')) {
+      ++end;
+    }
+    const std::string_view host = without_dots_behind(behind.substr(0, end));
+    if (!host.empty() && (host.find('.') == std::string_view::npos || is_login(words) ||
+                          is_known_with_domain(host))) {
+      add_user(std::string(word));
+      add_host(std::string(host));
+    }
+  }
+}
+
 void Anonymity::learn(std::string_view text) {
   constexpr std::string_view kStepDaemon = "slurmstepd-";
+  avoid(text);
   for (NameWords words(text); words.next();) {
     const std::string_view word = words.word();
-    if (is_key(word, kHostKeys)) {
+    if (is_host_key(word)) {
       for (const std::string& value : words.values()) {
         add_hosts(value);
       }
-    } else if (is_key(word, kUserKeys)) {
+    } else if (is_user_key(word)) {
       for (const std::string& value : words.values()) {
         add_user(value);
       }
-    } else if (word == "name" && words.before(1) == "host" && words.char_before() == '"') {
+    } else if (word == "name" && words.char_before() == '"' &&
+               (is_host_key(words.before(1)) || is_host(words.before(1)))) {
       for (const std::string& value : words.values()) {
         add_host(value);
       }
     }
-    if (std::find(kHostOptions.begin(), kHostOptions.end(), word) != kHostOptions.end()) {
+    const bool counted =
+        words.rest().starts_with("\":") && has_number(word) &&
+        (is_host_key(words.before(1)) || (is_number(words.before(1)) && is_host(words.before(2))));
+    if (is_host_option(words)) {
       add_hosts(words.option_value());
+    } else if (is_host_list_in_log(words)) {
+      add_hosts(words.own_list());
+    } else if (const std::string_view joined = joined_host(words); !joined.empty()) {
+      add_host(std::string(joined));
     } else if (word.starts_with(kStepDaemon)) {
       add_host(std::string(word.substr(kStepDaemon.size())));
-    } else if (is_host_in_log(words) || in_known_domain(word) || is_known_with_domain(word)) {
+    } else if (counted || is_host_in_log(words) || in_known_domain(word) ||
+               is_known_with_domain(word)) {
       add_host(std::string(word));
     }
-    // As in `ssh jane@n1`; mail addresses are replaced as a whole.
-    if (words.rest().starts_with("@") && !is_number(word)) {
-      const std::string_view behind = words.rest().substr(1);
-      std::size_t end = 0;
-      while (end < behind.size() &&
-             (is_letter(behind[end]) || behind[end] == '-' || behind[end] == '.')) {
-        ++end;
-      }
-      const std::string_view host = without_dots_behind(behind.substr(0, end));
-      if (!host.empty() && (host.find('.') == std::string_view::npos || is_login(words) ||
-                            is_known_with_domain(host))) {
-        add_user(std::string(word));
-        add_host(std::string(host));
-      }
+    const bool identity = is_number(words.before(1)) && words.before(2) == "uid";
+    if (identity && words.char_before() == '(') {
+      add_user(std::string(word));  // as in uid=1000(jane)
     }
+    learn_login(words);
   }
-  for (const std::string_view home : {"/home/", "/users/", "/Users/"}) {
-    for (std::size_t at = text.find(home); at != std::string_view::npos;
-         at = text.find(home, at + 1)) {
-      const std::size_t begin = at + home.size();
-      std::size_t end = begin;
-      while (end < text.size() && (is_name(text[end]) || text[end] == '.')) {
-        ++end;
-      }
-      add_user(std::string(text.substr(begin, end - begin)));
-    }
+  const ListedNames listed = listed_names(text);
+  for (const std::string& hosts : listed.hosts) {
+    add_hosts(hosts);
+  }
+  for (const std::string& user : listed.users) {
+    add_user(user);
+  }
+  for (const std::string& user : users_of_homes(text)) {
+    add_user(user);
   }
 }
 
 bool Anonymity::in_known_domain(std::string_view word) const {
   for (std::size_t dot = word.find('.'); dot != std::string_view::npos;
        dot = word.find('.', dot + 1)) {
-    const auto known = aliases_.find(lower(word.substr(dot + 1)));
+    const auto known = aliases_.find(lowered(word.substr(dot + 1)));
     if (known != aliases_.end() && known->second.starts_with("domain-")) {
       return true;
     }
@@ -257,19 +223,20 @@ bool Anonymity::in_known_domain(std::string_view word) const {
 bool Anonymity::is_known_with_domain(std::string_view word) const {
   word = without_dots_behind(word);
   const std::size_t dot = word.find('.');
-  return dot != std::string_view::npos && is_host(word.substr(0, dot)) &&
-         is_domain(word.substr(dot + 1));
+  // A host called "data" makes no domain of "train" in the key "data.train".
+  return dot != std::string_view::npos && word.find('.', dot + 1) != std::string_view::npos &&
+         is_host(word.substr(0, dot)) && is_domain(word.substr(dot + 1));
 }
 
 bool Anonymity::is_host(std::string_view name) const {
-  const auto known = aliases_.find(lower(name));
+  const auto known = aliases_.find(lowered(name));
   return known != aliases_.end() && known->second.starts_with("host-");
 }
 
 const std::string* Anonymity::find(std::string_view name) const {
   auto known = aliases_.find(std::string(name));
   if (known == aliases_.end()) {
-    known = aliases_.find(lower(name));
+    known = aliases_.find(lowered(name));
     if (known != aliases_.end() && !known->second.starts_with("host-") &&
         !known->second.starts_with("domain-")) {
       known = aliases_.end();
@@ -300,6 +267,10 @@ std::string Anonymity::list_in_its_place(std::string_view list) {
 // Replaces known names within a word such as "n1.cluster:4000" or "job-jane".
 std::string Anonymity::word_in_its_place(std::string_view word) {
   std::string result;
+  if (word.starts_with("-w") && is_host(word.substr(2))) {  // as in srun -wn1
+    result = word.substr(0, 2);
+    word.remove_prefix(2);
+  }
   for (std::size_t at = 0; at < word.size();) {
     // The longest known name that begins here and ends at the end of a name.
     std::size_t length = 0;
@@ -328,9 +299,42 @@ bool Anonymity::is_login_of_known(std::string_view word) const {
          is_host(host.substr(0, host.find('.'))) && in_known_domain(host);
 }
 
+// Appends the aliases of a list of known hosts such as gpu-[01-04], whose first bracket is at
+// `bracket`. begin: of the word before the bracket. Returns the place behind what was appended, or
+// `begin` if there is no such list.
+std::size_t Anonymity::append_list(std::string_view text, std::size_t begin, std::size_t bracket,
+                                   std::string& result) {
+  constexpr std::size_t kLongestList = 32'768;
+  if (bracket >= text.size() || text[bracket] != '[') {
+    return begin;
+  }
+  const std::string_view word = text.substr(begin, bracket - begin);
+  const std::size_t before = word.find_last_of(":@") + 1;  // npos + 1 is 0
+  const std::string front = lowered(word.substr(before));
+  const std::size_t dot = front.find('.');
+  const bool known = std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& each) {
+    return each.second.starts_with("host-") && !front.empty() &&
+           (dot == std::string::npos ? each.first.starts_with(front)
+                                     : each.first == front.substr(0, dot));
+  });
+  if (!known) {
+    return begin;
+  }
+  const std::string_view near = text.substr(0, bracket + kLongestList);
+  std::size_t close = bracket;
+  while (close < near.size() &&
+         (is_name(near[close]) || near[close] == '.' || near[close] == '[')) {
+    close = near[close] == '[' ? std::min(near.find(']', close), near.size() - 1) + 1 : close + 1;
+  }
+  const std::string_view list =
+      without_dots_behind(text.substr(begin + before, close - (begin + before)));
+  const std::string hosts = list_in_its_place(list);
+  result += apply(word.substr(0, before)) + (hosts.empty() ? "hosts" : hosts);
+  return hosts.empty() ? bracket : begin + before + list.size();
+}
+
 std::string Anonymity::apply(std::string_view text) {
   constexpr std::size_t kLongestName = 400;
-  constexpr std::size_t kLongestList = 10'000;
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     if (!is_token(text[at])) {
@@ -341,7 +345,12 @@ std::string Anonymity::apply(std::string_view text) {
     while (end < text.size() && is_token(text[end]) && end - at < kLongestName) {
       ++end;
     }
+    if (const std::size_t behind = append_list(text, at, end, result); behind > at) {
+      at = behind;
+      continue;
+    }
     std::string_view word = text.substr(at, end - at);
+    const bool version = is_version_next(text.substr(0, at));
     at = end;
     // Punctuation at the end belongs to the sentence.
     const std::size_t last = word.find_last_not_of(".:@-");
@@ -349,29 +358,14 @@ std::string Anonymity::apply(std::string_view text) {
     word.remove_suffix(tail.size());
     const std::size_t port = is_ipv6(word) ? std::string_view::npos : word.rfind(':');
     const std::string_view address = word.substr(0, port);
-    const bool list = at < text.size() && text[at] == '[' && tail.empty() &&
-                      std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& each) {
-                        return each.second.starts_with("host-") && !word.empty() &&
-                               each.first.starts_with(lower(word));
-                      });
-    if (list) {
-      std::size_t close = at;
-      while (close < text.size() && (is_name(text[close]) || text[close] == '.' ||
-                                     (text[close] == '[' && close - at < kLongestList))) {
-        close =
-            text[close] == '[' ? std::min(text.find(']', close), text.size() - 1) + 1 : close + 1;
-      }
-      const std::string_view whole =
-          without_dots_behind(text.substr(at - word.size(), close - (at - word.size())));
-      const std::string hosts = list_in_its_place(whole);
-      at += hosts.empty() ? 0 : whole.size() - word.size();
-      result += hosts.empty() ? "hosts" : hosts;
-    } else if (is_ipv4(address) || is_ipv6(address)) {
-      const bool local = address == "127.0.0.1" || address == "0.0.0.0";
+    if (is_ipv4(address) || is_ipv6(address) || is_hardware_address(address)) {
+      const bool local = version || address == "127.0.0.1" || address == "0.0.0.0";
       result += local ? std::string(address) : alias(std::string(address), "address");
       result += word.substr(address.size());
     } else if (is_mail(word) && !is_login_of_known(word)) {
       result += alias(std::string(word), "mail");
+    } else if (const std::size_t behind = address_behind_colon(word); behind > 0) {
+      result += word_in_its_place(word.substr(0, behind)) + apply(word.substr(behind));
     } else {
       result += word_in_its_place(word);
     }

@@ -3,20 +3,26 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
 namespace trireme {
+
+class NameWords;
 
 class Anonymity {
  public:
   // Makes a name known. A host's name may have a domain, which is replaced by itself.
   void add_host(const std::string& name);
   void add_user(const std::string& name);
+  // Keeps what the text calls host-1, user-2 and the like from becoming a pseudonym. Do so with all
+  // texts before names become known.
+  void avoid(std::string_view text);
   // Learns the hosts and users that a text names: values of host, nodes, user and the like in JSON,
-  // YAML and the environment, lists of hosts behind options, the hosts of ranks and job steps in
-  // logs, hosts of a known domain, jane@n1, and folders below /home. Read all texts twice: one may
-  // tell what another means.
+  // YAML and the environment, columns of tables, lists of hosts behind options, the hosts of ranks
+  // and job steps in logs, hosts of a known domain, jane@n1, and folders below /home. Read all
+  // texts twice: one may tell what another means.
   void learn(std::string_view text);
   // Replaces all known names where they are whole words, host lists such as n[1-4] of known hosts,
   // IPv4, IPv6 and hardware addresses, and mail addresses.
@@ -26,6 +32,7 @@ class Anonymity {
  private:
   void add(const std::string& name, const char* kind);
   void add_hosts(const std::string& list);
+  void learn_login(const NameWords& words);
   bool in_known_domain(std::string_view word) const;
   bool is_known_with_domain(std::string_view word) const;
   bool is_host(std::string_view name) const;
@@ -33,11 +40,14 @@ class Anonymity {
   // Returns the alias of a name, or null. The case of hosts and domains means nothing.
   const std::string* find(std::string_view name) const;
   std::string list_in_its_place(std::string_view list);
+  std::size_t append_list(std::string_view text, std::size_t begin, std::size_t bracket,
+                          std::string& result);
   std::string alias(const std::string& name, const char* kind);
   std::string word_in_its_place(std::string_view word);
 
   std::map<std::string, std::string> aliases_;
   std::map<std::string, int> counts_;  // by kind
+  std::set<std::string> taken_;        // what the texts hold that looks like a pseudonym
 };
 
 }  // namespace trireme

@@ -4,8 +4,11 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "src/study/secret_names.h"
+#include "src/study/value_text.h"
 
 namespace trireme {
 namespace {
@@ -78,7 +81,7 @@ bool is_one_of(const std::array<std::string_view, N>& all, std::string_view one)
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-// Returns whether a list item of YAML begins at this place, which is the begin of a line.
+// Returns whether a list item of YAML begins at this place, which is the start of a line.
 bool is_item(std::string_view text, std::size_t at) {
   const std::size_t dash = skip_blanks(text, at);
   return dash < text.size() && text[dash] == '-' && skip_blanks(text, dash + 1) > dash + 1;
@@ -183,6 +186,43 @@ std::string plain_word(std::string_view word) {
     at += escape ? escape->bytes : 1;
   }
   return plain;
+}
+
+std::optional<NamePhrase> secret_phrase(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kLongestPhrase = 64;
+  constexpr std::size_t kMostWords = 5;
+  constexpr std::array<std::string_view, 6> kLinks = {"is", "was", "are", "to", "ist", "lautet"};
+  const std::size_t behind = skip_blanks(text, end + quote_at(text, end).size());
+  if (begin < 2 || text[begin - 1] != ' ' || assignment_at(text, behind) == 0) {
+    return std::nullopt;
+  }
+  const std::size_t least = begin > kLongestPhrase ? begin - kLongestPhrase : 0;
+  std::vector<std::size_t> begins = {begin};
+  for (std::size_t at = begin; at > least + 1 && text[at - 1] == ' ' &&
+                               is_word_character(text[at - 2]) && begins.size() < kMostWords;) {
+    --at;
+    while (at > least && is_word_character(text[at - 1])) {
+      --at;
+    }
+    begins.push_back(at);
+  }
+  const std::size_t first = begins.back();
+  const bool quoted = first > 0 && (text[first - 1] == '"' || text[first - 1] == '\'') &&
+                      !quote_at(text, end).empty();
+  const bool short_line = begins.size() <= 3 && begins_line(text, first);
+  const auto phrase = [&](std::size_t from) {
+    std::string name(text.substr(from, end - from));
+    std::replace(name.begin(), name.end(), ' ', '_');
+    return is_secret_name(name) ? std::optional(NamePhrase{std::move(name), from}) : std::nullopt;
+  };
+  const std::string_view last = text.substr(begin, end - begin);
+  if (begins.size() > 1 && (quoted || (short_line && !is_one_of(kLinks, last)))) {
+    return phrase(first);
+  }
+  // "Cannot read the password file: " is none, but "with API key: " is one.
+  const bool two = begins.size() > 1 && !is_secret_name(last) &&
+                   !is_secret_name(text.substr(begins[1], begin - 1 - begins[1]));
+  return two ? phrase(begins[1]) : std::nullopt;
 }
 
 bool is_name_key(std::string_view key) { return is_one_of(kNameKeys, lower_case(key)); }

@@ -2,6 +2,7 @@
 // a text of any kind. Pure functions; all places are offsets in bytes, at most text.size().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,15 @@ std::string_view quote_at(std::string_view text, std::size_t at);
 std::size_t end_of_word(std::string_view text, std::size_t at);
 // Returns the word with its escapes resolved.
 std::string plain_word(std::string_view word);
+
+struct NamePhrase {
+  std::string name;
+  std::size_t begin = 0;
+};
+// Returns the name of a secret that ends with the word at [begin, end), if it has several words and
+// a value is assigned to it, as in "wandb api key: x". It has all words up to there if they stand
+// in quotes, or if they are at most three at the start of a line; otherwise the last two.
+std::optional<NamePhrase> secret_phrase(std::string_view text, std::size_t begin, std::size_t end);
 
 // Returns whether a key such as "name" or "value" belongs to a pair of a name and its value.
 bool is_name_key(std::string_view key);

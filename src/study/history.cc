@@ -6,11 +6,10 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "benchmarks/statistics.h"
@@ -19,6 +18,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/lock_within.h"
 #include "src/base/median.h"
 #include "src/study/change_points.h"
 
@@ -145,33 +145,38 @@ std::string line_of(const HistorySeries& series, std::size_t count) {
   return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// Waits for other writers, which keep the lock for milliseconds. A process that was stopped while
-// it had the lock must not stop this one, too.
+// Waits for other writers.
 void wait_for_lock(const File& file) {
   constexpr std::chrono::seconds kLongestWait{10};
-  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
-  while (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EINTR && errno != EWOULDBLOCK) {
-      throw_errno(errno, "lock", file.path());
+  const int code = lock_within(file.fd(), kLongestWait, file.path());
+  if (code != 0) {
+    throw_errno(code, "lock", file.path());
+  }
+}
+
+// Opens and locks the file, which is made if it does not exist. A process that has made the file
+// and could not write to it may have removed it meanwhile.
+File open_locked(const std::filesystem::path& path) {
+  for (;;) {
+    File file = File::open_to_append(path);
+    wait_for_lock(file);
+    struct stat entry {};
+    if (::fstat(file.fd(), &entry) != 0 || entry.st_nlink > 0) {
+      return file;
     }
-    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() > deadline) {
-      throw IoError(
-          fmt::format("another process has locked {} for {} s: find it with lslocks, and end it",
-                      file.path().string(), kLongestWait.count()));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
 // Writes and syncs the lines. If that fails, for example because the disk is full, the file becomes
-// as long as before.
-void append(std::string_view lines, std::int64_t bytes_before, File& file) {
+// as long as before; one that did not exist before this command is removed.
+void append(std::string_view lines, std::int64_t bytes_before, bool is_new, File& file) {
   try {
     file.write(lines.data(), std::ssize(lines));
     file.sync();
   } catch (const Error&) {
     // If this fails, too, a torn line is left, which readers ignore.
-    [[maybe_unused]] const int code = ::ftruncate(file.fd(), bytes_before);
+    [[maybe_unused]] const int code =
+        is_new ? ::unlink(file.path().c_str()) : ::ftruncate(file.fd(), bytes_before);
     throw;
   }
 }
@@ -261,8 +266,8 @@ Added add_to_history(const std::filesystem::path& path, const MeasuredResult& re
   if (found.empty()) {
     return added;  // without making the file
   }
-  File file = File::open_to_append(path);
-  wait_for_lock(file);
+  const bool existed = std::filesystem::exists(path);
+  File file = open_locked(path);
   const std::string before = read_file(path, kMostResultBytes);
   std::set<std::string> known = identities(parse_history(before, path.string()));
   std::string lines = before.empty() || before.back() == '\n' ? "" : "\n";
@@ -272,7 +277,7 @@ Added add_to_history(const std::filesystem::path& path, const MeasuredResult& re
     ++(is_new ? added.lines : added.present);
   }
   if (added.lines > 0) {
-    append(lines, std::ssize(before), file);
+    append(lines, std::ssize(before), !existed && before.empty(), file);
   }
   file.close();
   return added;

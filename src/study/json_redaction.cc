@@ -195,6 +195,7 @@ class JsonScan {
     std::vector<std::string> names;  // values of keys such as "name"
     std::vector<std::string> words;  // the strings of an array: the first and the last one
     char letter = 0;                 // password_option of an array that is a command line
+    bool curl = false;               // whether it is one of curl
   };
 
   void copy_to(std::size_t end) {
@@ -263,17 +264,20 @@ class JsonScan {
     const std::string& before = level.words.back();
     const std::string own = decoded(tokens_.token());
     const bool word = end_of_word(before, 0) == before.size();
-    const bool option = before.starts_with('-') && !own.starts_with("--");
-    if (word && (option || level.words.size() == 1) && is_secret_name(before)) {
+    const bool option = is_secret_option(before) && !own.starts_with('-');
+    if (word && (before.starts_with('-') ? option : level.words.size() == 1) &&
+        is_secret_name(before)) {
       return before;
     }
     const std::string letters = {'-', level.letter};
     const bool apart = before == letters;
     const bool joined = letters == "-p" && own.size() > 2 && own.starts_with(letters);
-    const bool user = (before == "-u" || before == "--user" || before == "--proxy-user") &&
-                      own.find(':') != std::string::npos &&
-                      own.find_first_not_of("0123456789:") != std::string::npos;
-    return apart || joined || user ? "password" : "";
+    const std::size_t user_letter = level.curl ? behind_user_letter(before) : 0;
+    const std::size_t own_letter = level.curl ? behind_user_letter(own) : 0;
+    const bool user = is_user_option(before) || (user_letter > 0 && user_letter == before.size()) ||
+                      (own_letter > 0 && own_letter < own.size());
+    const bool login = user && is_user_and_password(own);
+    return apart || joined || login ? "password" : "";
   }
 
   void learn(std::string_view token) {
@@ -289,6 +293,7 @@ class JsonScan {
       level.words.resize(std::min(level.words.size(), std::size_t{1}));
       const char letter = password_option(string, level.words.empty() ? "" : level.words.back());
       level.letter = letter != 0 ? letter : level.letter;
+      level.curl = level.curl || string == "curl" || string.ends_with("/curl");
       level.words.push_back(string);
     }
   }

@@ -14,6 +14,14 @@ bool is_part(char c) { return is_name(c) || c == '.'; }
 bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool is_name(char c) { return is_letter(c) || c == '_' || c == '-'; }
 
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  return result;
+}
+
 bool NameWords::next() {
   before_[2] = before_[1];
   before_[1] = before_[0];
@@ -47,7 +55,11 @@ std::vector<std::string> NameWords::values() const {
   if (at == std::string_view::npos) {
     return found;
   }
-  const bool list = text_[at] == '[';
+  if (text_[at] == '&') {  // an anchor of YAML
+    at = std::min(text_.find_first_of(" \n", at), text_.size());
+    at = std::min(text_.find_first_not_of(' ', at), text_.size());
+  }
+  const bool list = at < text_.size() && text_[at] == '[';
   for (at += list ? 1 : 0; at < text_.size();) {
     at = std::min(text_.find_first_not_of(list ? " \t\n,\\" : "\\", at), text_.size());
     if (at < text_.size() && text_[at] != ']') {
@@ -59,6 +71,22 @@ std::vector<std::string> NameWords::values() const {
   }
   const bool good = sure || list || (entry && ends_entry(at));
   return good ? found : std::vector<std::string>();
+}
+
+bool NameWords::follows(std::string_view what) const {
+  return text_.substr(0, begin_).ends_with(what);
+}
+
+std::string_view NameWords::line_before() const {
+  constexpr std::size_t kNear = 512;
+  const std::size_t least = begin_ > kNear ? begin_ - kNear : 0;
+  const std::string_view near = text_.substr(least, begin_ - least);
+  return near.substr(near.rfind('\n') + 1);
+}
+
+std::string NameWords::own_list() const {
+  std::size_t at = begin_;
+  return value(at, false);
 }
 
 std::string NameWords::option_value() const {

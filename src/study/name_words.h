@@ -10,7 +10,8 @@
 namespace trireme {
 
 bool is_letter(char c);
-bool is_name(char c);  // letters, digits, '_' and '-'
+bool is_name(char c);                        // letters, digits, '_' and '-'
+std::string lowered(std::string_view text);  // with small ASCII letters in place of capitals
 
 // NameWords reads the names in a text one by one, and the values behind them.
 class NameWords {
@@ -27,6 +28,10 @@ class NameWords {
 
   // Returns the values behind the name if it is a key or a variable: one, or all of a list.
   std::vector<std::string> values() const;
+  std::string own_list() const;  // a list such as n[1-4] that begins with the word
+  // Returns whether the text right before the word ends in `what`.
+  bool follows(std::string_view what) const;
+  std::string_view line_before() const;  // what is before the word on its line
   // Returns the text behind the name up to the next blank, as an option's value.
   std::string option_value() const;
 

@@ -1,39 +1,39 @@
 #include "src/study/redaction.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
+#include "src/study/anchor_redaction.h"
 #include "src/study/assigned_text.h"
+#include "src/study/colour_codes.h"
+#include "src/study/command_secrets.h"
 #include "src/study/json_redaction.h"
+#include "src/study/scalar_redaction.h"
 #include "src/study/secret_names.h"
 #include "src/study/secret_text.h"
+#include "src/study/subscript_text.h"
+#include "src/study/svg_redaction.h"
 #include "src/study/table_redaction.h"
+#include "src/study/url_text.h"
 #include "src/study/value_text.h"
+#include "src/study/xml_text.h"
 
 namespace trireme {
 namespace {
 
-// The path after these is itself a secret: whoever knows it can post messages.
-constexpr std::array<std::string_view, 4> kSecretPaths = {
-    "hooks.slack.com/services/", "/api/webhooks/", "outlook.office.com/webhook/", "/webhookb2/"};
+constexpr std::size_t kNear = 512;  // bytes of a line
 
-constexpr std::size_t kLongestElement = 16'384;  // bytes in which its end tag is looked for
-constexpr std::size_t kNear = 512;  // bytes of a line in which words explain each other
-constexpr std::string_view kPemBegin = "-----BEGIN ";
-constexpr std::string_view kPemKind = "PRIVATE KEY";
-
-// Scans a text from its begin to its end, and copies it without the secrets.
+// Scans a text from its start to its end, and copies it without the secrets.
 class RedactionScan {
  public:
   explicit RedactionScan(std::string_view text)
-      : text_(text), left_to_examine_(4 * text.size() + 4096) {}
+      : text_(text), commands_(text), left_to_examine_(4 * text.size() + 4096) {}
 
   Redacted run() {
     while (at_ < text_.size()) {
       enter_table();
-      if (!json() && !private_key() && !token_uri() && !user_in_url() && !secret_path() &&
-          !crypt_hash() && !word()) {
+      if (!scalar() && !json() && !private_key() && !token_uri() && !url() && !crypt_hash() &&
+          !word()) {
         result_.text += text_[at_++];
       }
     }
@@ -57,6 +57,29 @@ class RedactionScan {
     at_ = end;
   }
 
+  // Replaces a range that is not empty, after copying what is before it.
+  void replace(const TextRange& range) {
+    if (range.end > range.begin) {
+      copy_to(range.begin);
+      replace_to(range.end);
+    }
+  }
+
+  // Handles a line of YAML that is a scalar in quotes, or a word of a command.
+  bool scalar() {
+    if ((at_ > 0 && text_[at_ - 1] != '\n') || at_ < end_of_table_) {
+      return false;
+    }
+    auto line = items_.next(text_, at_);
+    line = line ? std::move(line) : redact_quoted_line(text_, at_);
+    if (line) {
+      result_.text += line->redacted.text;
+      result_.secrets += line->redacted.secrets;
+      at_ = line->end;
+    }
+    return line.has_value();
+  }
+
   // Handles a value of JSON, also one within a line. Where many begin that end nowhere, the rest is
   // taken for plain text.
   bool json() {
@@ -66,7 +89,7 @@ class RedactionScan {
     }
     const auto end = end_of_json(text_, at_, examined_);
     const bool whole = end && text_.find_first_not_of(" \t\r\n", *end) == std::string_view::npos;
-    if (!end || (c == '"' && !whole)) {
+    if (!end || (c == '"' && !whole) || is_subscript(text_, at_, *end)) {
       return false;
     }
     result_.secrets += redact_json(text_.substr(at_, *end - at_), result_.text);
@@ -89,18 +112,12 @@ class RedactionScan {
   }
 
   bool private_key() {
-    if (!here(kPemBegin)) {
-      return false;
+    const std::size_t end = end_of_private_key(text_, at_);
+    const bool found = end > at_;
+    if (found) {
+      replace_to(end);
     }
-    const std::size_t kind = text_.find(kPemKind, at_);
-    if (kind == std::string_view::npos || kind - at_ > 40) {
-      return false;
-    }
-    const std::size_t last = text_.find("-----END ", kind);
-    const std::size_t end = last == std::string_view::npos ? last : text_.find(kPemKind, last);
-    const std::size_t dashes = end == std::string_view::npos ? end : text_.find("-----", end);
-    replace_to(dashes == std::string_view::npos ? text_.size() : dashes + 5);
-    return true;
+    return found;
   }
 
   // Handles the attributes of a PKCS#11 URI (RFC 7512), in which "token" is a label.
@@ -125,44 +142,24 @@ class RedactionScan {
     return true;
   }
 
-  // Handles the user and password of a URL. A password may hold any character that should have been
-  // encoded, so the last @ counts. A port does not begin a password.
-  bool user_in_url() {
-    if (!here("://")) {
-      return false;
+  // Handles the user and password of a URL, and the path of a webhook.
+  bool url() {
+    auto range = login_in_url(text_, at_);
+    range = range ? range : secret_path(text_, at_);
+    if (range) {
+      copy_to(range->begin);
+      replace(*range);
     }
-    copy_to(at_ + 3);
-    const std::string_view url = text_.substr(at_, first_of(text_, " \t\n\"'<>\\,", at_) - at_);
-    const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
-    std::size_t end = authority.rfind('@');
-    const std::size_t colon = authority.find(':');
-    if (end == std::string_view::npos && colon != std::string_view::npos &&
-        authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) {
-      end = url.rfind('@');
-    }
-    if (end != std::string_view::npos) {
-      replace_to(at_ + end);
-    }
-    return true;
-  }
-
-  bool secret_path() {
-    const auto path = std::find_if(kSecretPaths.begin(), kSecretPaths.end(),
-                                   [&](std::string_view each) { return here(each); });
-    if (path == kSecretPaths.end()) {
-      return false;
-    }
-    copy_to(at_ + path->size());
-    replace_to(first_of(text_, " \t\n\"'<>\\", at_));
-    return true;
+    return range.has_value();
   }
 
   bool crypt_hash() {
     const std::size_t end = text_[at_] == '$' ? end_of_crypt_hash(text_, at_) : at_;
-    if (end > at_) {
+    const bool found = end > at_;
+    if (found) {
       replace_to(end);
     }
-    return end > at_;
+    return found;
   }
 
   // Handles a name whose value follows without an operator. name: in [begin, at_).
@@ -176,6 +173,20 @@ class RedactionScan {
     return true;
   }
 
+  // Handles a name in an expression with subscripts, as in cfg["password"] = "x".
+  bool subscript(std::string_view name, std::size_t begin) {
+    const auto whole = is_secret_name(name) ? subscripted_at(text_, begin, at_) : std::nullopt;
+    if (!whole) {
+      return false;
+    }
+    const std::size_t bytes = assignment_at(text_, whole->operation);
+    const std::size_t value = skip_blanks(text_, whole->operation + bytes);
+    copy_to(whole->operation + bytes);
+    replace_value(name, whole->begin, value, text_[whole->operation + bytes - 1] == ':' ? ':' : '=',
+                  "");
+    return true;
+  }
+
   // Handles a word: a key of a known form, or a name that may have a secret value.
   bool word() {
     const std::size_t begin = at_;
@@ -186,66 +197,34 @@ class RedactionScan {
     const std::string name = plain_word(text_.substr(begin, end - begin));
     if (is_key_of_known_form(name)) {
       replace_to(end);
-    } else if (begin < end_of_command_ &&
-               (name == std::string{'-', letter_} || (joined_ && name.starts_with("-p")))) {
-      password_word(begin);
-    } else {
-      copy_to(end);
-      if (const char letter = password_option(name, previous_); letter != 0) {
-        letter_ = letter;
-        joined_ = name == "sshpass";
-        end_of_command_ = end + std::min(kNear, text_.substr(end, kNear).find('\n'));
-      }
-      if (name == "Bearer" || name == "bearer") {
-        bearer();
-      } else if (name == "-u" || name == "--user" || name == "--proxy-user") {
-        user_and_password();
-      } else if (!value_without_operator(name, begin)) {
-        value_of(name, begin);
-      }
+      return true;
     }
-    previous_ = name;
+    if (const auto secret = commands_.next(name, begin, end)) {
+      copy_to(secret->begin);
+      replace_to(secret->end);
+      return true;
+    }
+    copy_to(end);
+    const bool announced = announces_key(name) && announced_key();
+    if (!announced && !value_without_operator(name, begin) && !subscript(name, begin)) {
+      const auto phrase = name.starts_with("--") ? std::nullopt : secret_phrase(text_, begin, end);
+      // The dashes of a list before a name are no part of it.
+      const std::size_t first = phrase ? phrase->begin : begin;
+      value_of(phrase ? phrase->name : name,
+               std::min(text_.find_first_not_of("- \t", first), begin));
+    }
     return true;
   }
 
-  // Handles `sshpass -p secret`, `sshpass -psecret`, and the same as an array of words.
-  void password_word(std::size_t begin) {
-    std::size_t open = begin + 2;
-    if (open == end_of_word(text_, begin)) {
-      open = skip_blanks(text_, open + quote_at(text_, open).size());
-      open += open < text_.size() && text_[open] == ',' ? 1 : 0;
-      open = skip_blanks(text_, open);
-    }
-    const std::string_view quote = quote_at(text_, open);
-    open += quote.size();
-    const std::size_t end =
-        quote.empty() ? first_of(text_, " \t\n\"'", open) : end_of_quote(text_, open, quote);
-    copy_to(open);
-    replace_to(end);
-    end_of_command_ = 0;
-  }
-
-  void bearer() {
+  bool announced_key() {
     const std::size_t begin = skip_blanks(text_, at_);
     const std::size_t end = first_of(text_, " \t\n\"',;\\", begin);
-    if (begin > at_ && end >= begin + 8) {
+    const bool found = begin > at_ && end >= begin + 8;
+    if (found) {
       copy_to(begin);
       replace_to(end);
     }
-  }
-
-  // Handles `curl -u jane:secret`, but not `docker run -u 1000:1000`.
-  void user_and_password() {
-    const std::size_t begin =
-        skip_blanks(text_, at_ < text_.size() && text_[at_] == '=' ? at_ + 1 : at_);
-    const std::size_t open = begin + quote_at(text_, begin).size();
-    const std::size_t end = first_of(text_, " \t\n\"'", open);
-    const std::string_view value = text_.substr(open, end - open);
-    if (begin > at_ && value.find(':') != std::string_view::npos &&
-        value.find_first_not_of("0123456789:") != std::string_view::npos) {
-      copy_to(open);
-      replace_to(end);
-    }
+    return found;
   }
 
   // Replaces the value behind a secret name, if there is one. begin: of the name.
@@ -263,24 +242,27 @@ class RedactionScan {
     const bool assigned = operation > 0 || (!quote_behind.empty() && is_pair(text_, at));
     const bool quoted_auth = name == "auth" && !quote_behind.empty() && next == ':';
     const bool in_table = assigned && begin < end_of_table_ && begins_line(text_, key);
-    const bool tag = before == '<' && !assigned;
+    const std::size_t tag = assigned ? text_.npos : begin_of_tag_name(text_, begin);
     if (!quoted_auth && !in_table && !is_secret_name(name) &&
         !(parameter && is_secret_parameter(name)) &&
-        !((assigned || tag) && is_value_of_secret(text_, begin, at_))) {
+        !((assigned || tag != text_.npos) && is_value_of_secret(text_, begin, at_))) {
       return;
     }
-    if (tag) {
-      element(name);
+    if (tag != text_.npos) {
+      for (const TextRange& part : parts_of_element(text_, tag, at_)) {
+        replace(part);
+      }
       return;
     }
+    replace(value_of_property(text_, at_));
     if (next == '>' && !quote_behind.empty() && key > 0 && text_[key - 1] == '=') {
-      copy_to(at + 1);  // as in <entry key="password">
-      element_text("");
+      replace(text_of_element(text_, at + 1, ""));  // as in <entry key="password">
       return;
     }
-    const bool netrc = follows_netrc(text_, begin);
-    const bool option = at > at_ && (name.starts_with("--") || previous_ == "setenv" || netrc ||
-                                     (text_[at] == '"' && name.find("pass") != name.npos));
+    const bool netrc = !name.starts_with('-') && follows_netrc(text_, begin);
+    const bool option = at > at_ && next != '-' &&
+                        (is_secret_option(name) || takes_pair(commands_.previous()) || netrc ||
+                         (next == '"' && name.find("pass") != name.npos));
     if (!assigned && !option && !(netrc && next == '\n')) {
       return;
     }
@@ -307,28 +289,38 @@ class RedactionScan {
       }
     }
     if (const std::size_t tag = end_of_tags(text_, at);
-        assignment == ':' && tag > at && !quote_at(text_, tag).empty()) {
+        assignment == ':' && tag > at &&
+        (!quote_at(text_, tag).empty() || text_.substr(tag).starts_with(kRedacted))) {
       at = tag;
+    }
+    if (text_.substr(at).starts_with("ConvertTo-SecureString ")) {
+      return;  // CommandSecrets finds it
     }
     const std::string_view quote = quote_at(text_, at);
     const std::size_t open = at + quote.size();
-    const std::size_t end = end_of_value(text_, open, quote, name, assignment, key);
+    std::size_t end = end_of_value(text_, open, quote, name, assignment, key);
+    end = quote.empty() ? end_before_tag(text_, open, end) : end;
     const std::string_view value = text_.substr(open, end - open);
-    if (end <= open || (quote.empty() ? is_harmless_value(name, value)
-                                      : !value.empty() && name.ends_with("tokens") &&
-                                            is_harmless_value(name, value))) {
+    if (end <= open ||
+        (quote.empty()
+             ? is_harmless_value(name, value)
+             : !value.empty() && name.ends_with("tokens") && is_harmless_value(name, value)) ||
+        (quote.empty() && quote_behind.empty() &&
+         is_measurement(name, value, begins_line(text_, key)))) {
       return;
     }
     // "password": 5 becomes a text, so that what reads JSON still reads the line.
     const std::string_view added =
         quote.empty() && assignment == ':' ? quote_behind : std::string_view();
     const std::string open_around = open_quotes(text_, key);
-    const std::size_t last = quote.size() == 1 && end < text_.size() && text_[end] == quote[0]
-                                 ? end_of_shell_word(text_, end + 1, open_around)
-                                 : end;
+    const bool closed = quote.size() == 1 && end < text_.size() && text_[end] == quote[0];
+    const std::size_t last =
+        !closed ? end
+                : std::max(end_of_shell_word(text_, end + 1, open_around),
+                           assignment == '=' ? end_of_tuple(text_, key, end + 1) : 0);
     copy_to(open);
     result_.text += added;
-    if (assignment == '=' && quote.empty()) {
+    if (assignment != ':' && quote.empty()) {
       replace_to(std::max(end, end_of_shell_word(text_, end, open_around)));
     } else if (last > end + 1) {
       replace_to(last);
@@ -339,55 +331,55 @@ class RedactionScan {
     result_.text += added;
   }
 
-  // Handles an element of XML that has a secret name: its attributes and its content.
-  void element(std::string_view name) {
-    const std::size_t close = first_of(text_.substr(0, at_ + kNear), "<>", at_);
-    if (close >= text_.size() || text_[close] != '>') {
-      return;
-    }
-    const bool empty = text_[close - 1] == '/';
-    const std::size_t begin = skip_white(text_, at_);
-    const std::size_t end = close - (empty ? 1 : 0);
-    if (begin < end) {
-      copy_to(begin);
-      replace_to(end);
-    }
-    copy_to(close + 1);
-    if (!empty) {
-      element_text(name);
-    }
-  }
-
-  // Replaces what is between the tags of an element. name: "" if the next end tag counts.
-  void element_text(std::string_view name) {
-    const std::string_view near = text_.substr(at_, kLongestElement);
-    const std::size_t close = near.find("</" + std::string(name));
-    const std::size_t end =
-        close == std::string_view::npos ? first_of(text_, "<", at_) : at_ + close;
-    if (end > at_) {
-      replace_to(end);
-    }
-  }
-
   std::string_view text_;
+  CommandSecrets commands_;
+  CommandItems items_;
   std::size_t at_ = 0;
   std::size_t examined_ = 0;  // bytes that might have been JSON
   std::size_t left_to_examine_;
-  std::string previous_;            // word
-  bool joined_ = false;             // the password may follow the letter
-  char letter_ = 0;                 // of the option that gives the current command a password
-  std::size_t end_of_command_ = 0;  // of its line, if it still lacks that option
   std::size_t end_of_table_ = 0;
   Redacted result_;
 };
 
+Redacted redact_text(std::string_view text) {
+  const Redacted anchors = redact_anchors(without_colours(text));
+  const Redacted columns = redact_columns(anchors.text);
+  Redacted all = RedactionScan(columns.text).run();
+  all.secrets += anchors.secrets + columns.secrets;
+  return all;
+}
+
 }  // namespace
 
 Redacted redact(std::string_view text) {
-  Redacted columns = redact_columns(text);
-  Redacted all = RedactionScan(columns.text).run();
-  all.secrets += columns.secrets;
-  return all;
+  if (!is_svg(text)) {
+    return redact_text(text);
+  }
+  Redacted parts = redact_svg(text);
+  Redacted whole = redact_text(parts.text);
+  whole.secrets += parts.secrets;
+  return have_same_tags(parts.text, whole.text) ? whole : parts;
+}
+
+Redacted redact_value(std::string_view name, std::string_view value) {
+  const bool secret = is_secret_name(name) && !value.empty() && value != kRedacted &&
+                      !is_harmless_value(name, value);
+  return secret ? Redacted{std::string(kRedacted), 1} : redact(value);
+}
+
+std::string redact_path(std::string_view path) {
+  std::string result;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    const std::string_view part = path.substr(at, slash - at);
+    const auto suffix = std::find_if(kTextSuffixes.begin(), kTextSuffixes.end(),
+                                     [&](std::string_view each) { return part.ends_with(each); });
+    const std::size_t bytes = suffix == kTextSuffixes.end() ? 0 : suffix->size();
+    result += redact(part.substr(0, part.size() - bytes)).text;
+    result += path.substr(slash - bytes, bytes + (slash < path.size() ? 1 : 0));
+    at = slash + 1;
+  }
+  return result;
 }
 
 }  // namespace trireme

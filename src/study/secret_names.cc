@@ -10,25 +10,35 @@ namespace trireme {
 namespace {
 
 // Names are compared without separators and in lower case, so that apiKey is api_key.
-constexpr std::array<std::string_view, 13> kSecretParts = {
-    "password",   "passwd",    "passphrase", "secret",    "credential",  "passwort",   "kennwort",
-    "privatekey", "accesskey", "apikey",     "authtoken", "accesstoken", "bearertoken"};
+constexpr std::array<std::string_view, 15> kSecretParts = {
+    "password",  "passwd",      "passphrase",  "secret",    "credential",
+    "passwort",  "kennwort",    "privatekey",  "accesskey", "apikey",
+    "authtoken", "accesstoken", "bearertoken", "passcode",  "seedphrase"};
 // A plural is a secret, too.
-constexpr std::array<std::string_view, 19> kSecretEnds = {
-    "accountkey", "storagekey",    "sharedkey", "signingkey", "encryptionkey",
-    "masterkey",  "authkey",       "sshkey",    "tlskey",     "sslkey",
-    "licensekey", "authorization", "cookie",    "pwd",        "bindpw",
-    "dbpass",     "smtppass",      "userpass",  "jwt"};
+constexpr std::array<std::string_view, 31> kSecretEnds = {
+    "accountkey",     "storagekey",    "sharedkey", "signingkey", "encryptionkey",
+    "masterkey",      "authkey",       "sshkey",    "tlskey",     "sslkey",
+    "licensekey",     "authorization", "cookie",    "pwd",        "bindpw",
+    "dbpass",         "smtppass",      "userpass",  "jwt",        "appkey",
+    "applicationkey", "servicekey",    "clientkey", "deploykey",  "subscriptionkey",
+    "basicauth",      "proxyauth",     "storepass", "keypass",    "sessionid",
+    "sessid"};
 // Whole names, or the last of several words, as in user_pin and db.pass.
-constexpr std::array<std::string_view, 3> kSecretLastWords = {"pin", "pass", "pins"};
-constexpr std::array<std::string_view, 4> kHarmlessPasses = {"forward", "backward", "first",
-                                                             "second"};
+constexpr std::array<std::string_view, 7> kSecretLastWords = {"pin", "pass", "pins",  "psk",
+                                                              "otp", "totp", "bearer"};
+// Words before these: passes of a training step, and cores to which threads are pinned.
+constexpr std::array<std::string_view, 9> kHarmlessBefore = {
+    "forward", "backward", "first", "second", "cpu", "core", "thread", "numa", "tests"};
+// Words behind a secret's name that make it a count.
+constexpr std::array<std::string_view, 4> kHarmlessEnds = {"found", "removed", "detected", "count"};
 // What benchmarks call a pass.
 constexpr std::array<std::string_view, 5> kPasses = {"forward", "backward", "data_gradient",
                                                      "weight_gradient", "-"};
 // Ends of variables of the environment.
 constexpr std::array<std::string_view, 6> kSecretVariables = {"_KEY",  "_PASS", "_PAT",
                                                               "_KEYS", "_PATS", "_PW"};
+constexpr std::array<std::string_view, 6> kHarmlessVariables = {
+    "SORT_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "PARTITION_KEY", "HOST_KEY"};
 constexpr std::array<std::string_view, 7> kHarmlessNames = {
     "PWD",         "OLDPWD",          "PUBLIC_KEY",     "SSH_PUBLIC_KEY",
     "PUBLIC_KEYS", "SSH_PUBLIC_KEYS", "secrets_removed"};
@@ -47,13 +57,14 @@ struct Form {
   std::size_t least;  // characters behind it
 };
 constexpr std::array kForms = {
-    Form{"hf_", 20},    Form{"ghp_", 20},     Form{"gho_", 20},      Form{"ghs_", 20},
-    Form{"ghu_", 20},   Form{"ghr_", 20},     Form{"glpat-", 16},    Form{"github_pat_", 20},
-    Form{"xoxb-", 16},  Form{"xoxp-", 16},    Form{"xoxa-", 16},     Form{"xapp-", 16},
-    Form{"sk-", 20},    Form{"sk_live_", 16}, Form{"rk_live_", 16},  Form{"AKIA", 16},
-    Form{"ASIA", 16},   Form{"AIza", 30},     Form{"ya29.", 20},     Form{"eyJ", 40},
-    Form{"npm_", 30},   Form{"pypi-", 16},    Form{"dckr_pat_", 16}, Form{"hvs.", 20},
-    Form{"nvapi-", 20}, Form{"gsk_", 20},     Form{"SG.", 30},       Form{"AGE-SECRET-KEY-", 20}};
+    Form{"hf_", 20},     Form{"ghp_", 20},     Form{"gho_", 20},      Form{"ghs_", 20},
+    Form{"ghu_", 20},    Form{"ghr_", 20},     Form{"glpat-", 16},    Form{"github_pat_", 20},
+    Form{"xoxb-", 16},   Form{"xoxp-", 16},    Form{"xoxa-", 16},     Form{"xapp-", 16},
+    Form{"sk-", 20},     Form{"sk_live_", 16}, Form{"rk_live_", 16},  Form{"AKIA", 16},
+    Form{"ASIA", 16},    Form{"AIza", 30},     Form{"ya29.", 20},     Form{"eyJ", 40},
+    Form{"npm_", 30},    Form{"pypi-", 16},    Form{"dckr_pat_", 16}, Form{"hvs.", 20},
+    Form{"nvapi-", 20},  Form{"gsk_", 20},     Form{"SG.", 30},       Form{"AGE-SECRET-KEY-", 20},
+    Form{"dop_v1_", 20}, Form{"doo_v1_", 20},  Form{"dor_v1_", 20}};
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -92,16 +103,21 @@ bool is_secret_name(std::string_view name) {
   }
   if (std::any_of(kSecretParts.begin(), kSecretParts.end(),
                   [&](std::string_view part) { return joined.find(part) != std::string::npos; })) {
-    return true;
+    return joined.find("secretar") == std::string::npos && !contains(kHarmlessEnds, words.back());
+  }
+  // A header. The program xauth has no dash.
+  if (words.size() == 2 && (words[0] == "x" || words[0].empty()) && words[1] == "auth") {
+    return true;  // X-Auth, or _auth of npm
   }
   if (contains(kSecretLastWords, words.back()) &&
-      (words.size() == 1 || !contains(kHarmlessPasses, words[words.size() - 2]))) {
+      (words.size() == 1 || !contains(kHarmlessBefore, words[words.size() - 2]))) {
     return true;
   }
   const bool upper = std::none_of(name.begin(), name.end(), [](char c) {
     return std::islower(static_cast<unsigned char>(c)) != 0;
   });
-  if (upper && ends_with_one(name, kSecretVariables)) {
+  if (upper && (ends_with_one(name, kSecretVariables) || name.ends_with("SSHPASS")) &&
+      !ends_with_one(name, kHarmlessVariables)) {
     return true;
   }
   joined.resize(joined.size() - (joined.ends_with('s') && !joined.ends_with("ss") ? 1 : 0));
@@ -113,6 +129,9 @@ bool is_secret_name(std::string_view name) {
 }
 
 bool is_harmless_value(std::string_view name, std::string_view value) {
+  if (value == "[]" || value == "{}") {
+    return true;
+  }
   std::string word;
   for (const char c : value.substr(0, value.find_first_of(" \t\r\n"))) {
     word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -132,10 +151,27 @@ bool is_harmless_value(std::string_view name, std::string_view value) {
          word.find_first_not_of("0123456789.,_e+-") >= word.size() - 1;
 }
 
+bool is_measurement(std::string_view name, std::string_view value, bool alone) {
+  constexpr std::size_t kLongestNumber = 8;
+  const std::string_view word = value.substr(0, value.find_first_of(" \t\r\n,;)<"));
+  const bool number = !word.empty() && word.size() <= kLongestNumber &&
+                      std::isdigit(static_cast<unsigned char>(word[0])) != 0 &&
+                      word.find_first_not_of("0123456789.,_e+-%") == std::string_view::npos;
+  if (name == "PASS" && alone && value.find("test") != std::string_view::npos) {
+    return true;
+  }
+  return number && (name == "token" || name == "tokens" || (name == "pass" && !alone));
+}
+
 bool is_key_of_known_form(std::string_view word) {
   return std::any_of(kForms.begin(), kForms.end(), [&](const Form& form) {
     return word.starts_with(form.begin) && word.size() >= form.begin.size() + form.least;
   });
+}
+
+bool announces_key(std::string_view word) {
+  constexpr std::array<std::string_view, 3> kMarks = {"Bearer", "bearer", "TRIREME-KEY-1"};
+  return contains(kMarks, word);
 }
 
 char password_option(std::string_view program, std::string_view before) {
@@ -143,6 +179,34 @@ char password_option(std::string_view program, std::string_view before) {
                                                           "skopeo", "buildah", "nerdctl"};
   const bool p = program == "sshpass" || (program == "login" && contains(kWithLogin, before));
   return p ? 'p' : program == "redis-cli" ? 'a' : '\0';
+}
+
+bool is_secret_option(std::string_view word) {
+  return word.size() > 2 && word.starts_with('-') && is_secret_name(word) &&
+         !word.ends_with("-stdin") && !word.starts_with("--no-");
+}
+
+bool takes_pair(std::string_view command) {
+  constexpr std::array<std::string_view, 3> kCommands = {"setenv", "setx", "define"};
+  return contains(kCommands, command);
+}
+
+bool is_user_option(std::string_view word) {
+  return word == "-u" || word == "--user" || word == "--proxy-user";
+}
+
+std::size_t behind_user_letter(std::string_view word) {
+  constexpr std::string_view kWithoutValue = "0123456aBfgGiIjJklLMnNOpqRsSvVZ#";
+  const std::size_t letter =
+      word.starts_with('-') ? word.find_first_not_of(kWithoutValue, 1) : std::string_view::npos;
+  return letter != std::string_view::npos && (word[letter] == 'u' || word[letter] == 'U')
+             ? letter + 1
+             : 0;
+}
+
+bool is_user_and_password(std::string_view value) {
+  return value.find(':') != std::string_view::npos &&
+         value.find_first_not_of("0123456789:") != std::string_view::npos;
 }
 
 bool is_secret_parameter(std::string_view name) {

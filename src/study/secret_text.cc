@@ -58,20 +58,6 @@ std::string_view line_before(std::string_view text, std::size_t at) {
   return before.substr(before.rfind('\n') + 1);
 }
 
-// Returns whether a word of a sentence may be a secret: it has digits, signs or capitals where
-// ordinary words have none, or is very long.
-bool looks_secret(std::string_view word) {
-  if (word.size() < kLeastSecret) {
-    return false;
-  }
-  if (!std::all_of(word.begin(), word.end(), [](char c) { return is_alphabetic(c) || c == '-'; })) {
-    return true;
-  }
-  const auto capitals = std::count_if(word.begin() + 1, word.end(), is_capital);
-  const auto letters = std::count_if(word.begin(), word.end(), is_alphabetic);
-  return word.size() >= kLongWord || (capitals > 0 && capitals + 1 < letters);
-}
-
 // Returns whether the words at [begin, end) name a secret in a sentence: one word, or with the one
 // before it, as in "API key".
 bool is_named_in_sentence(std::string_view text, std::size_t begin, std::size_t end) {
@@ -107,6 +93,13 @@ std::optional<TextRange> value_in_sentence(std::string_view text, std::size_t at
     linked = linked || link;
     at = end;
   }
+  for (const std::string_view arrow : {"->", "\u2192"}) {
+    const std::size_t sign = skip_blanks(text, at);
+    if (!linked && sign > at && text.substr(sign).starts_with(arrow)) {
+      linked = true;
+      at = sign + arrow.size();
+    }
+  }
   const std::size_t colon = at + (linked && at < text.size() && text[at] == ':' ? 1 : 0);
   const std::size_t begin = skip_blanks(text, colon);
   if (!linked || begin == colon || begin >= text.size()) {
@@ -125,6 +118,59 @@ std::optional<TextRange> value_in_sentence(std::string_view text, std::size_t at
   }
   return looks_secret(text.substr(open, end - open)) ? std::optional(TextRange{open, end})
                                                      : std::nullopt;
+}
+
+// Returns the value behind the colon in "password for root: X", of which the name ends at `at`.
+std::optional<TextRange> value_of_prompt(std::string_view text, std::size_t at) {
+  constexpr std::array<std::string_view, 9> kOf = {"for", "of", "on", "at", "in",
+                                                   "to",  "by", "as", "von"};
+  constexpr std::size_t kLongestPrompt = 128;
+  const std::size_t begin = skip_blanks(text, at);
+  const std::size_t end = end_of_word(text, begin);
+  std::string_view near = text.substr(0, end + kLongestPrompt);
+  near = near.substr(0, end_of_line(near, end));
+  const std::size_t colon = near.find(": ", end);
+  if (begin == at || !is_among(kOf, text.substr(begin, end - begin)) ||
+      colon == std::string_view::npos || first_of(near, ",;", end) < colon) {
+    return std::nullopt;
+  }
+  const std::size_t value = skip_blanks(text, colon + 1);
+  const std::string_view quote = quote_at(text, value);
+  const std::size_t open = value + quote.size();
+  const std::size_t last =
+      quote.empty() ? first_of(text, " \t\r\n\"'\\", open) : end_of_quote(text, open, quote);
+  const bool alone = !quote.empty() || skip_white(near, last) >= near.size();
+  const bool good = last > open && (alone || looks_secret(text.substr(open, last - open)));
+  return good ? std::optional(TextRange{open, last}) : std::nullopt;
+}
+
+// Returns the word that follows a name, which ends at `at`, as in "the passwd X9z". It must have
+// digits, signs or capitals within, and be neither a path nor an operator. Numbers behind "token"
+// count them.
+std::optional<TextRange> value_behind_blank(std::string_view text, std::string_view name,
+                                            std::size_t at) {
+  const std::size_t begin = skip_blanks(text, at);
+  std::size_t end = first_of(text, " \t\r\n\"'`,;<>)\\", begin);
+  while (end > begin && std::string_view(".:!?").find(text[end - 1]) != std::string_view::npos) {
+    --end;
+  }
+  const std::string_view word = text.substr(begin, end - begin);
+  const bool attribute = word.ends_with('=') && !quote_at(text, end).empty();
+  if (word.size() < kLeastSecret || attribute || assignment_at(text, begin) > 0 ||
+      std::string_view("/.~-(<[{|&%").find(word[0]) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const bool digits = std::any_of(word.begin(), word.end(), is_decimal);
+  const bool number = word.find_first_not_of("0123456789.") == std::string_view::npos;
+  // Neither PIN nor PINs.
+  const bool capitals = std::any_of(word.begin() + 1, word.end(), is_capital) &&
+                        !std::all_of(word.begin(), word.end() - (word.back() == 's' ? 1 : 0),
+                                     [](char c) { return is_capital(c) || c == '_'; });
+  const bool signs = word.find_first_of("!#$%^&*+=@") != std::string_view::npos;
+  const std::string own = in_lower_case(name);
+  const bool counts = own.ends_with("token") || own.ends_with("tokens");
+  return (digits || capitals || signs) && !(number && counts) ? std::optional(TextRange{begin, end})
+                                                              : std::nullopt;
 }
 
 // Returns the value of a name that has a line for itself and its value.
@@ -150,6 +196,35 @@ std::optional<TextRange> value_behind_tab(std::string_view text, std::size_t beg
   return !own.empty() && one ? std::optional(TextRange{value, last}) : std::nullopt;
 }
 
+// Returns the value in "password(X)", of which the name ends at `at`. Words that may be a variable
+// of a program, as in a stack trace, are none.
+std::optional<TextRange> value_in_brackets(std::string_view text, std::string_view name,
+                                           std::size_t at) {
+  constexpr std::array<std::string_view, 4> kNames = {"password", "passwd", "passphrase",
+                                                      "passcode"};
+  constexpr std::size_t kLeast = 6;
+  if (!is_among(kNames, in_lower_case(name))) {
+    return std::nullopt;
+  }
+  const std::string_view quote = quote_at(text, at + 1);
+  if (quote.empty() && text[at] == '{') {
+    return std::nullopt;
+  }
+  const std::size_t open = at + 1 + quote.size();
+  const std::string_view near = text.substr(0, open + kLongestHash);
+  const std::size_t end = quote.empty() ? first_of(near, " \t\r\n\"'`,;<>().[_", open)
+                                        : first_of(near, " \t\r\n\"'`\\", open);
+  const std::string_view value = text.substr(open, end - open);
+  const std::string_view behind = text.substr(std::min(text.size(), end + quote.size()));
+  const bool closed = behind.starts_with(text[at] == '(' ? ')' : '}');
+  const bool good =
+      closed && (quote.empty() ? value.size() >= kLeast &&
+                                     std::any_of(value.begin(), value.end(), is_decimal) &&
+                                     std::any_of(value.begin(), value.end(), is_alphabetic)
+                               : !value.empty());
+  return good ? std::optional(TextRange{open, end}) : std::nullopt;
+}
+
 // Returns the value in a line of a Dockerfile.
 std::optional<TextRange> value_of_env(std::string_view text, std::size_t begin, std::size_t end) {
   std::string_view before = line_before(text, begin);
@@ -169,6 +244,19 @@ std::optional<TextRange> value_of_env(std::string_view text, std::size_t begin, 
 }
 
 }  // namespace
+
+std::size_t end_of_private_key(std::string_view text, std::size_t at) {
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  constexpr std::string_view kKind = "PRIVATE KEY";
+  const std::size_t kind = text.substr(at).starts_with(kBegin) ? text.find(kKind, at) : text.npos;
+  if (kind == std::string_view::npos || kind - at > 40) {
+    return at;
+  }
+  const std::size_t last = text.find("-----END ", kind);
+  const std::size_t end = last == std::string_view::npos ? last : text.find(kKind, last);
+  const std::size_t dashes = end == std::string_view::npos ? end : text.find("-----", end);
+  return dashes == std::string_view::npos ? text.size() : dashes + 5;
+}
 
 std::size_t end_of_crypt_hash(std::string_view text, std::size_t at) {
   constexpr std::string_view kKinds =
@@ -199,19 +287,42 @@ std::size_t end_of_crypt_hash(std::string_view text, std::size_t at) {
 
 std::optional<TextRange> unassigned_value(std::string_view text, std::string_view name,
                                           std::size_t begin, std::size_t end) {
+  if (end < text.size() && (text[end] == '(' || text[end] == '{')) {
+    return value_in_brackets(text, name, end);
+  }
   if (end == text.size() || !is_blank(text[end])) {
     return std::nullopt;
   }
-  auto value = value_in_sentence(text, end);
-  if (value && !is_named_in_sentence(text, begin, end)) {
-    value.reset();
-  } else if (!value && is_secret_name(name)) {
+  const bool tag = begin > 0 && text[begin - 1] == '<';
+  const bool named = !tag && is_named_in_sentence(text, begin, end);
+  std::optional<TextRange> value;
+  if (named) {
+    value = value_in_sentence(text, end);
+    value = value ? value : value_of_prompt(text, end);
+  }
+  if (!value && is_secret_name(name)) {
     value = value_of_env(text, begin, end);
     value = value ? value : value_behind_tab(text, begin, end);
+  }
+  const std::string last = in_lower_case(name);
+  if (!value && named && (is_secret_name(name) || last == "key" || last == "keys")) {
+    value = value_behind_blank(text, name, end);
   }
   const bool harmless =
       value && is_harmless_value(name, text.substr(value->begin, value->end - value->begin));
   return harmless ? std::nullopt : value;
+}
+
+bool looks_secret(std::string_view word) {
+  if (word.size() < kLeastSecret) {
+    return false;
+  }
+  if (!std::all_of(word.begin(), word.end(), [](char c) { return is_alphabetic(c) || c == '-'; })) {
+    return true;
+  }
+  const auto capitals = std::count_if(word.begin() + 1, word.end(), is_capital);
+  const auto letters = std::count_if(word.begin(), word.end(), is_alphabetic);
+  return word.size() >= kLongWord || (capitals > 0 && capitals + 1 < letters);
 }
 
 bool begins_shell_assignment(std::string_view text, std::size_t at) {

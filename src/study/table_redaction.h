@@ -5,8 +5,8 @@
 
 namespace trireme {
 
-// Replaces the fields of such columns in a text whose first line is the header of a table with
-// commas, semicolons or tabs (RFC 4180). Other texts stay as they are.
+// Replaces the fields of such columns, and the values in lines that begin with such a name,
+// whatever table they seem to belong to. JSON stays as it is.
 Redacted redact_columns(std::string_view text);
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #include "src/study/tar_file.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include <fmt/core.h>
 
@@ -13,6 +14,8 @@ constexpr std::size_t kBlock = 512;
 constexpr std::size_t kNameBytes = 100;
 constexpr std::size_t kPrefixBytes = 155;
 constexpr std::size_t kChecksumAt = 148;
+constexpr std::size_t kMagicAt = 257;
+constexpr std::string_view kMagic = "ustar";
 
 // Divides a path into the prefix and the name of the header.
 std::pair<std::string, std::string> divided(const std::string& path) {
@@ -43,7 +46,8 @@ std::string tar_entry(const std::string& name, std::string_view contents, std::i
   put(header, 136, fmt::format("{:011o}", std::clamp<std::int64_t>(time, 0, 077777777777)));
   put(header, kChecksumAt, "        ");
   header[156] = '0';  // a regular file
-  put(header, 257, std::string_view("ustar\00000", 8));
+  put(header, kMagicAt, kMagic);
+  put(header, kMagicAt + kMagic.size() + 1, "00");
   put(header, 345, prefix);
   unsigned sum = 0;
   for (const char c : header) {
@@ -57,5 +61,16 @@ std::string tar_entry(const std::string& name, std::string_view contents, std::i
 }
 
 std::string tar_end() { return std::string(2 * kBlock, '\0'); }
+
+bool may_become_tar(const std::filesystem::path& file) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none) ||
+      std::filesystem::file_size(file, none) == 0) {
+    return true;
+  }
+  std::string header(kMagicAt + kMagic.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(header.data(), std::ssize(header));
+  return header.ends_with(kMagic);
+}
 
 }  // namespace trireme

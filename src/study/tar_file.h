@@ -1,7 +1,8 @@
-// Makes tar archives of small files in memory (POSIX.1-1988, "ustar"). Pure functions.
+// Makes tar archives of small files in memory (POSIX.1-1988, "ustar"). Pure functions but the last.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,9 @@ namespace trireme {
 std::string tar_entry(const std::string& name, std::string_view contents, std::int64_t time);
 // Returns the end of an archive.
 std::string tar_end();
+
+// Returns whether a new archive may take the place of this file: of another one, an empty file, or
+// what is no regular file.
+bool may_become_tar(const std::filesystem::path& file);
 
 }  // namespace trireme

@@ -23,6 +23,19 @@ bool is_continued(std::string_view text, std::size_t at) {
   return next != std::string_view::npos && is_blank(text[next]);
 }
 
+// Returns the end of a header's value: of its line, or the quote that is open around it.
+std::size_t end_of_header(std::string_view text, std::size_t begin, std::string_view open) {
+  const std::size_t end = end_of_line(text, begin);
+  for (std::size_t at = begin; at < end; ++at) {
+    const bool escape = text[at] == '\\' && open == "\"";
+    at += escape ? 1 : 0;
+    if (!escape && open.find(text[at]) != std::string_view::npos) {
+      return at;
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -102,6 +115,9 @@ std::size_t end_of_shell_word(std::string_view text, std::size_t at, std::string
   };
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
+    if (rest.starts_with("/>")) {  // the end of a tag
+      break;
+    }
     if (rest.starts_with("\\'") && open.empty()) {
       at += 2;
     } else if (const bool quote = rest[0] == '"' || rest[0] == '\'';
@@ -118,6 +134,29 @@ std::size_t end_of_shell_word(std::string_view text, std::size_t at, std::string
     }
   }
   return at;
+}
+
+std::size_t end_of_argument(std::string_view text, std::size_t at, std::string_view open) {
+  while (at < text.size() && !is_blank(text[at]) && text[at] != '\n' && text[at] != '\r') {
+    const std::string_view rest = text.substr(at);
+    const std::string_view quote = quote_at(text, at);
+    const bool around = quote.size() == 1 && open.find(quote[0]) != std::string_view::npos;
+    if (around && rest.starts_with("'\\''")) {
+      at += 4;
+    } else if (around) {
+      break;
+    } else if (!quote.empty() && (quote.size() == 1 || !open.empty())) {
+      const std::size_t begin = at + quote.size();
+      const std::size_t close = quote == "'"
+                                    ? text.substr(0, end_of_line(text, begin)).find('\'', begin)
+                                    : end_of_quote(text, begin, quote);
+      const bool closed = close < text.size() && text.substr(close).starts_with(quote);
+      at = closed ? close + quote.size() : end_of_line(text, begin);
+    } else {
+      at += rest.size() > 1 && rest[0] == '\\' && rest[1] != '\n' ? 2 : 1;
+    }
+  }
+  return std::min(at, text.size());
 }
 
 std::size_t end_of_brackets(std::string_view text, std::size_t begin) {
@@ -139,6 +178,10 @@ std::size_t end_of_block(std::string_view text, std::size_t at, std::size_t key,
     const std::size_t first = std::min(text.find_first_not_of(" \t\r", line), text.size());
     if (first == text.size()) {
       break;
+    }
+    if (text[first] == '#') {  // a comment may stand anywhere
+      line = end_of_line(text, first) + 1;
+      continue;
     }
     const bool list = lists && first - line == indent && text.substr(first).starts_with("- ");
     if (first - line > indent && text[first] != '\n') {
@@ -190,6 +233,23 @@ bool is_pair(std::string_view text, std::size_t comma) {
   return next >= text.size() || text[next] != ':';
 }
 
+std::size_t end_of_tuple(std::string_view text, std::size_t key, std::size_t at) {
+  const std::size_t before = key == 0 ? key : text.substr(0, key).find_last_not_of(' ');
+  if (before >= key || text[before] != ',') {
+    return at;
+  }
+  while (at < text.size() && text[at] == ',') {
+    const std::size_t begin = skip_blanks(text, at + 1);
+    const std::string_view quote = quote_at(text, begin);
+    const std::size_t end = end_of_quote(text, begin + quote.size(), quote.empty() ? "'" : quote);
+    if (quote.empty() || !text.substr(end).starts_with(quote)) {
+      break;
+    }
+    at = end + quote.size();
+  }
+  return at;
+}
+
 bool begins_json(std::string_view text, std::size_t at) {
   return at < text.size() && (std::string_view("[{\"").find(text[at]) != std::string_view::npos ||
                               text.substr(at).starts_with(kRedacted));
@@ -222,7 +282,8 @@ std::size_t end_of_tags(std::string_view text, std::size_t at) {
 
 std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_view quote,
                          std::string_view name, char assignment, std::size_t key) {
-  const bool entry = assignment != ' ' && begins_line(text, key);
+  const bool option = assignment == '=' && name.starts_with("--");  // ends at a blank
+  const bool entry = assignment != ' ' && !option && begins_line(text, key);
   if (!quote.empty()) {
     const bool any_line = assignment == '=' && (entry || begins_shell_assignment(text, key));
     return end_of_quote(text, begin, quote, any_line);
@@ -231,18 +292,15 @@ std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_v
     return end_of_brackets(text, begin);
   }
   // Headers such as "Authorization: Basic dXNlcjp..." have blanks.
-  if (name.ends_with("ookie")) {
-    return end_of_line(text, begin);
-  }
-  if (name.ends_with("uthorization")) {
-    return first_of(text, "\n\"'", begin);
+  if (assignment == ':' && (name.ends_with("ookie") || name.ends_with("uthorization"))) {
+    return end_of_header(text, begin, open_quotes(text, key));
   }
   // So have values in YAML, where they may go on below, and in listings of the environment.
   std::size_t end = entry ? end_of_line(text, begin) : begin;
   const bool quoted_key = text[key] == '"' || text[key] == '\'';
   if (entry && (!quoted_key ||
                 text.substr(begin, end - begin).find_first_of("\",") == std::string_view::npos)) {
-    while (end > begin && text[end - 1] == '\\' && end < text.size()) {
+    while (assignment != ':' && end > begin && text[end - 1] == '\\' && end < text.size()) {
       end = end_of_line(text, end + 1);
     }
     return std::max(end, end_of_block(text, begin, key, false));

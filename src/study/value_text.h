@@ -28,6 +28,9 @@ std::string open_quotes(std::string_view text, std::size_t at);
 // Returns the end of a shell's word, such as "a"'b'c, of which all before `at` is known. A quote
 // that is open around it ends it.
 std::size_t end_of_shell_word(std::string_view text, std::size_t at, std::string_view open);
+// Returns the end of an argument of a command that begins at `at`, with all its parts in quotes, as
+// in jane:'a b'"c". open: the quotes around it.
+std::size_t end_of_argument(std::string_view text, std::size_t at, std::string_view open);
 // Returns the place behind the bracket that closes the one at `begin`, or the end of the line.
 std::size_t end_of_brackets(std::string_view text, std::size_t begin);
 
@@ -41,6 +44,9 @@ bool introduces_block(std::string_view text, std::size_t at);
 // Returns whether a comma at this place is followed by a quoted text that is no key, as in
 // ("WANDB_API_KEY", "x").
 bool is_pair(std::string_view text, std::size_t comma);
+// Returns the end of the texts in quotes behind the one that ends at `at`, as in
+// user, password = "jane", "x"; or `at` if there are none. key: the place of the last name.
+std::size_t end_of_tuple(std::string_view text, std::size_t key, std::size_t at);
 // Returns whether a value of JSON begins here, which may stand below its key.
 bool begins_json(std::string_view text, std::size_t at);
 // Returns whether a name is one of those behind "machine" or "login", on its line or on one of

@@ -23,7 +23,7 @@ class MlflowTest : public testing::Test {
     run_.metrics = parse_columns(
         "{\"step\": 1, \"loss\": 2.5, \"time\": 1000.5}\n"
         "{\"step\": 2, \"loss\": null, \"val_loss\": 2, \"time\": 1001}\n");
-    run_.config = "train:\n  steps: 5  # x\noptimizer:\n  betas: [0.9, 0.95]\n";
+    run_.settings = parse_config("train:\n  steps: 5  # x\noptimizer:\n  betas: [0.9, 0.95]\n", "");
     what_.folder = folder_.path() / "store";
     what_.state = "finished";
     what_.user = "me";
@@ -102,8 +102,26 @@ TEST_F(MlflowTest, ASecondExportKeepsWhatOthersAdded) {
   EXPECT_EQ(read_file(out / "artifacts/note.txt"), "kept");
 }
 
+TEST_F(MlflowTest, AnExportIntoAnotherExperimentMovesTheRun) {
+  const fs::path before = export_run();
+  write_file_durably(before / "artifacts/note.txt", "kept");
+  what_.experiment = "second";
+  const fs::path out = mlflow_run_folder(run_, what_);
+  ASSERT_NE(out, before);
+  move_mlflow_run(what_, out);
+  EXPECT_EQ(export_run(), out);
+  EXPECT_FALSE(fs::exists(before));
+  EXPECT_EQ(read_file(out / "artifacts/note.txt"), "kept");
+  EXPECT_THAT(read_file(out / "meta.yaml"),
+              HasSubstr("experiment_id: '" + out.parent_path().filename().string() + "'"));
+  EXPECT_NO_THROW(move_mlflow_run(what_, out));
+  fs::create_directory(before);
+  EXPECT_THROW(move_mlflow_run(what_, out), ConfigError);
+}
+
 TEST_F(MlflowTest, ADamagedConfigurationIsSaidInATag) {
-  run_.config = "\"../../up\": 1\n";
+  run_.settings.clear();
+  run_.config_error = "\"../../up\" is no key";
   const fs::path out = export_run();
   EXPECT_THAT(read_file(out / "tags/trireme.params_missing"), HasSubstr("../../up"));
   EXPECT_TRUE(fs::is_empty(out / "params"));

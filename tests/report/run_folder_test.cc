@@ -122,6 +122,17 @@ TEST_F(RunFolderTest, FilesThatLeadOutOfTheRunAreLeftOut) {
   EXPECT_THAT(page(), HasSubstr("canary"));
 }
 
+TEST_F(RunFolderTest, ADamagedConfigurationIsShownAsItIs) {
+  write("config.yaml", "canary: [\n");
+  const RunFolder run = read();
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("config.yaml is damaged: ")));
+  EXPECT_NE(run.config_error, "");
+  EXPECT_EQ(run.name, "first");
+  EXPECT_THAT(page(), HasSubstr("canary"));
+  write("config.yaml", "run:\n  name: \"my run\"\n");
+  EXPECT_THAT(read().remarks, Not(Contains(HasSubstr("damaged"))));
+}
+
 TEST_F(RunFolderTest, DamagedFilesAreSaidAndDoNoHarm) {
   write("metrics.jsonl", std::string("\0\xff{{{\n", 6) + "{\"step\": 1e400}\n{\"step\": 1}\n");
   write("exit_reason.json", "{\"code\": \"x\"");

@@ -51,10 +51,10 @@ TEST(RunSection, TheGoodputOfTheComparisonIsThatOfTheRun) {
 
 TEST(RunSection, PricesHaveTheCurrencyOfTheConfiguration) {
   RunFolder run = run_named("a", "x/a");
-  run.config = "energy: {currency: CHF}\n";
+  run.settings = parse_config("energy: {currency: CHF}\n", "");
   EXPECT_THAT(energy_part(run).paragraphs,
               testing::Contains("Price by the site's tariff: 0.5 CHF."));
-  run.config = "energy: [half";
+  run.settings.clear();
   EXPECT_THAT(energy_part(run).paragraphs,
               testing::Contains(HasSubstr("config.yaml does not tell")));
 }

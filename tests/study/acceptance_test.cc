@@ -280,11 +280,14 @@ TEST(AcceptProfile, ReadsAndRefuses) {
   for (const char* bad :
        {"nodez: n1\n", "rounds: 0\n", "node: {limits: [x]}\n", "node: {limits: [x=nan]}\n",
         "node: {limits: [x=-1]}\n", "link: {at_least: 200}\n", "link: {measures: ['--help']}\n",
-        "[1]\n", "node: {measures: []}\n", "link: {measures: [], limits: [p2p_bw=1]}\n"}) {
+        "[1]\n", "node: {start: [env]}\n", "link: {start: [run, '{a}']}\n",
+        "node: {measures: []}\n", "link: {measures: [], limits: [p2p_bw=1]}\n", "seconds: 0\n",
+        "seconds: 1e10\n", "seconds: 1e308\n"}) {
     EXPECT_THROW(load(bad), ConfigError) << bad;
   }
   EXPECT_THAT(message_of<ConfigError>([&] { load("node: {limits: [gemm f=1e15, gemm f=1e6]}\n"); }),
               HasSubstr("'gemm f' has two limits, 1e+15 and 1e+06: keep one"));
+  EXPECT_EQ(load("seconds: 31536000\n").seconds, 31'536'000);
   EXPECT_EQ(load("node: {limits: [gemm f=1e6, gemm f=1e6]}\n").node.limits.size(), 1U);
 }
 

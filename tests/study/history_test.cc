@@ -162,6 +162,20 @@ TEST(History, AFullDiskLeavesTheOldHistory) {
   EXPECT_EQ(read_history(path).series.at(0).entries.size(), static_cast<std::size_t>(time) - 10);
 }
 
+TEST(History, AFullDiskLeavesNoNewFile) {
+  const SmallFileSystem disk(std::size_t{16} << 10);
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "needs to mount a file system: run as root with CAP_SYS_ADMIN";
+  }
+  std::ofstream(disk.path() / "filler") << std::string(std::size_t{64} << 10, 'x');
+  const auto path = disk.path() / "history.jsonl";
+  EXPECT_THROW(add_to_history(path, result_at(1, 5)), IoError);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::ofstream(path).close();
+  EXPECT_THROW(add_to_history(path, result_at(1, 5)), IoError);
+  EXPECT_TRUE(std::filesystem::exists(path)) << "it is not this command's";
+}
+
 TEST(History, NamesTheFileWithAnImpossibleNumber) {
   const TempFolder folder;
   const auto refused = [](const nlohmann::json& document) {

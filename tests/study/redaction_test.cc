@@ -102,6 +102,8 @@ constexpr const char* kAttacks[] = {
     R"(["docker", "login", "-p", "hunter2x"])", R"(["x", "--password", "hunter2x"])",
     R"(["sshpass", "-phunter2x", "ssh"])", R"(["curl", "-u", "joe:hunter2x"])",
     "https://x.webhook.office.com/webhookb2/hunter2x",
+    "# site\nTRIREME-KEY-1 hunter2x+/0123456789abcdefghijklmnopqrs=\n",
+    R"({"a": "TRIREME-KEY-1 hunter2x+/0123456789abcdefghijklmnopqrs=\n"})",
     // Entries of ~/.netrc
     "machine h\n  login l\n  password hunter2x\n", "machine h login l\npassword hunter2x\n",
     "machine h\n  login l\n  password\n    hunter2x\n", "default\n\tpassword hunter2x\n",
@@ -131,9 +133,39 @@ constexpr const char* kAttacks[] = {
     "ENV PASSWORD hunter2x\n", "FROM x\n  ENV DB_PASS a \\\n  hunter2x\nRUN y\n",
     "password\thunter2x\n", "password\thunter2x\nuser\tjane\n", "  api_key \t my hunter2x\n",
     "password     hunter2x\n",
+    // Lists of names and values, of which the first line looks like the header of a table
+    "api_key\thunter2\ndb_password\thunter2x\ntoken\thunter2y\n",
+    "api_key   hunter2\nhf_token  hunter2x\nmax_tokens  hunter2y\n",
+    "key       value\npassword  hunter2\napi_key   hunter2x\n",
+    "password  hunter2\nuser  joe\napi_key\thunter2x\n",
+    "db_password  hunter2\napi_key\thunter2x\n", "password | hunter2\napi_key | hunter2x\n",
+    "password,hunter2\napi_key,hunter2x\n", "password;hunter2;a\r\napi_key;hunter2x;b\r\n",
+    "key,value\npassword,hunter2\nuser,joe\n", "| password | hunter2 |\n| db token | hunter2x |\n",
+    "a\n\"password\",\"hunter2\"\n", "password,\"a\nhunter2\"\n", "\ufeffpassword\thunter2\n",
+    "x\npassword, hunter2 y\n", "password  hunter2x  my note\n", "vault/hf/token\thunter2x\n",
+    "tokens\thunter2\nuser\tjoe\n",
+    // Prompts, and names of several words
+    "Password for root: hunter2", "Password for 'https://jane@host': hunter2x\n",
+    "the passwd hunter2x", "12:00:01 PASSWORD hunter2x", "with API key hunter2x failed",
+    "\"wandb api key\": hunter2\n", "wandb api key: hunter2\n", "with API key: hunter2\n",
+    "\"db password\":\n  hunter2\nb: 1\n", "{\"the wandb api key\": \"hunter2\", \"a\": ",
+    // Anchors of YAML
+    "aa: &pw hunter2\npassword: *pw\n", "aa: &pw \"hunter2\"\ndb: {password: *pw}\n",
+    "{a: &pw hunter2, password: *pw}\n", "a: &pw\n  - hunter2\nsecrets:\n  - b\n  - *pw\n",
+    "a: &pw !!str hunter2\n\"api key\": *pw\n", "password: &pw\n  hunter2\na: *pw\n",
+    // Colours
+    "\033[31mpassword\033[0m: hunter2\n", "\033[1;31mpin\033[0m=hunter2\n",
+    "{\"a\":\"\\u001b[31mpin\\u001b[0m: hunter2", "pass\033[1mword: hunter2\n",
     // JSON in JSON, and in lines
     R"({"a":"{\"b\":{\"password\":\"hunter2x\"}}"})", R"(INFO {"password": ["a", "hunter2x"]} x)",
     R"({"env":"A=1\nPASSWORD=hunter2x y"})",
+    // Other names and signs
+    "passcode: hunter2x\n", "wpa_psk=hunter2x\n", "otp: hunter2x\n", "seed_phrase: a hunter2x\n",
+    "my_app_key = \"hunter2x\"", "X-Auth: hunter2x", "curl -H 'X-Auth: hunter2x' h",
+    "Bearer: hunter2x", "bearer=hunter2x", "basic_auth: joe:hunter2x\n", "password -> hunter2x",
+    "the API key \u2192 'a hunter2x'", "password(hunter2x)", "passwd('hunter2x')",
+    "//joe:hunter2x@host/path", "url: //joe:hunter2x@host", "docker login -p hunter2x",
+    "docker login site.org --password hunter2x",
     // Lines of logs
     "curl -u joe:hunter2x https://x", "authorization: bearer hunter2xyz",
     "-----BEGIN PGP "
@@ -202,11 +234,42 @@ TEST(Redaction, EndsWhereTheSecretEnds) {
             "export PASSWORD=\"REDACTED\"\nb: 1\n");
   EXPECT_EQ(redact("a\npassword\tx\nb: 1\n").text, "a\npassword\tREDACTED\nb: 1\n");
   EXPECT_EQ(redact("its password is x9z. Then").text, "its password is REDACTED. Then");
-  EXPECT_EQ(redact("<password a='1'>x</password>").text, "<password REDACTED>REDACTED</password>");
+  EXPECT_EQ(redact("<password a='1'>x</password>").text,
+            "<password a='REDACTED'>REDACTED</password>");
+  EXPECT_EQ(redact("- password: x\n  port: 22\n- - token: y\n    b: 2\n  - c: 3\n").text,
+            "- password: REDACTED\n  port: 22\n- - token: REDACTED\n    b: 2\n  - c: 3\n");
+  EXPECT_EQ(redact("- passwords:\n  - x\n  port: 2\n- b: 3\n").text,
+            "- passwords: REDACTED\n  port: 2\n- b: 3\n");
+  EXPECT_EQ(redact("wget --http-password=x http://y/z").text,
+            "wget --http-password=REDACTED http://y/z");
+  EXPECT_EQ(redact("  --password=x --nodes 4\nb: 1").text, "  --password=REDACTED --nodes 4\nb: 1");
   EXPECT_EQ(redact("PASSWORD=\"a\"'x' y").text, "PASSWORD=\"REDACTED\" y");
   EXPECT_EQ(redact("x PASSWORD=\"a\"'x' y").text, "x PASSWORD=\"REDACTED\" y");
   EXPECT_EQ(redact("user,pass,n\njane,forward,1\njoe,x,2\n").text,
             "user,pass,n\njane,forward,1\njoe,REDACTED,2\n");
+}
+
+// Where the first field of a line is a secret's name, all others are replaced, whatever the line
+// above it says. Tables of passes and numbers of tokens stay.
+TEST(Redaction, ReplacesBothWhereATableMayBeAList) {
+  constexpr const char* kPairs[][2] = {
+      {"password,user\nx9z,jane\n", "password,REDACTED\nREDACTED,jane\n"},
+      {"api_key\tx\ntoken\ty\nb\t1\n", "api_key\tREDACTED\nREDACTED\tREDACTED\nREDACTED\t1\n"},
+      {"key  value\npin  x\nb  1\n", "key  value\npin  REDACTED\nREDACTED  1\n"},
+      {"tokens,loss\n16384,2.5\n", "tokens,loss\n16384,2.5\n"},
+      {"pass,ms\nforward,5\n", "pass,ms\nforward,5\n"},
+      {"a [\n\"token\", {\"a\": 1}\n", "a [\n\"token\", {\"a\": 1}\n"},
+      {"a [\n\"token\", 5]\n", "a [\n\"token\", \"REDACTED\"]\n"},
+      {"{\"a\": \"pin: *b &b ;\",\n\"c\": 1}", "{\"a\": \"pin: REDACTED\",\n\"c\": 1}"},
+      {"{\"a\": \"\\\"pin\\\": *a &a \\\"x\"}", "{\"a\": \"\\\"pin\\\": \\\"REDACTED\\\"\"}"},
+      {"pin: &b x\na: *b\n", "pin: &b REDACTED\na: *b\n"},
+      {"a: &b x\nc: &d y\npin: *b\n", "a: &b REDACTED\nc: &d y\npin: REDACTED\n"},
+      {"\033[31ma\033[0m \\\\u001b[0m", "a "},
+  };
+  for (const auto& [text, expected] : kPairs) {
+    EXPECT_EQ(redact(text).text, expected);
+    EXPECT_EQ(redact(expected).text, expected);
+  }
 }
 
 TEST(Redaction, TakesLinearTime) {
@@ -216,8 +279,11 @@ TEST(Redaction, TakesLinearTime) {
   }
   EXPECT_EQ(redact(nested).text, nested);
   for (const char* const part :
-       {"user,pin\n\"", "user  pin  x\n", "\"a,", "$6$", "$6$a$", "pin is '", "ENV PIN \\\n", "is ",
-        "password\t", "pin,", "|pin", "export A=", "pin  ", "was set to "}) {
+       {"pin, \"x",       "pin\ta\n",    "a: &b c *b ", "pin: *a &a ", "[*a, ",
+        "api key ",       "pin for a: ", "\033[31m",    "\\",          "user,pin\n\"",
+        "user  pin  x\n", "\"a,",        "$6$",         "$6$a$",       "pin is '",
+        "ENV PIN \\\n",   "is ",         "password\t",  "pin,",        "|pin",
+        "export A=",      "pin  ",       "was set to "}) {
     std::string many = "x\n";
     while (many.size() < 200'000) {
       many += part;
@@ -227,16 +293,17 @@ TEST(Redaction, TakesLinearTime) {
 }
 
 TEST(Redaction, RemovesKnownForms) {
-  for (const std::string key : {"hf_abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwx",
-                                "AKIA"
-                                "ABCDEFGHIJKLMNOP",
-                                "ASIA"
-                                "ABCDEFGHIJKLMNOP",
-                                "AIza"
-                                "SyabcdefghijklmnopqrstuvwxyzABCDEFG",
-                                "npm_abcdefghijklmnopqrstuvwxyz0123456789",
-                                "dckr_pat_abcdefghijklmnop", "nvapi-abcdefghijklmnopqrst",
-                                "sk-abcdefghijklmnopqrstuvwx", "glpat-abcdefghijklmnopqrst"}) {
+  for (const std::string key :
+       {"hf_abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwx",
+        "AKIA"
+        "ABCDEFGHIJKLMNOP",
+        "ASIA"
+        "ABCDEFGHIJKLMNOP",
+        "AIza"
+        "SyabcdefghijklmnopqrstuvwxyzABCDEFG",
+        "npm_abcdefghijklmnopqrstuvwxyz0123456789", "dckr_pat_abcdefghijklmnop",
+        "nvapi-abcdefghijklmnopqrst", "sk-abcdefghijklmnopqrstuvwx", "glpat-abcdefghijklmnopqrst",
+        "dop_v1_abcdefghijklmnopqrst"}) {
     EXPECT_EQ(redact("x " + key + ", y").text, "x REDACTED, y");
   }
 }
@@ -282,9 +349,31 @@ TEST(Redaction, KeepsWhatIsNoSecret) {
         "  \"user\", \"password\"\n",
         "[\n\"user\",\"password\",\n\"a\",5\n]\n",
         "step  tokens  loss\n1     16384   2.5\n2     16k     2.4\n",
+        "joules/token   3.2\n",
+        "token 12 of 384, with the password file.txt and credentials in /etc/x2",
+        "cannot read the credentials of run 5: no such file",
+        "passphrases and PINs never leave it",
+        "with password authentication: none",
+        "a: &b x\nc: *b\n",
+        "C:\\new\\u0041 \\",
+        "token_type: bearer\n// note: ask jane@site.org\n",
+        "//host/path:1@x and //a@b",
+        "get_password(node12) and password(user) and Password(self.name2)",
+        "token -> id, password -> passphrase",
+        "the host_key, a cache_key: 5 and sort_key=name",
+        "auth: munge\nxauth: file\nrobotp=5\n",
         "-----BEGIN CERTIFICATE-----\nabc"}) {
     EXPECT_EQ(redact(text).text, text);
     EXPECT_EQ(redact(text).secrets, 0);
+  }
+}
+
+TEST(Redaction, KeepsNumbersAndOrdinaryNames) {
+  for (const char* text :
+       {"loss per token: 3.21", "backward pass: 12.3 ms", "tests pass: 17", "PASS: test_a",
+        "token: 42", "cpu_pin: 0-3", "SORT_KEY=name", "PRIMARY_KEY=id", "secretary: jane",
+        "secrets_found: 0", "api_keys: []", "tokens, loss, lr"}) {
+    EXPECT_EQ(redact(text).text, text);
   }
 }
 

@@ -25,6 +25,18 @@ TEST(TarFile, TarReadsIt) {
             "hello\n");
 }
 
+TEST(TarFile, ReplacesOnlyArchives) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "x";
+  EXPECT_TRUE(may_become_tar(file)) << "there is none";
+  std::ofstream(file) << "";
+  EXPECT_TRUE(may_become_tar(file));
+  std::ofstream(file) << tar_end();
+  EXPECT_FALSE(may_become_tar(file));
+  std::ofstream(file) << tar_entry("a", "b", 0);
+  EXPECT_TRUE(may_become_tar(file));
+}
+
 TEST(TarFile, RefusesNamesThatDoNotFit) {
   EXPECT_THROW((void)tar_entry(std::string(101, 'a'), "", 0), ConfigError);
   EXPECT_THROW((void)tar_entry(std::string(200, 'a') + "/" + std::string(50, 'b'), "", 0),

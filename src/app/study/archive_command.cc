@@ -35,11 +35,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 constexpr int kMostDepth = 6;
-// Everything else, such as weights and training data, stays here.
-constexpr std::array<std::string_view, 12> kSuffixes = {".yaml", ".yml", ".json",   ".jsonl",
-                                                        ".log",  ".out", ".err",    ".txt",
-                                                        ".csv",  ".svg", ".sbatch", ".job"};
-
 struct ArchiveOptions {
   std::string folder, out;
   std::vector<std::string> more;
@@ -86,10 +81,11 @@ class Bundle {
   std::int64_t bytes_ = 0;
 };
 
+// Everything else, such as weights and training data, stays here.
 bool has_known_suffix(const fs::path& path) {
   const std::string suffix = path.extension();
   return path.filename() == "DONE" ||
-         std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
+         std::find(kTextSuffixes.begin(), kTextSuffixes.end(), suffix) != kTextSuffixes.end();
 }
 
 void Bundle::add(const fs::path& path, const std::string& name) {
@@ -167,18 +163,6 @@ void Bundle::add_folder(const fs::path& folder, const std::string& name, int dep
   }
 }
 
-// Removes secrets from each part of a name, so that folders and suffixes stay.
-std::string redacted_name(const std::string& name) {
-  fs::path result;
-  for (const fs::path& part : fs::path(name)) {
-    const std::string suffix = has_known_suffix(part) ? part.extension().string() : "";
-    std::string stem = part.string();
-    stem.resize(stem.size() - suffix.size());
-    result /= redact(stem).text + suffix;
-  }
-  return result;
-}
-
 // Returns the name, or one with a number if it is taken by a file or a folder. Adds it to `taken`.
 std::string free_name(const std::string& name, std::set<std::string>& taken) {
   fs::path path = name;
@@ -195,15 +179,19 @@ void Bundle::redact_all() {
     Redacted redacted = redact(file.text);
     file.text = std::move(redacted.text);
     file.secrets = redacted.secrets;
-    file.name = redacted_name(file.name);
+    file.name = redact_path(file.name);
   }
   for (LeftOut& each : left_out_) {
-    each = {redacted_name(each.name), redact(each.why).text};
+    each = {redact_path(each.name), redact(each.why).text};
   }
 }
 
 void Bundle::make_anonymous(const fs::path& folder) {
   Anonymity anonymity;
+  for (const Collected& file : files_) {
+    anonymity.avoid(file.text);
+    anonymity.avoid(file.name);
+  }
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) == 0) {
     anonymity.add_host(host.data());
@@ -307,6 +295,9 @@ std::string default_output(const fs::path& folder, const std::string& root) {
 
 void archive(const ArchiveOptions& options) {
   const fs::path folder = fs::path(options.folder).lexically_normal();
+  if (options.folder.empty()) {
+    throw NotFound("RUN is empty: give the folder of a run, a scaling study or an acceptance");
+  }
   if (!fs::is_directory(folder)) {
     throw NotFound(
         fmt::format("{} is not a folder: give that of a run (run.dir), a scaling study "
@@ -314,8 +305,9 @@ void archive(const ArchiveOptions& options) {
                     options.folder));
   }
   const fs::path last = fs::canonical(folder).filename();
-  const std::string root =
-      options.anonymous || last.empty() || last.string().size() > 60 ? "archive" : last.string();
+  const std::string root = options.anonymous || last.empty() || last.string().size() > 60
+                               ? "archive"
+                               : redact_path(last.string());
   const std::string out = options.out.empty() ? default_output(folder, root) : options.out;
   std::vector<std::string> inputs = options.more;
   inputs.push_back(options.folder);
@@ -327,6 +319,11 @@ void archive(const ArchiveOptions& options) {
   }
   if (bundle.files().empty()) {
     throw NotFound(fmt::format("{} holds no log, configuration or result", options.folder));
+  }
+  if (options.out.empty() ? fs::exists(fs::symlink_status(out)) : !may_become_tar(out)) {
+    throw PolicyError(fmt::format("{} exists{}", printable(out),
+                                  options.out.empty() ? ": name the archive with -o FILE"
+                                                      : " and is no archive: name another file"));
   }
   bundle.redact_all();
   if (options.anonymous) {
@@ -359,9 +356,10 @@ void add_archive_command(CommandLine& app) {
   command.add_option("RUN", options->folder, "Folder of a run, a scaling study or an acceptance")
       .required();
   command
-      .add_option(
-          "-o,--out", options->out,
-          "Write the archive to FILE (default: RUN.tar, beside RUN if this folder lies in RUN)")
+      .add_option("-o,--out", options->out,
+                  "Write the archive to FILE (default: RUN.tar, or archive.tar with --anonymous; "
+                  "beside RUN "
+                  "if this folder lies in RUN)")
       .type_name("FILE");
   command
       .add_option("--with", options->more,

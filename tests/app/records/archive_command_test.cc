@@ -167,6 +167,20 @@ TEST_F(ArchiveCommand, FilesWithSecretsInTheirNamesKeepTheirFoldersAndSuffixes) 
   EXPECT_TRUE(left_out().contains(".env"));
 }
 
+TEST_F(ArchiveCommand, OnlyANamedArchiveIsReplaced) {
+  write("runs/token=Abc123def/a.log", "calm\n");
+  EXPECT_EQ(archive({"runs/token=Abc123def"}).code, 0);
+  open("token=REDACTED.tar");
+  EXPECT_EQ(names_.back(), "token=REDACTED/a.log");
+  const CommandRun anonymous = archive({"runs/token=Abc123def", "--anonymous"});
+  EXPECT_THAT(anonymous.out, testing::StartsWith("archive.tar: "));
+  const CommandRun again = archive({"runs/token=Abc123def", "--anonymous"});
+  EXPECT_EQ(again.code, static_cast<int>(ExitCode::refused));
+  EXPECT_THAT(again.err, HasSubstr("archive.tar exists: name the archive with -o FILE"));
+  EXPECT_EQ(archive({"runs/token=Abc123def", "-o", "archive.tar"}).code, 0);
+  EXPECT_THAT(archive({""}).err, HasSubstr("RUN is empty"));
+}
+
 TEST_F(ArchiveCommand, WhatIsNoTextIsLeftOut) {
   write("run/good.log", "good\n");
   write("run/binary.log", std::string("a\0b", 3));
@@ -263,6 +277,7 @@ TEST_F(ArchiveCommand, TheFolderStaysAsItIsWhenItIsTheCurrentOne) {
   EXPECT_THAT(archive({"..", "--anonymous"}).out, testing::StartsWith("../../archive.tar: "));
   EXPECT_THAT(archive({"logs"}).out, testing::StartsWith("logs.tar: ")) << "it is not in logs";
   fs::remove("logs.tar");
+  fs::remove("../run.tar");
   fs::current_path("logs");
   EXPECT_THAT(archive({"../../run"}).out, testing::StartsWith("../../run.tar: "));
   std::vector<std::string> left;

@@ -1,0 +1,39 @@
+// Splits the lines of tables into fields. Pure functions; all places are offsets in bytes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme {
+
+struct TableField {
+  std::size_t begin = 0, end = 0;
+};
+
+// Returns the field without the double quotes around it.
+std::string unquoted(std::string_view field);
+// Returns the name of a column as one word, or as it is if it is none.
+std::string column_name(std::string_view field);
+bool is_column_word(const std::string& name);
+
+// Returns the line at `at`, which must be the start of a line, without its end.
+TableField table_line(std::string_view text, std::size_t at);
+// Returns the start of the line behind the line end at `end`, at most text.size().
+std::size_t behind_line(std::string_view text, std::size_t end);
+// Returns whether a line only separates the header of a table from its rows.
+bool is_ruler(std::string_view line);
+
+// Returns the end of the field at `at`. Quoted ones may have any character in them.
+std::size_t end_of_field(std::string_view text, std::size_t at, char separator);
+// Returns the first `most` fields and one more of a line of aligned columns, between which there
+// are so many blanks.
+std::vector<TableField> aligned_fields(std::string_view text, TableField line, std::size_t blanks,
+                                       std::size_t most);
+// Returns the first `most` fields and one more of a line between separators, without the blanks
+// around them. line.end becomes the end of a quoted field's line.
+std::vector<TableField> separated_fields(std::string_view text, TableField& line, char separator,
+                                         std::size_t most);
+
+}  // namespace trireme
