@@ -50,6 +50,51 @@ void check_keys(const nlohmann::json& value) {
   }
 }
 
+// Checks the whole numbers of a conversation and its tools. An object's other fields are not read.
+class WholeNumbers : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit WholeNumbers(const std::string& field) : field_(field) {}
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& digits) override {
+    if (is_read_ && digits.find_first_of(".eE") == std::string::npos) {
+      throw DataError(
+          fmt::format("the number {} is larger than 64 bits hold: write it as a text", digits));
+    }
+    return true;
+  }
+  bool string(string_t& /*text*/) override { return true; }
+  bool binary(binary_t& /*bytes*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool start_array(std::size_t /*size*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    is_read_ = depth_ == 1 ? name == field_ || name == "tools" : is_read_;
+    return true;
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  bool open() {
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& field_;
+  int depth_ = 0;
+  bool is_read_ = true;  // of a list of messages without an object around it
+};
+
 bool is_prefix(const std::string& prefix, const std::string& text) {
   return text.starts_with(prefix);
 }
@@ -185,8 +230,10 @@ RenderedChat ChatTemplate::render_line(std::string_view object, const std::strin
 }
 
 ordered_json messages_of(std::string_view text, const std::string& field, ordered_json& tools) {
-  // Refuses what the next line would accept: depth, keys that occur twice.
+  // Refuse what parse() would accept: depth, keys that occur twice, and whole numbers as floats.
   check_keys(parse_json(text));
+  WholeNumbers numbers(field);
+  nlohmann::json::sax_parse(text, &numbers);
   const ordered_json all = ordered_json::parse(text);
   tools = all.is_object() && all.contains("tools") ? all["tools"] : ordered_json();
   if (!tools.is_null() && !tools.is_array()) {

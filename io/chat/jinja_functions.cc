@@ -268,6 +268,9 @@ JinjaValue call_jinja_function(const std::string& name, const JinjaArguments& ar
   if (name == "range") {
     return range_of(arguments, budget);
   }
+  if (name != "namespace" && name != "dict") {
+    throw DataError(fmt::format("the function '{}' is not supported", name));
+  }
   JinjaMapping members;
   const std::size_t plain = arguments.values.size() - arguments.names.size();
   if (plain > 0) {

@@ -354,7 +354,12 @@ class JinjaRun {
                          {"last", JinjaValue::of(index + 1 == size)},
                          {"length", JinjaValue::of(size)},
                          {"revindex", JinjaValue::of(size - index)},
-                         {"revindex0", JinjaValue::of(size - index - 1)}};
+                         {"revindex0", JinjaValue::of(size - index - 1)},
+                         {"depth", JinjaValue::of(std::int64_t{1})},  // only recursion is deeper
+                         {"depth0", JinjaValue::of(std::int64_t{0})}};
+    for (const char* const name : {"cycle", "changed"}) {  // defined, but a call is refused
+      loop.emplace_back(name, JinjaValue::of(JinjaValue::Function{name}));
+    }
     if (at > 0) {
       loop.emplace_back("previtem", items[at - 1]);
     }

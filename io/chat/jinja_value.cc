@@ -88,7 +88,8 @@ JinjaValue JinjaValue::from_json(const nlohmann::ordered_json& json) {
     case Type::number_unsigned: {
       const auto number = json.get<std::uint64_t>();
       if (number > static_cast<std::uint64_t>(INT64_MAX)) {
-        throw DataError(fmt::format("the number {} is larger than 2^63 - 1", number));
+        throw DataError(
+            fmt::format("the number {} is larger than 2^63 - 1: write it as a text", number));
       }
       return of(static_cast<std::int64_t>(number));
     }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "io/tokens/bpe_model.h"
@@ -18,9 +19,11 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDecoder = "added_tokens_decoder";
-constexpr std::array kSpecialNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+constexpr const char* kEndToken = "eos_token";
+constexpr std::array kSpecialNames = {"bos_token", kEndToken,   "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"};
 constexpr std::int64_t kMostId = (std::int64_t{1} << 24) - 1;
+constexpr const char* kAddsPrefix = "add_prefix_space";
 constexpr const char* kMoreSpecial = "additional_special_tokens";
 
 bool has(const json& object, const char* name) {
@@ -68,10 +71,10 @@ ListedToken read_listed(const json& value) {
   check_fields(value, "an added token",
                {"__type", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
   if (flag_or(value, "single_word", false)) {
-    throw DataError(fmt::format(
-        "the added token '{}' has the option single_word, which is not supported beside a "
-        "SentencePiece model",
-        printable(text_field(value, "content"))));
+    throw DataError(
+        fmt::format("the added token '{}' has the option single_word, which is supported in a "
+                    "tokenizer.json only",
+                    printable(text_field(value, "content"))));
   }
   return {.content = text_field(value, "content"),
           .lstrip = flag_or(value, "lstrip", false),
@@ -155,13 +158,29 @@ void check_id(const json& vocab, const ListedToken& token, std::int64_t id, std:
 
 // Without "legacy", transformers puts a blank in front of a text only, and not after each added
 // token, too. Its converter says so in this way.
-void put_blank_in_front_only(const json& config, json& definition) {
-  const bool prefixes = flag_or(config, "add_prefix_space", true);
+void put_blank_in_front_only(bool prefixes, json& definition) {
   definition["normalizer"] = nullptr;
   definition["pre_tokenizer"] = {{"type", "Metaspace"},
                                  {"replacement", kBlankMark},
                                  {"prepend_scheme", prefixes ? "first" : "never"},
                                  {"split", false}};
+  json& steps = definition["decoder"]["decoders"];
+  const bool strips = steps.back()["type"] == "Strip";
+  if (prefixes && !strips) {
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1U}, {"stop", 0U}});
+  } else if (!prefixes && strips) {
+    steps.erase(steps.size() - 1);
+  }
+}
+
+json added_token(std::uint64_t id, const ListedToken& token) {
+  return {{"id", id},
+          {"content", token.content},
+          {"single_word", false},
+          {"lstrip", token.lstrip},
+          {"rstrip", token.rstrip},
+          {"normalized", false},
+          {"special", token.special}};
 }
 
 // Returns the list of the definition with the options of the tokens that it has already, and with
@@ -180,13 +199,8 @@ json joined(const json& own, ListedTokens listed, const std::unordered_set<std::
     all.push_back(std::move(token));
   }
   for (const auto& [id, token] : listed) {
-    all.push_back({{"id", static_cast<std::uint64_t>(id)},
-                   {"content", token.content},
-                   {"single_word", false},
-                   {"lstrip", token.lstrip},
-                   {"rstrip", token.rstrip},
-                   {"normalized", false},
-                   {"special", token.special || special.contains(token.content)}});
+    all.push_back(added_token(static_cast<std::uint64_t>(id), token));
+    all.back()["special"] = token.special || special.contains(token.content);
   }
   return all;
 }
@@ -214,14 +228,56 @@ void add_tokens_of_files(const AddedTokenFiles& files, json& definition, std::st
       throw DataError(fmt::format("the added token '{}' occurs twice", printable(token.content)));
     }
   }
-  if (has(files.config, "eos_token")) {
-    const std::string end = content_of(files.config["eos_token"], "eos_token");
+  if (has(files.config, kEndToken)) {
+    const std::string end = content_of(files.config[kEndToken], kEndToken);
     end_token = vocab.contains(end) || texts.contains(end) ? end : end_token;
   }
   definition["added_tokens"] =
       joined(definition["added_tokens"], std::move(listed), special_texts(files));
-  if (files.config.is_object() && !flag_or(files.config, "legacy", true)) {
-    put_blank_in_front_only(files.config, definition);
+}
+
+void add_named_tokens(const AddedTokenFiles& files, json& definition, std::string& end_token) {
+  json& added = definition["added_tokens"];
+  const json& vocab = definition["model"]["vocab"];
+  std::unordered_set<std::string> known;
+  for (const json& token : added) {
+    known.insert(token["content"].get<std::string>());
+  }
+  const bool has_decoder = has(files.config, kDecoder);
+  const AddedTokenFiles counting{
+      .config = files.config, .added = {}, .special = has_decoder ? json() : files.special};
+  const std::unordered_set<std::string> named = special_texts(counting);
+  for (const std::string& text : std::set<std::string>(named.begin(), named.end())) {
+    if (const auto at = vocab.find(text); at != vocab.end() && !known.contains(text)) {
+      added.push_back(added_token(at->get<std::uint64_t>(), {.content = text, .special = true}));
+      known.insert(text);
+    }
+  }
+  for (const json* file : {&counting.config, &counting.special}) {
+    if (has(*file, kEndToken)) {
+      const std::string end = content_of((*file)[kEndToken], kEndToken);
+      end_token = known.contains(end) ? end : end_token;
+    }
+  }
+}
+
+void follow_blank_options(const json& config, json& definition) {
+  if (!config.is_object()) {
+    return;
+  }
+  // null is not the default here: transformers takes it for false.
+  const bool prefixes = !config.contains(kAddsPrefix) || flag_or(config, kAddsPrefix, false);
+  if (!flag_or(config, "legacy", true)) {
+    put_blank_in_front_only(prefixes, definition);
+    return;
+  }
+  const json& first = definition["normalizer"]["normalizers"].front();
+  if (!prefixes && first["type"] == "Prepend") {
+    throw DataError(fmt::format(
+        "{} is {} without \"legacy\": false: transformers' LlamaTokenizer puts a blank in front of "
+        "a text then, and LlamaTokenizerFast does not. Give the tokenizer.json with which the "
+        "model was trained, or set one of the two fields",
+        kAddsPrefix, config[kAddsPrefix].dump()));
   }
 }
 

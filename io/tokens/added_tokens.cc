@@ -67,6 +67,9 @@ AddedToken read_token(const nlohmann::json& value) {
 
 AddedTokens::AddedTokens(const nlohmann::json& list, const BpeModel& model,
                          const TextNormalizer& normalizer) {
+  // Hugging Face's tokenizers give a token that is not in the vocabulary the next free id, whatever
+  // the file says.
+  auto next = static_cast<std::int64_t>(model.size());
   for (const nlohmann::json& value : list) {
     AddedToken token = read_token(value);
     const auto known = model.id_of(token.content);
@@ -78,6 +81,13 @@ AddedTokens::AddedTokens(const nlohmann::json& list, const BpeModel& model,
           fmt::format("the added token '{}' has the id {}, which contradicts the vocabulary",
                       printable(token.content), token.id));
     }
+    if (!known && token.id != next) {
+      throw DataError(fmt::format(
+          "the added token '{}' has the id {}, but the next free id is {}: the ids of added tokens "
+          "must continue the vocabulary in order and without a gap",
+          printable(token.content), token.id, next));
+    }
+    next = std::max(next, std::int64_t{token.id} + 1);
     std::string text = token.normalized ? normalizer.apply(token.content) : token.content;
     (token.normalized ? normalized_ : raw_).add(std::move(text), all_.size());
     all_.push_back(std::move(token));

@@ -15,7 +15,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-void join(Texts& tokens) {
+void join_tokens(Texts& tokens) {
   std::string all;
   for (const std::string& token : tokens) {
     all += token;
@@ -27,7 +27,7 @@ void decode_bytes(Texts& tokens) {
   for (std::string& token : tokens) {
     token = from_byte_characters(token).value_or(token);
   }
-  join(tokens);
+  join_tokens(tokens);
   tokens.front() = with_replacements(tokens.front());
 }
 
@@ -126,7 +126,7 @@ void TokenDecoder::add(const nlohmann::json& value) {
   } else if (type == "Fuse") {
     check_fields(value, "decoder Fuse", {"type"});
     joined_ = true;
-    steps_.emplace_back(join);
+    steps_.emplace_back(join_tokens);
   } else if (type == "Metaspace") {
     check_fields(value, "decoder Metaspace",
                  {"type", "replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
@@ -169,7 +169,7 @@ std::string TokenDecoder::decode(Texts tokens) const {
   for (const Step& step : steps_) {
     step(tokens);
   }
-  join(tokens);
+  join_tokens(tokens);
   return std::move(tokens.front());
 }
 

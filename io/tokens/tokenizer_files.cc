@@ -5,6 +5,8 @@
 
 #include "io/tokens/added_token_files.h"
 #include "io/tokens/sentencepiece.h"
+#include "io/tokens/template_options.h"
+#include "io/tokens/vocabulary_files.h"
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -17,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* kTokenizerClass = "tokenizer_class";
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
 
 // Calls read() and adds the file's name to its DataError.
@@ -52,18 +55,67 @@ json read_optional_json(const fs::path& file) {
   return fs::exists(file) ? read_json(file) : json();
 }
 
-// Adds the tokens that the files beside a SentencePiece model list.
-void add_tokens_beside(const fs::path& folder, TokenizerFiles& files) {
-  AddedTokenFiles added{.config = files.config,
-                        .added = read_optional_json(folder / "added_tokens.json"),
-                        .special = {}};
+json special_tokens_map(const fs::path& folder) {
+  return read_optional_json(folder / "special_tokens_map.json");
+}
+
+// Adds the tokens that files beside a model or a vocabulary list.
+void add_listed_tokens(const fs::path& folder, const AddedTokenFiles& added,
+                       TokenizerFiles& files) {
   if (const std::string source = added.source(); !source.empty()) {
-    added.special = read_optional_json(folder / "special_tokens_map.json");
     naming(folder / source, [&] {
       add_tokens_of_files(added, files.definition, files.end_token);
       return true;
     });
   }
+}
+
+// Adds what the files beside a SentencePiece model say: tokens, and where blanks are put.
+void add_files_beside_model(const fs::path& folder, TokenizerFiles& files) {
+  AddedTokenFiles added{.config = files.config,
+                        .added = read_optional_json(folder / "added_tokens.json"),
+                        .special = {}};
+  if (!added.source().empty()) {
+    added.special = special_tokens_map(folder);
+    add_listed_tokens(folder, added, files);
+  }
+  naming(folder / "tokenizer_config.json", [&] {
+    follow_blank_options(files.config, files.definition);
+    return true;
+  });
+}
+
+// Adds the tokens that the files beside a vocabulary list, and those of the vocabulary that they
+// name.
+void add_files_beside_vocabulary(const fs::path& folder, TokenizerFiles& files) {
+  const AddedTokenFiles added{.config = files.config,
+                              .added = read_optional_json(folder / "added_tokens.json"),
+                              .special = special_tokens_map(folder)};
+  add_listed_tokens(folder, added, files);
+  naming(folder, [&] {
+    add_named_tokens(added, files.definition, files.end_token);
+    return true;
+  });
+}
+
+void follow_template_options(const fs::path& folder, const json& config, TokenizerForm form,
+                             json& definition) {
+  naming(folder / "tokenizer_config.json", [&] {
+    follow_template_options(config, form, definition);
+    return true;
+  });
+}
+
+// transformers takes the class from the model's configuration where tokenizer_config.json has none.
+json with_class_of_model(const fs::path& folder, json config) {
+  if (config.is_object() && config.contains(kTokenizerClass)) {
+    return config;
+  }
+  const json model = read_optional_json(folder / "config.json");
+  if (model.is_object() && model.value("model_type", json()) == "qwen2") {
+    config[kTokenizerClass] = "Qwen2Tokenizer";
+  }
+  return config;
 }
 
 constexpr std::array kDefinitions = {"tokenizer.json", "vocab.json", "tokenizer.model"};
@@ -94,39 +146,6 @@ bool holds_tokenizer(const fs::path& folder) {
                              [&](const char* name) { return fs::exists(folder / name); });
 }
 
-json gpt2_definition(std::string_view vocab, std::string_view merges) {
-  const json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
-  json tokens = parse_json(vocab);
-  json added = json::array();
-  if (tokens.is_object() && tokens.contains("<|endoftext|>")) {
-    added.push_back({{"id", tokens["<|endoftext|>"]},
-                     {"content", "<|endoftext|>"},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
-  }
-  json pairs = json::array();
-  for (std::size_t at = 0; at < merges.size();) {
-    const std::size_t end = std::min(merges.find('\n', at), merges.size());
-    std::string_view line = merges.substr(at, end - at);
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
-    if (!line.empty() && !(at == 0 && line.starts_with("#version"))) {
-      pairs.push_back(line);
-    }
-    at = end + 1;
-  }
-  json model = {{"type", "BPE"}, {"vocab", std::move(tokens)}, {"merges", std::move(pairs)}};
-  return {{"added_tokens", std::move(added)},
-          {"pre_tokenizer", bytes},
-          {"post_processor", bytes},
-          {"decoder", bytes},
-          {"model", std::move(model)}};
-}
-
 TokenizerFiles read_tokenizer_files(const fs::path& path) {
   const fs::path file = file_of(path);
   const fs::path beside = file.parent_path() / "tokenizer_config.json";
@@ -138,7 +157,9 @@ TokenizerFiles read_tokenizer_files(const fs::path& path) {
     files.definition = naming(file, [&] {
       return sentencepiece_definition(read_file(file, kMostBytes), files.end_token);
     });
-    add_tokens_beside(file.parent_path(), files);
+    add_files_beside_model(file.parent_path(), files);
+    follow_template_options(file.parent_path(), files.config, TokenizerForm::sentencepiece,
+                            files.definition);
     return files;
   }
   files.definition = read_json(file);
@@ -150,9 +171,17 @@ TokenizerFiles read_tokenizer_files(const fs::path& path) {
       throw NotFound(fmt::format("{} is a vocabulary, but there is no merges.txt beside it",
                                  printable(file.string())));
     }
+    const json config = with_class_of_model(file.parent_path(), files.config);
     files.definition = naming(file, [&] {
-      return gpt2_definition(read_file(file, kMostBytes), read_file(merges, kMostBytes));
+      return vocabulary_definition(read_file(file, kMostBytes), read_file(merges, kMostBytes),
+                                   config);
     });
+    add_files_beside_vocabulary(file.parent_path(), files);
+    follow_template_options(file.parent_path(), config, TokenizerForm::vocabulary,
+                            files.definition);
+  } else {
+    follow_template_options(file.parent_path(), files.config, TokenizerForm::tokenizer_json,
+                            files.definition);
   }
   return files;
 }
@@ -187,7 +216,7 @@ void store_tokenizer(const std::string& name_or_path, const std::string& end_tok
   }
   const TokenizerFiles files = read_tokenizer_files(name_or_path);
   const BpeTokenizer tokenizer(files.definition, end_token.empty() ? files.end_token : end_token);
-  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+  json config = {{kTokenizerClass, "PreTrainedTokenizerFast"},
                  {"eos_token", tokenizer.token(tokenizer.end_of_document())}};
   for (const char* name : {"bos_token", "unk_token", "pad_token", "chat_template"}) {
     if (files.config.is_object() && files.config.contains(name)) {

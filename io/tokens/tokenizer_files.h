@@ -23,7 +23,8 @@ bool holds_tokenizer(const std::filesystem::path& folder);
 
 // path: a tokenizer.json; a vocab.json beside a merges.txt, as GPT-2 has them; a SentencePiece
 // model, which ends in .model; or a folder with these. A tokenizer_config.json beside them may name
-// the token that ends a document. Throws NotFound, and a DataError that names the file.
+// the token that ends a document. Beside a vocab.json or a model, that file, added_tokens.json
+// and special_tokens_map.json may add tokens. Throws NotFound, and a DataError that names the file.
 TokenizerFiles read_tokenizer_files(const std::filesystem::path& path);
 
 // Opens the tokenizer of these files. end_token: if not empty, the token that ends a document.
@@ -38,9 +39,5 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name_or_path,
 // open_tokenizer() finds the same tokenizer again. Does nothing for "bytes".
 void store_tokenizer(const std::string& name_or_path, const std::string& end_token,
                      const std::filesystem::path& folder);
-
-// Makes the definition of GPT-2's tokenizer from the texts of vocab.json and merges.txt. Throws
-// DataError.
-nlohmann::json gpt2_definition(std::string_view vocab, std::string_view merges);
 
 }  // namespace trireme

@@ -21,8 +21,7 @@ DType parse_dtype(std::string_view name) {
     }
   }
   throw DataError(fmt::format(
-      "unknown element type '{}': this version supports F32, BF16, F64, I32, I64, U8, U16, U32 and "
-      "F16",
+      "the element type '{}' is not supported: F32, BF16, F64, I32, I64, U8, U16, U32 and F16 are",
       name));
 }
 

@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-constexpr std::int64_t kSmallAlignment = 64;  // bytes; of blocks below 2 MiB
+inline constexpr std::int64_t kSmallAlignment = 64;  // bytes; of blocks below 2 MiB
 
 class MemorySource {
  public:

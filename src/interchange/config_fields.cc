@@ -32,7 +32,8 @@ double ConfigFields::real(const char* name, std::optional<double> otherwise) {
 }
 
 bool ConfigFields::flag(const char* name, bool otherwise) {
-  return find(name) == nullptr ? otherwise : flag_field(object_, name);
+  // Python takes None for false.
+  return find(name) != nullptr ? flag_field(object_, name) : otherwise && !has(name);
 }
 
 std::string ConfigFields::text(const char* name, std::optional<std::string> otherwise) {
@@ -41,9 +42,11 @@ std::string ConfigFields::text(const char* name, std::optional<std::string> othe
 
 void ConfigFields::must_be(const char* name, const nlohmann::json& value) {
   const nlohmann::json* const own = find(name);
-  if (own != nullptr && *own != value) {
+  const bool is_no_longer_true = own == nullptr && has(name) && value == true;
+  if (is_no_longer_true || (own != nullptr && *own != value)) {
     throw DataError(fmt::format("its option '{}{}' is {}: this program computes only {}", prefix_,
-                                name, printable(own->dump()), value.dump()));
+                                name, own == nullptr ? "null" : printable(own->dump()),
+                                value.dump()));
   }
 }
 

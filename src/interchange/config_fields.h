@@ -20,12 +20,14 @@ class ConfigFields {
 
   // Returns the field, or null if it is missing or null.
   const nlohmann::json* find(const char* name);
+  // Returns whether the field is there, even as null, for fields whose absence means a value.
+  bool has(const char* name) const { return object_.contains(name); }
   // Return the field. Without a value to use otherwise, it must be there.
   std::int64_t count(const char* name, std::optional<std::int64_t> otherwise = std::nullopt);
   double real(const char* name, std::optional<double> otherwise = std::nullopt);
-  bool flag(const char* name, bool otherwise);
+  bool flag(const char* name, bool otherwise);  // null is false
   std::string text(const char* name, std::optional<std::string> otherwise = std::nullopt);
-  // Refuses any value but this one; the field may be missing or null.
+  // Refuses any value but this one; the field may be missing, or null unless the value is true.
   void must_be(const char* name, const nlohmann::json& value);
   // Accepts fields without an effect on the logits.
   void ignore(std::initializer_list<const char*> names);

@@ -199,7 +199,20 @@ void DraftFolder::remove() {
 void DraftFolder::keep() {
   watch_.reset();
   sync_directory(draft_);
-  rename_durably(draft_, fs::absolute(final_));
+  const fs::path absolute = fs::absolute(final_);
+  const auto check_is_new = [&] {
+    if (fs::exists(fs::symlink_status(absolute))) {
+      throw PolicyError(fmt::format(
+          "--out {} was made by another process meanwhile: choose another name", final_.string()));
+    }
+  };
+  check_is_new();
+  try {
+    rename_durably(draft_, absolute);
+  } catch (const IoError&) {
+    check_is_new();  // it may have been made since
+    throw;
+  }
   draft_.clear();
 }
 

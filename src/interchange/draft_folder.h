@@ -37,7 +37,8 @@ class DraftFolder {
   DraftFolder& operator=(const DraftFolder&) = delete;
 
   const std::filesystem::path& path() const { return draft_; }
-  // Gives the draft its final name. Called on rank 0.
+  // Gives the draft its final name. Throws PolicyError if another process has made a folder of this
+  // name meanwhile. Called on rank 0.
   void keep();
 
  private:

@@ -104,7 +104,9 @@ void check_positions(const ModelConfig& model) {
 // Says how the model has seen texts: one that learned a tokenizer from new weights, or instead of
 // its first one, has never seen what the tokenizer's template puts in front of them.
 GgufTextHabits habits_of(const CheckpointWeights& weights, const ModelTokenizer& tokenizer) {
-  return {.ends = text_origin_of(weights.step(), weights.base(), weights.model().vocab).ends,
+  TextOrigin origin = text_origin_of(weights.step(), weights.base(), weights.model().vocab);
+  return {.ends = std::move(origin.ends),
+          .has_no_other_ends = origin.has_no_other_ends,
           .begins = tokenizer.is_imported};
 }
 

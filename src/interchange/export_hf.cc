@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/workers.h"
 #include "mpi/agreement.h"
@@ -19,6 +20,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/run/run_config.h"
 #include "src/train/saving/first_weights.h"
+#include "src/train/text/text_origin.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -82,7 +84,7 @@ void write_weights(const fs::path& path, const HfFile& wanted, DType dtype,
     entries.push_back({tensor->name, dtype, tensor->shape.to_vector(), bytes, end});
     bytes = end;
   }
-  const std::string head = encode_safetensors_header({{"format", "pt"}}, entries, 8);
+  const std::string head = encode_safetensors_header(exported_metadata(weights.step()), entries, 8);
   File file = File::create_new(path);
   file.reserve(std::ssize(head) + bytes);
   file.write(head.data(), std::ssize(head));
@@ -143,11 +145,23 @@ HfConfig config_of(const CheckpointWeights& weights, const ModelTokenizer& token
     // In training, this token stands between documents: before each and after each.
     const std::int32_t end = *tokenizer.end_of_document;
     config.special_ids = JsonValue({{"bos_token_id", end}, {"eos_token_id", end}});
-  } else if (tokenizer.is_changed) {
-    // Without these fields, transformers would take the ids of the family's first model.
-    config.special_ids = JsonValue({{"bos_token_id", nullptr}, {"eos_token_id", nullptr}});
   }
   return config;
+}
+
+// Says so if the model has learned to end documents with a token that is no end in its files, which
+// are those of the model with which its run began. Returns "" otherwise.
+std::string note_on_end(const CheckpointWeights& weights, const ModelTokenizer& tokenizer) {
+  const TextOrigin origin = text_origin_of(weights.step(), weights.base(), weights.model().vocab);
+  const bool is_other =
+      !tokenizer.is_changed && tokenizer.end_of_document && !origin.has_no_other_ends &&
+      std::ranges::find(origin.ends, *tokenizer.end_of_document) == origin.ends.end() &&
+      imported_part(*weights.origin().manifest).contains("special_ids");
+  return is_other ? fmt::format(
+                        "the documents of its dataset ended with the token {}, which is not "
+                        "in eos_token_id: transformers does not stop there",
+                        *tokenizer.end_of_document)
+                  : "";
 }
 
 DType chosen_dtype(const Manifest& manifest, std::optional<DType> asked) {
@@ -196,6 +210,9 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
                        list_text(files, result.bytes));
     }
     carry_tokenizer(tokenizer, draft.path(), result);
+    if (std::string note = note_on_end(weights, tokenizer); !note.empty()) {
+      result.notes.push_back(std::move(note));
+    }
     if (const std::string fault = tokenizer_fault(draft.path(), weights.model().vocab);
         result.warning.empty() && !fault.empty()) {
       result.warning =

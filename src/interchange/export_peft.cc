@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/safetensors.h"
 #include "mpi/agreement.h"
 #include "src/base/error.h"
@@ -67,8 +68,8 @@ std::vector<PeftTensor> peft_tensors(const AdapterWeights& adapters) {
 }
 
 // Returns the number of bytes of all tensors.
-std::int64_t write_adapters(const fs::path& path, const std::vector<PeftTensor>& tensors,
-                            DType dtype) {
+std::int64_t write_adapters(const fs::path& path, const StepFolder& step,
+                            const std::vector<PeftTensor>& tensors, DType dtype) {
   std::vector<SafetensorsEntry> entries;
   std::int64_t bytes = 0;
   for (const PeftTensor& tensor : tensors) {
@@ -76,7 +77,7 @@ std::int64_t write_adapters(const fs::path& path, const std::vector<PeftTensor>&
     entries.push_back({tensor.name, dtype, tensor.shape, bytes, end});
     bytes = end;
   }
-  std::string text = encode_safetensors_header({{"format", "pt"}}, entries, 8);
+  std::string text = encode_safetensors_header(exported_metadata(step), entries, 8);
   for (const PeftTensor& tensor : tensors) {
     const std::int64_t count = std::ssize(*tensor.elements);
     std::vector<std::byte> data(static_cast<std::size_t>(count * size_of(dtype)));
@@ -157,7 +158,7 @@ ExportResult export_to_peft(const ExportOptions& options, Communicator& world, S
     const AdapterWeights adapters(step, model, options.weights);
     const std::vector<PeftTensor> tensors = peft_tensors(adapters);
     result.tensors = std::ssize(tensors);
-    result.bytes = write_adapters(draft.path() / kAdapterName, tensors, dtype);
+    result.bytes = write_adapters(draft.path() / kAdapterName, step, tensors, dtype);
     write_whole_file(draft.path() / kAdapterConfigName, peft_config_text(model));
     result.seconds = watch.seconds();
     if (options.compare) {

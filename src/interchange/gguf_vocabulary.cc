@@ -1,5 +1,6 @@
 #include "src/interchange/gguf_vocabulary.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -112,21 +113,29 @@ void add_special_ids(const BpeTokenizer& tokenizer, const json& config, bool beg
   begin = begin < 0 ? end : begin;  // what stands in front of each text in training
   auto& values = to.values;
   values["tokenizer.ggml.bos_token_id"] = unsigned_id(begin);
-  values["tokenizer.ggml.eos_token_id"] = unsigned_id(end);
   values["tokenizer.ggml.add_bos_token"] = begins && !before.empty();
-  values["tokenizer.ggml.add_eos_token"] = after.size() == 1 && after[0] == end;
   if (const std::int32_t pad = named_id(tokenizer, config, "pad_token"); pad >= 0) {
     values["tokenizer.ggml.padding_token_id"] = unsigned_id(pad);
   }
 }
 
 // llama.cpp knows an end of a text, of a turn and of a message, and stops at each of them.
-void add_other_ends(const BpeTokenizer& tokenizer, const std::vector<std::int32_t>& ends,
-                    GgufVocabulary& to) {
+void add_ends(const BpeTokenizer& tokenizer, const GgufTextHabits& habits, GgufVocabulary& to) {
   const std::array keys = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
+  std::int32_t first = tokenizer.end_of_document();
+  const bool is_end = std::ranges::find(habits.ends, first) != habits.ends.end();
+  if (habits.has_no_other_ends && !is_end && !habits.ends.empty()) {
+    first = habits.ends.front();
+  } else if (habits.has_no_other_ends && !is_end) {
+    to.otherwise.push_back(
+        fmt::format("it stops at the token {}, at which the model's files end no text", first));
+  }
+  const auto& after = tokenizer.surroundings().after();
+  to.values["tokenizer.ggml.eos_token_id"] = unsigned_id(first);
+  to.values["tokenizer.ggml.add_eos_token"] = after.size() == 1 && after[0] == first;
   std::size_t used = 0;
-  for (const std::int32_t id : ends) {
-    if (id == tokenizer.end_of_document()) {
+  for (const std::int32_t id : habits.ends) {
+    if (id == first) {
       continue;
     }
     if (used < keys.size()) {
@@ -192,7 +201,7 @@ GgufVocabulary gguf_vocabulary(const TokenizerFiles& files, std::int64_t rows,
       }
     }
     add_special_ids(tokenizer, files.config, habits.begins, vocabulary);
-    add_other_ends(tokenizer, habits.ends, vocabulary);
+    add_ends(tokenizer, habits, vocabulary);
     add_chat_template(files, vocabulary);
     add_differences(tokenizer, merges, vocabulary);
   } catch (const Error& error) {

@@ -28,6 +28,7 @@ struct GgufVocabulary {
 // What a model is used to, beyond what its tokenizer says.
 struct GgufTextHabits {
   std::vector<std::int32_t> ends = {};  // ids at which it ends a text
+  bool has_no_other_ends = false;       // whether the one that ends a document is none, either
   bool begins = true;                   // whether it knows what the template puts before a text
 };
 

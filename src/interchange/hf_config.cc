@@ -1,18 +1,26 @@
 #include "src/interchange/hf_config.h"
 
-#include <algorithm>
-#include <array>
-
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/interchange/config_fields.h"
+#include "src/interchange/hf_special_ids.h"
 
 namespace trireme {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array kSpecialIds = {"bos_token_id", "eos_token_id", "pad_token_id"};
+// What transformers' configuration classes have where config.json has no such field. A field that
+// is null means none.
+struct ClassDefaults {
+  std::int64_t context = 0;
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t window = 0;    // 0: none
+};
+constexpr ClassDefaults kLlamaDefaults = {.context = 2048};
+constexpr ClassDefaults kMistralDefaults = {.context = 131072, .kv_heads = 8, .window = 4096};
+constexpr ClassDefaults kQwen2Defaults = {.context = 32768, .kv_heads = 32, .window = 4096};
+constexpr std::int64_t kQwen2WindowLayers = 28;  // of max_window_layers
 
 // Accepts what configurations of every model may have and does not change the logits, and refuses
 // what does. auto_map names Python code that would have to run.
@@ -106,13 +114,24 @@ RopeScaling llama3_scaling(ConfigFields& fields) {
 
 // Reads an object that describes the rotary positions: "rope_scaling" of transformers before
 // version 5, or "rope_parameters", which also holds the base.
-void read_rope(const json& object, const char* name, ModelConfig& m) {
+// has_base: the model's configuration has a base of its own, which must be the same.
+void read_rope(const json& object, const char* name, bool has_base, ModelConfig& m) {
   if (!object.is_object()) {
     throw DataError(fmt::format("field '{}' is not an object", name));
   }
   ConfigFields fields(object, fmt::format("{}.", name));
-  const std::string type = fields.text("rope_type", fields.text("type", "default"));
-  m.rope_theta = fields.real("rope_theta", m.rope_theta);
+  const std::string older = fields.text("type", "");
+  const std::string type = fields.text("rope_type", older.empty() ? "default" : older);
+  if (!older.empty() && older != type) {
+    throw DataError(fmt::format("its option '{0}.rope_type' is '{1}', and '{0}.type' is '{2}'",
+                                name, printable(type), printable(older)));
+  }
+  const double base = fields.real("rope_theta", m.rope_theta);
+  if (base != m.rope_theta && has_base) {
+    throw DataError(fmt::format("its option 'rope_theta' is {}, and '{}.rope_theta' is {}",
+                                m.rope_theta, name, base));
+  }
+  m.rope_theta = base;
   fields.must_be("partial_rotary_factor", 1.0);
   if (type == "llama3") {
     m.rope_scaling = llama3_scaling(fields);
@@ -125,16 +144,20 @@ void read_rope(const json& object, const char* name, ModelConfig& m) {
   fields.finish();
 }
 
-// A window that is not shorter than the context hides nothing.
-void check_window(ConfigFields& fields, std::int64_t context, bool by_default) {
-  const bool is_used = fields.flag("use_sliding_window", by_default);
-  const std::int64_t window = fields.count("sliding_window", context);
-  fields.ignore({"max_window_layers"});
-  if (is_used && window < context) {
-    throw DataError(
-        fmt::format("its option 'sliding_window' is {}, less than max_position_embeddings {}: this "
-                    "program computes attention over the whole context only",
-                    window, context));
+// Throws if a window hides something from a layer. has_window: every layer has it, as in Mistral;
+// otherwise, as in Qwen2, the layers from max_window_layers on, if use_sliding_window is true.
+void check_window(ConfigFields& fields, const ModelConfig& model, bool has_window,
+                  const ClassDefaults& defaults) {
+  const bool is_used = fields.flag("use_sliding_window", false) || has_window;
+  const bool is_default = !fields.has("sliding_window") && defaults.window > 0;
+  const std::int64_t window =
+      is_default ? defaults.window : fields.count("sliding_window", model.context);
+  const std::int64_t first = fields.count("max_window_layers", kQwen2WindowLayers);
+  if (is_used && window < model.context && (has_window || first < model.layers)) {
+    throw DataError(fmt::format(
+        "its option 'sliding_window' is {}{}, less than max_position_embeddings {}: this "
+        "program computes attention over the whole context only",
+        window, is_default ? " where it is missing" : "", model.context));
   }
   const json* const types = fields.find("layer_types");
   for (const json& type : types == nullptr ? json::array() : *types) {
@@ -147,7 +170,7 @@ void check_window(ConfigFields& fields, std::int64_t context, bool by_default) {
   }
 }
 
-ModelConfig llama_model(ConfigFields& fields, bool has_window) {
+ModelConfig llama_model(ConfigFields& fields, bool has_window, const ClassDefaults& defaults) {
   ModelConfig m;
   m.family = Family::llama;
   m.vocab = fields.count("vocab_size");
@@ -155,21 +178,29 @@ ModelConfig llama_model(ConfigFields& fields, bool has_window) {
   m.ffn = fields.count("intermediate_size");
   m.layers = fields.count("num_hidden_layers");
   m.heads = fields.count("num_attention_heads");
-  m.kv_heads = fields.count("num_key_value_heads", m.heads);
+  const bool has_class_heads = defaults.kv_heads > 0 && !fields.has("num_key_value_heads");
+  m.kv_heads = has_class_heads ? defaults.kv_heads : fields.count("num_key_value_heads", m.heads);
   m.head_dim = fields.count("head_dim", 0);
   if (m.head_dim == 0 && fields.find("head_dim") != nullptr) {
     throw DataError("field 'head_dim' is 0: it is missing or null where hidden_size implies it");
   }
-  m.context = fields.count("max_position_embeddings", 2048);
+  m.context = fields.count("max_position_embeddings", defaults.context);
   m.norm_epsilon = fields.real("rms_norm_eps", 1e-6);
   m.initializer_range = fields.real("initializer_range", 0.02);
   m.attention_dropout = fields.real("attention_dropout", 0.0);
   m.tie_embeddings = fields.flag("tie_word_embeddings", false);
   m.rope_theta = fields.real("rope_theta", 10000.0);
-  for (const char* name : {"rope_scaling", "rope_parameters"}) {
-    if (const json* const rope = fields.find(name)) {
-      read_rope(*rope, name, m);
-    }
+  const json* const scaling = fields.find("rope_scaling");
+  const json* const parameters = fields.find("rope_parameters");
+  if (scaling != nullptr && parameters != nullptr && *scaling != *parameters) {
+    throw DataError("its options 'rope_scaling' and 'rope_parameters' differ");
+  }
+  const bool has_base = fields.find("rope_theta") != nullptr;
+  if (scaling != nullptr) {
+    read_rope(*scaling, "rope_scaling", has_base, m);
+  }
+  if (parameters != nullptr) {
+    read_rope(*parameters, "rope_parameters", has_base, m);
   }
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
@@ -177,14 +208,14 @@ ModelConfig llama_model(ConfigFields& fields, bool has_window) {
   }
   fields.must_be("attention_bias", false);
   fields.must_be("mlp_bias", false);
-  check_window(fields, m.context, has_window);
+  check_window(fields, m, has_window, defaults);
   return m;
 }
 
 // Qwen2 always has biases of queries, keys and values, and no field for them.
 ModelConfig qwen2_model(ConfigFields& fields) {
   check_architecture(fields, "Qwen2ForCausalLM");
-  ModelConfig m = llama_model(fields, false);
+  ModelConfig m = llama_model(fields, false, kQwen2Defaults);
   fields.must_be("use_mrope", false);
   m.qkv_bias = true;
   return m;
@@ -196,11 +227,11 @@ ModelConfig model_of(const std::string& type, ConfigFields& fields) {
   }
   if (type == "llama") {
     check_architecture(fields, "LlamaForCausalLM");
-    return llama_model(fields, true);
+    return llama_model(fields, true, kLlamaDefaults);
   }
   if (type == "mistral") {
     check_architecture(fields, "MistralForCausalLM");
-    return llama_model(fields, true);
+    return llama_model(fields, true, kMistralDefaults);
   }
   if (type == "qwen2") {
     return qwen2_model(fields);
@@ -209,37 +240,6 @@ ModelConfig model_of(const std::string& type, ConfigFields& fields) {
       fmt::format("its model_type is '{}': this program computes only gpt2, llama, mistral and "
                   "qwen2",
                   printable(type)));
-}
-
-// Throws DataError for an id that the model can neither read nor predict. Models without padding
-// may have any number in its place.
-void check_in_vocabulary(std::string_view name, const json& ids, std::int64_t vocab) {
-  for (const json& id : ids) {
-    const bool is_token = id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < vocab;
-    if (!is_token && name != "pad_token_id") {
-      throw DataError(
-          fmt::format("field '{}' is {}, but vocab_size is {}", name, id.dump(), vocab));
-    }
-  }
-}
-
-// An id, or a list of ids.
-json special_ids_of(const json& object, std::int64_t vocab) {
-  json ids = json::object();
-  for (const char* name : kSpecialIds) {
-    const auto id = object.find(name);
-    if (id == object.end() || id->is_null()) {
-      continue;
-    }
-    const json list = id->is_array() ? *id : json::array({*id});
-    if (!std::all_of(list.begin(), list.end(),
-                     [](const json& n) { return n.is_number_integer(); })) {
-      throw DataError(fmt::format("field '{}' is neither a token id nor a list of them", name));
-    }
-    check_in_vocabulary(name, list, vocab);
-    ids[name] = *id;
-  }
-  return ids;
 }
 
 json gpt2_fields(const ModelConfig& m) {
@@ -320,7 +320,7 @@ HfConfig parse_hf_config(std::string_view text) {
   read_common(fields);
   config.model = model_of(config.model_type, fields);
   fields.finish();
-  config.special_ids = JsonValue(special_ids_of(object, config.model.vocab));
+  config.special_ids = config_special_ids(object, config.model_type, config.model.vocab);
   try {
     config.model.complete();
     config.model.validate();
@@ -333,6 +333,9 @@ HfConfig parse_hf_config(std::string_view text) {
 std::string hf_config_text(const HfConfig& config, DType dtype) {
   const ModelConfig& m = config.model;
   json fields = m.family == Family::gpt2 ? gpt2_fields(m) : llama_fields(m, config.model_type);
+  // Without these fields, transformers would take the ids of the family's first model.
+  fields["bos_token_id"] = nullptr;
+  fields["eos_token_id"] = nullptr;
   fields.update(*config.special_ids);
   fields["torch_dtype"] = torch_name(dtype);
   fields["use_cache"] = true;

@@ -6,6 +6,7 @@
 // that ignores an option gives wrong text without an error. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,7 @@ namespace trireme {
 struct HfConfig {
   std::string model_type;  // "gpt2", "llama", "mistral" or "qwen2"
   ModelConfig model;       // complete and valid
-  // The fields bos_token_id, eos_token_id and pad_token_id, as far as the file has them.
-  JsonValue special_ids;
+  JsonValue special_ids;   // see hf_special_ids.h
 };
 
 // Throws DataError that names the field if the file is damaged, or describes a model that this
@@ -27,7 +27,7 @@ struct HfConfig {
 HfConfig parse_hf_config(std::string_view text);
 
 // Returns the text of a config.json whose weights have this type. `config.model_type` may be empty,
-// which stands for the family's own.
+// which stands for the family's own. Special ids that the model does not have are null.
 std::string hf_config_text(const HfConfig& config, DType dtype);
 
 // Returns "float32", "bfloat16" or "float16", as torch names these types.

@@ -1,10 +1,12 @@
 #include "src/interchange/hf_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/safetensors.h"
 #include "src/base/data_error_in.h"
 #include "src/base/json_fields.h"
@@ -115,6 +117,9 @@ void HfFiles::add_file(const fs::path& path) {
     head.resize(static_cast<std::size_t>(safetensors_head_bytes(head, bytes)));
     file.read_exactly_at(0, head.data(), std::ssize(head));
     const SafetensorsHeader header = parse_safetensors_header(head, bytes);
+    if (const std::optional<Label> label = exported_label(header.metadata)) {
+      labels_.push_back(*label);
+    }
     for (const SafetensorsEntry& entry : header.entries) {
       const HfTensor tensor{files_.size(), entry.dtype, entry.shape,
                             header.data_offset + entry.begin};
@@ -123,8 +128,8 @@ void HfFiles::add_file(const fs::path& path) {
       }
     }
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {} (was it downloaded completely?)", path.string(),
-                                printable(error.what())));
+    throw DataError(fmt::format("{}: {} (if it was not downloaded completely, download it again)",
+                                path.string(), printable(error.what())));
   }
   files_.push_back(std::move(file));
 }
@@ -153,6 +158,14 @@ std::int64_t HfFiles::bytes() const {
   return sum;
 }
 
+std::optional<Label> HfFiles::label(const std::vector<std::string>& order) const {
+  std::optional<Label> joined;
+  for (const Label& label : labels_) {
+    joined = join(joined, label, order);
+  }
+  return joined;
+}
+
 void HfFiles::read(const std::string& name, std::int64_t first, std::int64_t count,
                    float* to) const {
   const HfTensor& tensor = tensors_.at(name);
@@ -172,6 +185,14 @@ void HfFiles::read(const std::string& name, std::int64_t first, std::int64_t cou
     }
   }
   if (const std::int64_t at = first_not_finite(to, count); at < count) {
+    if (tensor.dtype == DType::f64) {
+      double value = 0;
+      file.read_exactly_at(offset + at * size, &value, size);
+      if (std::isfinite(value)) {
+        throw DataError(fmt::format("{}: element {} of tensor {} is {}, which fp32 cannot hold",
+                                    file.path().string(), first + at, printable(name), value));
+      }
+    }
     throw DataError(fmt::format("{}: element {} of tensor {} is {}: weights must be finite numbers",
                                 file.path().string(), first + at, printable(name), to[at]));
   }

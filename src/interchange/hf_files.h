@@ -10,11 +10,13 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/file.h"
 #include "src/device/dtype.h"
+#include "src/policy/label.h"
 
 namespace trireme {
 
@@ -36,6 +38,9 @@ class HfFiles {
   // Returns null if there is no tensor of that name.
   const HfTensor* find(const std::string& name) const;
   std::int64_t bytes() const;  // sum over all files
+  // Returns the join of the labels in the files' metadata (io/checkpoint/exported_metadata.h).
+  // order: of the classifications, from the lowest. Throws PolicyError if it lacks one.
+  std::optional<Label> label(const std::vector<std::string>& order) const;
   // Returns the files that were read: those with tensors, and the list of them if there is one.
   std::vector<std::filesystem::path> paths() const;
   const std::filesystem::path& path_of(const HfTensor& tensor) const {
@@ -54,6 +59,7 @@ class HfFiles {
   std::filesystem::path list_;  // empty if there is none
   std::vector<File> files_;
   std::map<std::string, HfTensor> tensors_;
+  std::vector<Label> labels_;
 };
 
 }  // namespace trireme

@@ -34,6 +34,10 @@ class HfModel {
   // Returns the type of all tensors, or f32 if they differ.
   DType dtype() const { return dtype_; }
   std::int64_t file_bytes() const { return files_.bytes(); }
+  // Returns the label that its files carry (HfFiles::label()).
+  std::optional<Label> label(const std::vector<std::string>& order) const {
+    return files_.label(order);
+  }
   // Returns the files that were read.
   std::vector<std::filesystem::path> paths() const;
   // Returns the number of rows that were stored beyond the vocabulary and are left out.

@@ -3,16 +3,20 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/agreement.h"
+#include "src/base/data_error_in.h"
 #include "src/base/error.h"
+#include "src/base/file.h"
 #include "src/base/stopwatch.h"
 #include "src/interchange/carried_files.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/hf_model.h"
+#include "src/interchange/hf_special_ids.h"
 #include "src/interchange/new_checkpoint.h"
 #include "src/interchange/source_state.h"
 #include "src/interchange/tokenizer_fault.h"
 #include "src/nn/model_size.h"
 #include "src/train/run/model_fingerprint.h"
+#include "src/train/saving/first_weights.h"
 #include "src/train/start/tokenizer_identity.h"
 
 namespace trireme {
@@ -21,6 +25,22 @@ namespace {
 
 // A model in fp32 and the same one in double differ by roundings only.
 constexpr double kMostDifference = 1e-3;
+
+// Returns the ids with which the model's generation_config.json ends a text, or nothing if the
+// model has no such file.
+std::optional<nlohmann::json> ends_of_generation(const HfModel& model) {
+  constexpr std::int64_t kMostGenerationConfigBytes = std::int64_t{1} << 20;
+  const fs::path file = model.folder() / kGenerationConfigName;
+  if (!fs::exists(file)) {
+    return std::nullopt;
+  }
+  try {
+    return *parse_generation_ends(read_file(file, kMostGenerationConfigBytes),
+                                  model.config().model.vocab);
+  } catch (const DataError& error) {
+    throw data_error_in(file.string(), error);
+  }
+}
 
 CheckpointMeta meta_of(const HfModel& model, const std::optional<Label>& label) {
   nlohmann::json config = model_fingerprint(model.config().model);
@@ -33,6 +53,9 @@ CheckpointMeta meta_of(const HfModel& model, const std::optional<Label>& label) 
                             {"model_type", model.config().model_type},
                             {"precision", word},
                             {"special_ids", *model.config().special_ids}}}};
+  if (std::optional<nlohmann::json> ends = ends_of_generation(model)) {
+    extra["imported"][kGenerationEndsField] = std::move(*ends);
+  }
   put_tokenizer({"imported", 0, ""}, extra);
   extra.erase("tokenizer_vocab");
   extra.erase("tokenizer_digest");
@@ -71,6 +94,11 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
     return "";
   });
   const HfModel model(options.source);
+  const std::optional<Label> label =
+      join(options.label, model.label(options.classifications), options.classifications);
+  if (options.admit) {
+    options.admit(label);
+  }
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
   const std::shared_ptr<const FolderKey> key = keys.only_key();
@@ -92,9 +120,8 @@ ImportResult import_model(const ImportOptions& options, Communicator& world, Ste
       result.warning =
           "the files of the model's tokenizer were copied, but cannot be used: " + fault;
     }
-    result.bytes =
-        write_new_manifest(draft.path(), std::move(tables), meta_of(model, options.label),
-                           key.get(), options.io.read_back);
+    result.bytes = write_new_manifest(draft.path(), std::move(tables), meta_of(model, label),
+                                      key.get(), options.io.read_back);
     result.seconds = watch.seconds();
     if (options.compare) {
       try {

@@ -19,8 +19,12 @@ struct ImportOptions {
   std::filesystem::path source;
   std::filesystem::path out;
   std::int64_t shard_bytes = std::int64_t{1} << 30;  // weights in one shard, if they are several
-  std::optional<Label> label = {};                   // of the checkpoint
-  bool compare = true;                               // whether logits are compared at the end
+  // The checkpoint gets the join of this label and of those in the files of the source.
+  std::optional<Label> label = {};
+  std::vector<std::string> classifications = default_classifications();  // from the lowest
+  // Collective. Called with that join before any weight is read; throws what is against it.
+  std::function<void(const std::optional<Label>& label)> admit = {};
+  bool compare = true;  // whether logits are compared at the end
   ShardIo io = {};
   // Called on rank 0 with the folder of the whole checkpoint, before it gets its final name, and
   // the files of the source as they were before they were read; may add files and throw.
@@ -44,7 +48,7 @@ struct ImportResult {
 
 // Collective. The shards, and their bytes, do not depend on the number of ranks. Encrypts the
 // checkpoint if `keys` says so. Throws DataError for what is wrong with the source, and PolicyError
-// if `out` exists. After an error nothing is left.
+// if `out` exists or the labels have no join. After an error nothing is left.
 ImportResult import_model(const ImportOptions& options, Communicator& world, StepKeys& keys);
 
 }  // namespace trireme

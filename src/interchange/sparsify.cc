@@ -18,6 +18,7 @@
 #include "src/nn/model_size.h"
 #include "src/train/saving/first_weights.h"
 #include "src/train/start/tokenizer_identity.h"
+#include "src/train/text/step_tokenizer.h"
 
 namespace trireme {
 namespace fs = std::filesystem;
@@ -191,16 +192,34 @@ json config_of(const Manifest& source) {
   return config;
 }
 
+void copy_fields(const Manifest& from, std::initializer_list<const char*> names, json& to) {
+  for (const char* const name : names) {
+    if (from.meta.extra->contains(name)) {
+      to[name] = from.meta.extra->at(name);
+    }
+  }
+}
+
+// Returns what the source records of its tokenizer and of the model with which it began. A run with
+// adapters or frozen modules records a base instead of the latter, which the new checkpoint, with
+// all weights, no longer has.
+json records_of(const CheckpointWeights& weights) {
+  json records = json::object();
+  copy_fields(*weights.step().manifest,
+              {"tokenizer", "tokenizer_vocab", "tokenizer_digest", kTokenizerFolderField}, records);
+  copy_fields(*weights.origin().manifest, {"imported", kFirstWeightsField}, records);
+  if (const StepFolder* const base = weights.base()) {
+    if (const auto first = first_weights_of(*base, tokenizer_digest_in(base->path))) {
+      records[kFirstWeightsField] = **first;
+    }
+  }
+  return records;
+}
+
 CheckpointMeta meta_of(const CheckpointWeights& weights, const SparsifyOptions& options,
                        const SparsifyResult& result) {
   const Manifest& source = *weights.step().manifest;
-  json extra = json::object();
-  for (const char* const field : {"tokenizer", "tokenizer_vocab", "tokenizer_digest",
-                                  kTokenizerFolderField, "imported", kFirstWeightsField}) {
-    if (source.meta.extra->contains(field)) {
-      extra[field] = source.meta.extra->at(field);
-    }
-  }
+  json extra = records_of(weights);
   json products = json::object();
   for (const SparsifiedProduct& product : result.products) {
     products[product.name] = {{"elements", product.elements}, {"zeros", product.zeros}};

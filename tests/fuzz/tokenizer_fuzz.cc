@@ -1,14 +1,18 @@
 // Reads any bytes as the files that define a tokenizer: tokenizer.json, vocab.json with merges.txt,
-// a model of SentencePiece, and the files beside one that add tokens. Each may be refused with a
+// a model of SentencePiece, and the files beside these that add tokens. Each may be refused with a
 // DataError. A tokenizer that is accepted encodes the input itself to ids of its vocabulary, and
 // decodes them; a GGUF file can hold it, or says why not.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "io/tokens/added_token_files.h"
 #include "io/tokens/bpe_tokenizer.h"
 #include "io/tokens/sentencepiece.h"
+#include "io/tokens/template_options.h"
 #include "io/tokens/tokenizer_files.h"
 #include "io/tokens/unicode.h"
+#include "io/tokens/vocabulary_files.h"
 #include "src/base/json_fields.h"
 #include "src/interchange/gguf_vocabulary.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -41,14 +45,39 @@ nlohmann::json small_definition() {
 }
 
 // text: a list of tokenizer_config.json, added_tokens.json and special_tokens_map.json.
-void use_added(std::string_view text) {
+trireme::AddedTokenFiles three_files(std::string_view text) {
   const nlohmann::json files = trireme::parse_json(text);
   if (!files.is_array() || files.size() != 3) {
     throw trireme::DataError("it is not a list of three files");
   }
+  return {files[0], files[1], files[2]};
+}
+
+// text: vocab.json, a zero byte, and merges.txt; or, after another zero byte, also a list for
+// three_files().
+void use_vocabulary(std::string_view text) {
+  const std::size_t cut = text.find('\0');
+  const std::size_t end = std::min(text.find('\0', cut + 1), text.size());
+  const std::string_view vocab = text.substr(0, cut);
+  const std::string_view merges = text.substr(cut + 1, end - cut - 1);
+  if (end == text.size()) {
+    return use(trireme::vocabulary_definition(vocab, merges), text);
+  }
+  const trireme::AddedTokenFiles files = three_files(text.substr(end + 1));
+  nlohmann::json definition = trireme::vocabulary_definition(vocab, merges, files.config);
+  std::string end_token;
+  trireme::add_tokens_of_files(files, definition, end_token);
+  trireme::add_named_tokens(files, definition, end_token);
+  trireme::follow_template_options(files.config, trireme::TokenizerForm::vocabulary, definition);
+  use(definition, text);
+}
+
+void use_added(std::string_view text) {
   nlohmann::json definition = small_definition();
   std::string end_token;
-  trireme::add_tokens_of_files({files[0], files[1], files[2]}, definition, end_token);
+  const trireme::AddedTokenFiles files = three_files(text);
+  trireme::add_tokens_of_files(files, definition, end_token);
+  trireme::follow_template_options(files.config, trireme::TokenizerForm::sentencepiece, definition);
   use(definition, text);
 }
 
@@ -67,9 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     });
   } else if (cut == std::string_view::npos) {
     refuses_only_with<DataError>([&] { use(parse_json(text), text); });
-  } else {  // vocab.json, a zero byte, and merges.txt
-    refuses_only_with<DataError>(
-        [&] { use(gpt2_definition(text.substr(0, cut), text.substr(cut + 1)), text); });
+  } else {
+    refuses_only_with<DataError>([&] { use_vocabulary(text); });
   }
   return 0;
 }

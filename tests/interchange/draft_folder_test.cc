@@ -145,5 +145,16 @@ TEST_F(KilledDraft, IsNotTakenFromAProcessOfTheSameNumber) {
   EXPECT_FALSE(fs::exists(draft));
 }
 
+TEST_F(KilledDraft, ReplacesNoFolderThatWasMadeMeanwhile) {
+  {
+    DraftFolder draft(self_, out());
+    write_whole_file(draft.path() / "part", "1");
+    fs::create_directory(out());
+    EXPECT_THROW(draft.keep(), PolicyError);
+  }
+  EXPECT_TRUE(fs::is_empty(out()));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1) << "the draft is gone";
+}
+
 }  // namespace
 }  // namespace trireme

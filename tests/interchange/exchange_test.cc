@@ -12,11 +12,13 @@
 #include "mpi/self_communicator.h"
 #include "mpi/thread/thread_world.h"
 #include "src/interchange/export_hf.h"
+#include "src/interchange/hf_files.h"
 #include "src/interchange/hf_model.h"
 #include "src/interchange/import_model.h"
 #include "src/nn/key_value_cache.h"
 #include "src/nn/sampling.h"
 #include "src/train/load_model.h"
+#include "src/train/text/text_origin.h"
 #include "tests/interchange/small_models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -237,7 +239,8 @@ TEST(Import, WritesTheSameFilesOnAnyNumberOfRanks) {
     import_model(
         {.source = golden_model("llama2"), .out = folder.path() / "three", .shard_bytes = 5000},
         world, keys);
-    export_to_hf({.checkpoint = folder.path() / "three",
+    // The files name the checkpoint, whose manifest has the time of the import.
+    export_to_hf({.checkpoint = folder.path() / "one",
                   .out = folder.path() / "exported-three",
                   .file_bytes = 6000},
                  world, keys);
@@ -264,6 +267,59 @@ TEST(Import, LeavesNothingBehindAfterAnError) {
               }),
               HasSubstr("must be finite"));
   EXPECT_TRUE(fs::is_empty(folder.path() / "out"));
+}
+
+// Writes a safetensors file of one number, the tensor a.
+template <class T>
+void write_number(const fs::path& path, const char* type, T value) {
+  const std::string head = fmt::format(
+      R"({{"a":{{"dtype":"{}","shape":[1],"data_offsets":[0,{}]}}}})", type, sizeof value);
+  const auto length = static_cast<std::uint64_t>(head.size());
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes += head;
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  write_file_durably(path, bytes);
+}
+
+TEST(Import, SaysWhyANumberCannotBeAWeight) {
+  const TempFolder folder;
+  const fs::path file = folder.path() / "model.safetensors";
+  write_number(file, "F64", 1e300);
+  float read = 0;
+  EXPECT_THAT(message_of<DataError>([&] { HfFiles(folder.path()).read("a", 0, 1, &read); }),
+              HasSubstr("element 0 of tensor a is 1e+300, which fp32 cannot hold"));
+  write_number(file, "I8", std::int8_t{1});
+  EXPECT_THAT(message_of<DataError>([&] { HfFiles(folder.path()); }),
+              testing::AllOf(HasSubstr("tensor a: the element type 'I8' is not supported"),
+                             testing::Not(HasSubstr("was it downloaded"))));
+}
+
+TEST(Import, KeepsTheIdsWithWhichAGenerationEnds) {
+  const TempFolder folder;
+  const fs::path source = folder.path() / "source";
+  copy_golden("llama2", source);
+  SelfCommunicator self;
+  StepKeys keys(self, {});
+  const auto import = [&](const std::string& text, const fs::path& out) {
+    write_file_durably(source / "generation_config.json", text);
+    import_model({.source = source, .out = out}, self, keys);
+  };
+  import(R"({"eos_token_id": [2, 0]})", folder.path() / "out");
+  const TextOrigin origin = text_origin_of(step_in(folder.path() / "out"), nullptr, 100);
+  EXPECT_THAT(origin.ends, testing::ElementsAre(2, 0));
+  EXPECT_THAT(all_ends(origin, 5), testing::ElementsAre(2, 0)) << "not at the tokenizer's";
+  import("{}", folder.path() / "endless");
+  EXPECT_THAT(all_ends(text_origin_of(step_in(folder.path() / "endless"), nullptr, 100), 5),
+              testing::IsEmpty());
+  EXPECT_THAT(all_ends({.folders = {}, .ends = {2}}, 5), testing::ElementsAre(2, 5))
+      << "it was trained since";
+  EXPECT_THAT(all_ends({.folders = {}, .ends = {2}}, -1), testing::ElementsAre(2));
+  for (const char* wrong : {"{broken", "[]", R"({"eos_token_id": 99999})"}) {
+    EXPECT_THAT(message_of<DataError>([&] { import(wrong, folder.path() / "wrong"); }),
+                HasSubstr("generation_config.json: "))
+        << wrong;
+    EXPECT_FALSE(fs::exists(folder.path() / "wrong"));
+  }
 }
 
 TEST(Import, ReplacesNothing) {

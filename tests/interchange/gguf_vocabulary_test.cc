@@ -89,34 +89,34 @@ TEST(GgufVocabulary, LeavesOutTokenizersThatLlamaCppDoesNotHave) {
 
 TEST(GgufVocabulary, HasTheTokensMergesAndIdsOfTheTokenizer) {
   TokenizerFiles files = golden("gpt2");
-  files.definition["added_tokens"].push_back({{"id", 600U},
-                                              {"content", "[PAD601]"},
+  files.definition["added_tokens"].push_back({{"id", 330U},
+                                              {"content", "[PAD331]"},
                                               {"single_word", false},
                                               {"lstrip", true},
                                               {"rstrip", false},
                                               {"normalized", false},
                                               {"special", false}});
-  files.config = {{"pad_token", {{"content", "[PAD601]"}}},
+  files.config = {{"pad_token", {{"content", "[PAD331]"}}},
                   {"chat_template", "{{ messages[0].content }}"}};
   const BpeTokenizer tokenizer(files.definition, "");
-  const GgufVocabulary vocabulary = gguf_vocabulary(files, 610);
+  const GgufVocabulary vocabulary = gguf_vocabulary(files, 340);
   ASSERT_EQ(vocabulary.missing, "");
-  EXPECT_THAT(vocabulary.otherwise, ElementsAre(HasSubstr("'[PAD601]' by its text alone")));
+  EXPECT_THAT(vocabulary.otherwise, ElementsAre(HasSubstr("'[PAD331]' by its text alone")));
   const auto& texts = value<std::vector<std::string>>(vocabulary, "ggml.tokens");
   const auto& kinds = value<std::vector<std::int32_t>>(vocabulary, "ggml.token_type");
-  ASSERT_EQ(texts.size(), 610U);
-  ASSERT_EQ(kinds.size(), 610U);
+  ASSERT_EQ(texts.size(), 340U);
+  ASSERT_EQ(kinds.size(), 340U);
   for (const AddedToken& added : tokenizer.added().all()) {
     EXPECT_EQ(kinds[static_cast<std::size_t>(added.id)], added.special ? 3 : 4) << added.content;
   }
   EXPECT_EQ(texts[65], tokenizer.token(65));
   EXPECT_EQ(kinds[65], 1);
-  EXPECT_EQ(texts[609], "[PAD609]");
-  EXPECT_EQ(texts[601], "[PAD][PAD601]") << "each text occurs once";
-  EXPECT_EQ(kinds[609], 5);
+  EXPECT_EQ(texts[339], "[PAD339]");
+  EXPECT_EQ(texts[331], "[PAD][PAD331]") << "each text occurs once";
+  EXPECT_EQ(kinds[339], 5);
   const auto& merges = value<std::vector<std::string>>(vocabulary, "ggml.merges");
   EXPECT_EQ(merges.size(), tokenizer.model().merge_count());
-  EXPECT_EQ(value<std::uint32_t>(vocabulary, "ggml.padding_token_id"), 600U);
+  EXPECT_EQ(value<std::uint32_t>(vocabulary, "ggml.padding_token_id"), 330U);
   const auto end = static_cast<std::uint32_t>(tokenizer.end_of_document());
   EXPECT_EQ(value<std::uint32_t>(vocabulary, "ggml.eos_token_id"), end);
   EXPECT_EQ(value<std::uint32_t>(vocabulary, "ggml.bos_token_id"), end);
@@ -292,6 +292,13 @@ TEST(GgufVocabulary, StopsWhereTheModelStops) {
   EXPECT_EQ(value<std::uint32_t>(several, "ggml.eot_token_id"), 7U);
   EXPECT_EQ(value<std::uint32_t>(several, "ggml.eom_token_id"), 8U);
   EXPECT_THAT(several.otherwise, ElementsAre(HasSubstr("may not stop at the token 9")));
+  // The files of an imported model have the last word.
+  const GgufVocabulary other =
+      gguf_vocabulary(files, 1024, {.ends = {7}, .has_no_other_ends = true});
+  EXPECT_EQ(value<std::uint32_t>(other, "ggml.eos_token_id"), 7U);
+  EXPECT_THAT(other.otherwise, IsEmpty());
+  const GgufVocabulary no_end = gguf_vocabulary(files, 1024, {.has_no_other_ends = true});
+  EXPECT_THAT(no_end.otherwise, ElementsAre(HasSubstr("at which the model's files end no text")));
   EXPECT_TRUE(value<bool>(gguf_vocabulary(sentencepiece(), 1024), "ggml.add_bos_token"));
   EXPECT_FALSE(
       value<bool>(gguf_vocabulary(sentencepiece(), 1024, {.begins = false}), "ggml.add_bos_token"));
@@ -347,7 +354,9 @@ TEST(GgufVocabulary, AnExportCarriesTheTokenizerOfTheModel) {
           .warning,
       HasSubstr("330 ids"));
   const GgufHead head = GgufFile(folder.path() / "with/model.gguf").head();
-  for (const auto& [key, value] : gguf_vocabulary(files, 40).values) {
+  // The model's config.json has 0 as its end, and the tokenizer another token.
+  const GgufTextHabits habits = {.ends = {0}, .has_no_other_ends = true};
+  for (const auto& [key, value] : gguf_vocabulary(files, 40, habits).values) {
     EXPECT_EQ(head.values.at(key), value) << key;
   }
 }

@@ -81,9 +81,72 @@ TEST(HfConfig, ReadsQwen2) {
   EXPECT_EQ(model.family, Family::llama);
   EXPECT_EQ(parameter_count(model), 494032768) << "published with the model";
   EXPECT_FALSE(parse_hf_config(llama_config().dump()).model.qkv_bias);
-  EXPECT_THAT(refusal_of(qwen2_config(), {{"use_sliding_window", true}}),
-              HasSubstr("'sliding_window' is 32768"));
+  const json window = {{"use_sliding_window", true}, {"max_window_layers", 23}};
+  EXPECT_THAT(refusal_of(qwen2_config(), window), HasSubstr("'sliding_window' is 32768"));
+  json unused = qwen2_config();
+  unused["use_sliding_window"] = true;  // from layer 24 on, which it does not have
+  EXPECT_EQ(parse_hf_config(unused.dump()).model, model);
   EXPECT_THAT(refusal_of(qwen2_config(), {{"use_mrope", true}}), HasSubstr("'use_mrope' is true"));
+}
+
+// A missing field has the value of the model's class in transformers; one that is null has none.
+TEST(HfConfig, TakesTheDefaultsOfTheClass) {
+  json mistral = llama_config();
+  mistral["model_type"] = "mistral";
+  mistral["architectures"] = {"MistralForCausalLM"};
+  mistral["num_attention_heads"] = 8;
+  mistral.erase("head_dim");
+  mistral["num_key_value_heads"] = nullptr;
+  mistral["sliding_window"] = nullptr;
+  mistral["max_position_embeddings"] = 8192;
+  EXPECT_EQ(parse_hf_config(mistral.dump()).model.kv_heads, 8);
+  json without = mistral;
+  without.erase("sliding_window");
+  EXPECT_THAT(refusal_of(without, json::object()),
+              HasSubstr("'sliding_window' is 4096 where it is missing"));
+  without["max_position_embeddings"] = 4096;
+  EXPECT_EQ(parse_hf_config(without.dump()).model.context, 4096);
+  mistral.erase("max_position_embeddings");
+  EXPECT_EQ(parse_hf_config(mistral.dump()).model.context, 131072);
+  json qwen2 = qwen2_config();
+  qwen2["use_sliding_window"] = true;
+  qwen2["max_window_layers"] = 0;
+  qwen2.erase("sliding_window");
+  EXPECT_THAT(refusal_of(qwen2, json::object()), HasSubstr("'sliding_window' is 4096"));
+}
+
+// transformers takes null for false.
+TEST(HfConfig, RefusesANullThatTurnsAnOptionOff) {
+  json gpt2 = gpt2_config();
+  gpt2["scale_attn_weights"] = nullptr;
+  EXPECT_THAT(refusal_of(gpt2, json::object()), HasSubstr("'scale_attn_weights' is null"));
+  gpt2 = gpt2_config();
+  gpt2["tie_word_embeddings"] = nullptr;
+  EXPECT_FALSE(parse_hf_config(gpt2.dump()).model.tie_embeddings);
+  json mistral = llama_config();
+  mistral["model_type"] = "mistral";
+  mistral["architectures"] = {"MistralForCausalLM"};
+  mistral["use_sliding_window"] = false;  // an option of Qwen2 only
+  mistral["sliding_window"] = 100;
+  EXPECT_THAT(refusal_of(mistral, json::object()), HasSubstr("'sliding_window' is 100"));
+}
+
+TEST(HfConfig, KnowsWhichModelsHaveNoSpecialIds) {
+  const auto ids = [](json config, const json& changes) {
+    config.erase("bos_token_id");
+    config.erase("eos_token_id");
+    config.update(changes);
+    return *parse_hf_config(config.dump()).special_ids;
+  };
+  EXPECT_EQ(ids(llama_config(), json::object()), json({{"bos_token_id", 1}, {"eos_token_id", 2}}));
+  EXPECT_EQ(ids(llama_config(), {{"eos_token_id", nullptr}}), json({{"bos_token_id", 1}}));
+  EXPECT_EQ(ids(gpt2_config(), json::object()), json::object()) << "50256 is no token of it";
+  EXPECT_EQ(ids(qwen2_config(), json::object()), json::object());
+  json none = llama_config();
+  none["bos_token_id"] = none["eos_token_id"] = nullptr;
+  const json written = json::parse(hf_config_text(parse_hf_config(none.dump()), DType::f32));
+  EXPECT_TRUE(written.at("bos_token_id").is_null());
+  EXPECT_TRUE(written.at("eos_token_id").is_null());
 }
 
 // The names changed with version 5 of transformers.
@@ -124,6 +187,13 @@ TEST(HfConfig, RefusesOptionsThatChangeTheModelByName) {
   EXPECT_THAT(llama({{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}),
               HasSubstr("rope_type' is 'linear'"));
   EXPECT_THAT(llama({{"rope_scaling", {{"rope_type", "llama3"}}}}), HasSubstr("factor"));
+  EXPECT_THAT(llama({{"rope_scaling", {{"rope_type", "default"}, {"type", "linear"}}}}),
+              HasSubstr("'rope_scaling.rope_type' is 'default', and 'rope_scaling.type'"));
+  EXPECT_THAT(llama({{"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 77.0}}}}),
+              HasSubstr("'rope_theta' is 500000, and 'rope_parameters.rope_theta' is 77"));
+  EXPECT_THAT(llama({{"rope_parameters", {{"rope_type", "default"}}},
+                     {"rope_scaling", {{"rope_type", "llama3"}}}}),
+              HasSubstr("'rope_scaling' and 'rope_parameters' differ"));
   EXPECT_THAT(llama({{"quantization_config", {{"bits", 4}}}}), HasSubstr("quantization_config"));
   EXPECT_THAT(llama({{"auto_map", {{"AutoModel", "code.py"}}}}), HasSubstr("auto_map"));
   EXPECT_THAT(llama({{"layer_types", {"sliding_attention"}}}), HasSubstr("layer_types"));

@@ -12,9 +12,11 @@
 #include "src/interchange/hf_files.h"
 #include "src/interchange/hf_model.h"
 #include "src/interchange/import_model.h"
+#include "src/interchange/sparsify.h"
 #include "src/nn/key_value_cache.h"
 #include "src/train/load_model.h"
 #include "src/train/saving/base_weights.h"
+#include "src/train/text/text_origin.h"
 #include "tests/interchange/small_models.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temp_folder.h"
@@ -37,7 +39,10 @@ nlohmann::json json_in(const fs::path& file) { return parse_json(read_file(file)
 class PeftTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    import_model({.source = golden_model(GetParam()), .out = base_}, self_, keys_);
+    const fs::path source = folder_.path() / "source";
+    copy_golden(GetParam(), source);
+    edit_config(source, {{"bos_token_id", 3}, {"eos_token_id", {2, 1}}});
+    import_model({.source = source, .out = base_}, self_, keys_);
     fs::create_directory(adapters_);
     const nlohmann::json peft = json_in(golden_adapters(GetParam()) / "adapter_config.json");
     std::vector<StreamedTensor> tensors;
@@ -161,6 +166,24 @@ TEST_P(PeftTest, MergedExportHasTheLogitsOfPeft) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     EXPECT_NEAR(own[i], logits[i], 1e-5);
   }
+}
+
+// Pruning joins adapters with their base, whose special tokens and type the new checkpoint keeps.
+TEST_P(PeftTest, MergedWeightsThatWerePrunedAreExportedLikeOthers) {
+  const fs::path pruned = folder_.path() / "pruned";
+  const fs::path again = folder_.path() / "again";
+  sparsify({.checkpoint = adapters_, .out = pruned, .sparsity = 0.1}, self_, keys_);
+  export_to_hf({.checkpoint = adapters_, .out = out_}, self_, keys_);
+  export_to_hf({.checkpoint = pruned, .out = again}, self_, keys_);
+  const nlohmann::json config = json_in(again / "config.json");
+  EXPECT_EQ(config, json_in(out_ / "config.json"));
+  EXPECT_EQ(config.at("eos_token_id"), nlohmann::json({2, 1}));
+  const StepFolder step = step_in(pruned);
+  EXPECT_THAT(text_origin_of(step, nullptr, config.at("vocab_size")).ends,
+              testing::ElementsAre(2, 1));
+  const nlohmann::json& first = step.manifest->meta.extra->at("first_weights");
+  EXPECT_EQ(first.at("base"), base_.string());
+  EXPECT_EQ(first.at("base_sha256"), step_in(base_).manifest_sha256);
 }
 
 TEST_P(PeftTest, RefusesWeightsWithoutAdapters) {

@@ -359,7 +359,9 @@ void add_eval_command(CommandLine& app, AppContext& context) {
                    "Evaluate even if another tokenizer made the dataset");
   options->tasks.add_to(command);
   command.add_flag("--json", options->json, "Print JSON");
-  command.add_option("-J", options->out, "Write the result to FILE as JSON").type_name("FILE");
+  command.add_option("-J", options->out, "Write the result to FILE as JSON")
+      .type_name("FILE")
+      .written();
   command.footer(
       "Examples:\n"
       "  trireme eval --checkpoint runs/demo/run/checkpoints \\\n"

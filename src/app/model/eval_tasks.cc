@@ -54,7 +54,8 @@ void TaskOptions::add_to(CommandLine& command) {
                   "the line)")
       .one_value_per_use();
   command.add_option("--details", details, "Write a line of JSON for each example to FILE")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command
       .add_option("--gate", gate,
                   "A YAML file of gates that the result has to pass, else the exit code is 4")

@@ -13,6 +13,9 @@
 #include "mpi/self_communicator.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
+#include "src/app/access/output_place.h"
+#include "src/app/access/shown_run.h"
+#include "src/app/command/written_files.h"
 #include "src/app/launch/run_state.h"
 #include "src/app/model/export_model.h"
 #include "src/app/model/model_card.h"
@@ -23,6 +26,7 @@
 #include "src/interchange/draft_folder.h"
 #include "src/report/mlflow_files.h"
 #include "src/study/redaction.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -50,8 +54,41 @@ std::map<std::string, std::string> tags_of_newest(const std::filesystem::path& r
   return {};
 }
 
+// Writes the run into its folder of the store, which appears when it is complete. Returns what
+// write_mlflow_run() does. Another export of the same run may make the folder meanwhile.
+std::vector<std::string> write_run(const RunFolder& run, const MlflowExport& store,
+                                   const std::filesystem::path& folder) {
+  const auto is_there = [&folder] {
+    return std::filesystem::exists(std::filesystem::symlink_status(folder));
+  };
+  if (!is_there()) {
+    try {
+      SelfCommunicator alone;
+      DraftFolder draft(alone, folder);
+      std::vector<std::string> left_out = write_mlflow_run(run, store, folder, draft.path());
+      draft.keep();
+      return left_out;
+    } catch (const PolicyError&) {
+      if (!is_there()) {
+        throw;
+      }
+    }
+  }
+  return write_mlflow_run(run, store, folder, folder);
+}
+
 void export_run(const MlflowOptions& options) {
   check_run_folder(options.run);
+  if (std::filesystem::exists(options.store.folder / "config.yaml")) {
+    throw ConfigError(fmt::format("{} is the folder of a run, and no store: name another folder",
+                                  options.store.folder.string()));
+  }
+  check_outside_of({"STORE", options.store.folder}, options.run, "which is exported");
+  if (const std::string problem = problem_with_place_of_result(options.store.folder / "x");
+      !problem.empty()) {
+    throw ConfigError(
+        fmt::format("STORE {} {}: name another folder", options.store.folder.string(), problem));
+  }
   MlflowExport store = options.store;
   const KeyedTextReader reader = options.keys.reader();
   store.state = state_of_run(options.run, reader).state;
@@ -60,16 +97,18 @@ void export_run(const MlflowOptions& options) {
   store.tags = tags_of_newest(options.run, reader, options.keys.access());
   RunFolder run = read_run_folder(options.run, is_running, reader);
   warn_of_damaged_lines(run);
-  run.config = redact(run.config).text;  // a command in launch.on_event may hold a token
+  redact_run(run);
   const std::filesystem::path folder = mlflow_run_folder(run, store);
-  std::vector<std::string> left_out;
-  if (std::filesystem::exists(std::filesystem::symlink_status(folder))) {
-    left_out = write_mlflow_run(run, store, folder, folder);
-  } else {
-    SelfCommunicator alone;
-    DraftFolder draft(alone, folder);
-    left_out = write_mlflow_run(run, store, folder, draft.path());
-    draft.keep();
+  // Its ID follows from the folder's real name.
+  if (const auto at = store.tags.find("trireme.checkpoint"); at != store.tags.end()) {
+    at->second = redact_path(at->second);
+  }
+  store.tags["trireme.folder"] = redact_path(std::filesystem::absolute(run.path).string());
+  move_mlflow_run(store, folder);
+  const std::vector<std::string> left_out = write_run(run, store, folder);
+  if (!run.config_error.empty()) {
+    say(fmt::format("export mlflow: left out the parameters of the run: config.yaml is damaged: {}",
+                    printable(run.config_error)));
   }
   for (const std::string& name : left_out) {
     say(fmt::format("export mlflow: left out the metric '{}': MLflow takes no such name",
@@ -89,6 +128,7 @@ void export_card(const CardOptions& options, AppContext& context) {
     throw PolicyError(
         fmt::format("--out: {} exists, and a card replaces no file", printable(options.out)));
   }
+  check_in_no_data("--out", options.out);
   std::vector<std::string> skipped;
   const StepFolder step = find_step(options.checkpoint, skipped);
   for (const std::string& why : skipped) {

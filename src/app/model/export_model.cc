@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/intact_step.h"
+#include "src/app/access/output_place.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/evidence/release_check.h"
 #include "src/app/model/model_exchange.h"
@@ -20,7 +21,8 @@
 namespace trireme {
 namespace {
 
-void print_result(const ExportArguments& arguments, const ExportResult& result) {
+void print_result(const ExportArguments& arguments, const ExportResult& result,
+                  const ReleaseUse& release) {
   for (const std::string& why : result.skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
   }
@@ -36,7 +38,8 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
                                    {"tensors", result.tensors},
                                    {"bytes", result.bytes},
                                    {"seconds", result.seconds},
-                                   {"signed", !arguments.sign.empty()}};
+                                   {"signed", !arguments.sign.empty()},
+                                   {"released_by", release.signers}};
     json["tokenizer"] = result.tokenizer;
     json["notes"] = result.notes;
     json["warning"] = result.warning;
@@ -58,6 +61,9 @@ void print_result(const ExportArguments& arguments, const ExportResult& result) 
     fmt::print("{}\n", printable(note));
   }
   print_logits(result.difference);
+  if (!release.signers.empty()) {
+    fmt::print("released by {}\n", printable(release.signers));
+  }
   if (!arguments.sign.empty()) {
     fmt::print("signed: {}\n",
                printable((std::filesystem::path(arguments.out) / kModelSignatureName).string()));
@@ -157,8 +163,11 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   }
   context.status.phase = "export";
   check_outside(arguments.out, arguments.checkpoint, "is to be exported");
+  check_in_no_data("--out", arguments.out);
   Communicator& world = context.session().world();
-  StepKeys keys(world, with_export(arguments.keys.options(), context.access(), arguments.release));
+  ReleaseUses releases;
+  StepKeys keys(
+      world, with_export(arguments.keys.options(), context.access(), arguments.release, releases));
   ExportOptions options;
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);
@@ -170,11 +179,18 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   }
   options.weights = arguments.ema ? Weights::average : Weights::latest;
   options.plain = arguments.plain;
-  options.finish = model_signer(arguments.sign, arguments.out, world);
+  StepFolder step;  // on rank 0
+  options.finish = [&step, sign = model_signer(arguments.sign, arguments.out, world)](
+                       const std::filesystem::path& folder, const StepFolder& exported) {
+    step = exported;
+    if (sign) {
+      sign(folder, exported);
+    }
+  };
   ExportResult result;
   std::vector<std::string> skipped = use_intact_step(
-      arguments.checkpoint, world, keys.options(), [&](const std::filesystem::path& step) {
-        options.checkpoint = step;
+      arguments.checkpoint, world, keys.options(), [&](const std::filesystem::path& folder) {
+        options.checkpoint = folder;
         result = exported(arguments, options, world, keys);
       });
   result.skipped = std::move(skipped);
@@ -182,7 +198,9 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
     if (!result.warning.empty()) {
       say("warning: " + result.warning);
     }
-    print_result(arguments, result);
+    const ReleaseUse& use = releases[step.path];
+    note_export(context.audit, step, use, arguments.out, arguments.format);
+    print_result(arguments, result, use);
   }
 }
 

@@ -113,15 +113,13 @@ using TextSink = std::function<void(const std::string&)>;
 class Sampling {
  public:
   Sampling(const GenerateOptions& options, const Tokenizer& tokenizer, Generator& generator,
-           const LoadedModel& loaded)
+           const LoadedModel& loaded, std::int32_t end_of_document)
       : options_(options),
         tokenizer_(tokenizer),
         generator_(generator),
         // The model's vocabulary may be padded beyond the tokenizer's ids.
         known_(std::min(loaded.config.vocab, tokenizer.vocab())),
-        ends_(loaded.text.ends) {
-    ends_.push_back(tokenizer.end_of_document());
-  }
+        ends_(all_ends(loaded.text, end_of_document)) {}
 
   Sample draw(const std::string& prompt, std::uint64_t seed, const TextSink& sink) {
     SamplingOptions sampling = options_.sampling;
@@ -166,6 +164,19 @@ class Sampling {
   std::int64_t known_;
   std::vector<std::int32_t> ends_;  // tokens that end a sample
 };
+
+// Returns the token that ends a document, also where prompts are ids; -1 if nothing says which.
+std::int32_t end_of_document(const GenerateOptions& options, const Tokenizer& tokenizer,
+                             const LoadedModel& loaded) {
+  if (!options.ids) {
+    return tokenizer.end_of_document();
+  }
+  try {
+    return options.tokenizer.open(loaded, false)->end_of_document();
+  } catch (const Error&) {  // ids need no tokenizer
+    return -1;
+  }
+}
 
 // Returns the seed of a sample. The first sample uses the seed itself, so that its text does not
 // depend on the number of samples.
@@ -248,7 +259,8 @@ void generate_on(DeviceContext& device, const std::vector<std::string>& prompts,
     return;
   }
   Generator generator(loaded, run, longest);
-  Sampling sampling(options, *tokenizer, generator, loaded);
+  Sampling sampling(options, *tokenizer, generator, loaded,
+                    end_of_document(options, *tokenizer, loaded));
   const auto count = static_cast<std::int64_t>(prompts.size());
   say_device(device.device());
   const std::string computes_on = device_text(device.device());

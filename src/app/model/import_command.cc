@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/app/access/key_choice.h"
+#include "src/app/access/output_place.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/model/model_exchange.h"
 #include "src/app/model/model_provenance.h"
@@ -61,11 +62,14 @@ void print_result(const ImportArguments& arguments, const ImportResult& result) 
 
 void import_with(ImportArguments& arguments, AppContext& context) {
   context.status.phase = "import";
+  check_in_no_data("--out", arguments.import.out);
   arguments.import.label = parse_label(arguments.label);
   Communicator& world = context.session().world();
-  check_on_all_ranks(context.access(),
-                     {Deed::write, Thing::checkpoint, arguments.import.out, arguments.import.label},
-                     world);
+  arguments.import.classifications = context.access().classifications();
+  arguments.import.admit = [&](const std::optional<Label>& label) {
+    check_on_all_ranks(context.access(),
+                       {Deed::write, Thing::checkpoint, arguments.import.out, label}, world);
+  };
   KeyOptions keys = arguments.keys.options();
   if (arguments.plain) {
     keys = {};
@@ -115,7 +119,8 @@ void add_import_command(CommandLine& app, AppContext& context) {
   command.footer(
       "Example:\n"
       "  trireme import models/Llama-3.2-1B --out checkpoints/llama-1b\n"
-      "GPT-2 and Llama models are read. An option that would change what the model computes, and "
+      "GPT-2, Llama, Mistral and Qwen2 models are read. An option that would change what the model "
+      "computes, and "
       "that this program does not have, is refused by name. At the end, logits of the checkpoint "
       "are compared with those of the source.");
   command.callback([arguments, &context] { import_with(*arguments, context); });

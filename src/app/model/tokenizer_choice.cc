@@ -81,6 +81,15 @@ std::unique_ptr<Tokenizer> TokenizerChoice::open(const LoadedModel& loaded, bool
     throw ConfigError("--tokenizer and --ids are both given: choose one of them");
   }
   const std::string files = ids ? "" : files_for(loaded);
+  if (files.empty() && !ids && !end_token.empty()) {
+    if (const auto folder = folder_with_files(loaded, "")) {
+      const auto own = open_tokenizer_files(*folder);
+      throw ConfigError(fmt::format(
+          "--end-of-document {}: the data of this model was packed with {} as the end of a "
+          "document: leave the option out",
+          printable(end_token), printable(own->token(own->end_of_document()))));
+    }
+  }
   if (files.empty()) {
     return tokenizer_for(loaded.tokenizer, loaded.config.vocab, ids, way_out(loaded, has_ids));
   }

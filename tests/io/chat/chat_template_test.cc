@@ -101,6 +101,7 @@ TEST(JinjaParser, RefusesWhatItDoesNotKnowByNameAndLine) {
         {"{{ [] | select('sameas', 1) }}", "the test 'sameas'"},
         {"{{ [] | rejectattr('a', 'sameas', 1) }}", "the test 'sameas'"},
         {"{{ 'a'.encode() }}", "the method 'encode'"},
+        {"{% for i in [1] %}{{ loop.changed(i) }}{% endfor %}", "the method 'changed'"},
         {"{{ f(*x) }}", "arguments with *"},
         {"{{ 2 ** 3 }}", "powers"},
         {"{% for i in x recursive %}{% endfor %}", "recursive"},
@@ -126,6 +127,8 @@ TEST(JinjaRun, RefusesAtItsLineWhatOnlyAConversationShows) {
   EXPECT_THAT(printed("{{ 'é' | upper }}"), HasSubstr("ASCII"));
   EXPECT_THAT(printed("{{ 9223372036854775807 + 1 }}"), HasSubstr("64 bits"));
   EXPECT_THAT(printed("{% set x = {} %}{% set x.y = 1 %}"), HasSubstr("is no namespace"));
+  EXPECT_THAT(printed("{% for i in [1] %}{{ loop['cycle']('a', 'b') }}{% endfor %}"),
+              HasSubstr("the function 'cycle' is not supported"));
 }
 
 TEST(JinjaRun, HostileTemplatesEnd) {
@@ -262,6 +265,31 @@ TEST(ChatTemplate, RefusesConversationsWithoutAnswersAndTemplatesThatRewrite) {
   EXPECT_THAT(refused(kChatml, R"({"messages": [)" + answer + R"(], "tools": 1})"),
               HasSubstr("'tools' is not a list"));
   EXPECT_THAT(refused(kChatml, R"([{"role": "assistant", "role": "user"}])"), HasSubstr("role"));
+}
+
+// Python has whole numbers of any size, and JSON floats that a parser tells from them by their
+// form.
+TEST(ChatTemplate, RefusesWholeNumbersThat64BitsDoNotHold) {
+  const ChatTemplate chat("{% for m in messages %}{{ m.content }}{{ m.id }} {% endfor %}");
+  const auto rendered = [&](const std::string& id, const std::string& more = "") {
+    return chat
+        .render_line(
+            R"({"messages": [{"role": "assistant", "content": "", "id": )" + id + "}]" + more + "}",
+            "messages")
+        .text;
+  };
+  EXPECT_EQ(rendered("9223372036854775807"), "9223372036854775807 ");
+  EXPECT_EQ(rendered("-9223372036854775808"), "-9223372036854775808 ");
+  EXPECT_EQ(rendered("12345678901234567890123.0"), "1.2345678901234568e+22 ");
+  EXPECT_EQ(rendered("1", R"(, "id": 12345678901234567890123)"), "1 ");
+  for (const std::string id :
+       {"9223372036854775808", "18446744073709551616", "-9223372036854775809",
+        "12345678901234567890123", "[{\"a\": -12345678901234567890123}]"}) {
+    const std::string digits = id.substr(id.find_first_of("-123456789"), 15);
+    EXPECT_THAT(message_of<DataError>([&] { rendered(id); }), HasSubstr("the number " + digits));
+    EXPECT_THAT(message_of<DataError>([&] { rendered("1", R"(, "tools": [)" + id + "]"); }),
+                HasSubstr("the number " + digits));
+  }
 }
 
 TEST(ChatTemplate, RefusesConversationsThatTakeTooLong) {

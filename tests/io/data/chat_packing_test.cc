@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "io/data/chat_marks.h"
+#include "io/data/convert.h"
 #include "io/data/dataset_export.h"
 #include "io/data/loader.h"
 #include "io/data/verify.h"
@@ -173,6 +174,35 @@ TEST_F(ChatPacking, ExportsTheMaskBesideTheTokens) {
     EXPECT_EQ(found, kMarks);
     EXPECT_THAT(mask, HasSubstr("'shape': (66,)"));
   }
+}
+
+TEST_F(ChatPacking, ConversionRefusesToLoseAMask) {
+  write("in.jsonl", kLines);
+  const PackOptions o = chats("in.jsonl", "data");
+  pack(o, {});
+  const Dataset dataset = Dataset::open(o.out);
+  const auto refused = [&](const fs::path& input) {
+    ConvertOptions back;
+    back.inputs = {input};
+    back.out = folder_ / "back";
+    back.vocab = 257;
+    const std::string message = message_of<DataError>([&] { convert(back, {}); });
+    EXPECT_FALSE(fs::exists(back.out)) << input << ": nothing is written";
+    return message;
+  };
+  for (const ArrayFormat format : {ArrayFormat::npy, ArrayFormat::megatron}) {
+    const bool is_npy = format == ArrayFormat::npy;
+    const fs::path folder = folder_ / (is_npy ? "npy" : "megatron");
+    export_dataset(dataset, {format, folder / "d"}, {});
+    const std::string mask = (folder / "d.loss_mask.npy").string() + " is a loss mask";
+    EXPECT_THAT(refused(folder), HasSubstr(mask));
+    EXPECT_THAT(refused(folder / "d.loss_mask.npy"), HasSubstr(mask));
+    EXPECT_THAT(refused(folder / (is_npy ? "d.npy" : "d.idx")), HasSubstr(mask));
+    EXPECT_THAT(refused(folder / (is_npy ? "d.npy" : "d")), HasSubstr(mask));
+  }
+  const fs::path shard = folder_ / "alone.h5";
+  fs::copy(o.out / dataset.manifest().shards.front().path, shard);
+  EXPECT_THAT(refused(shard), HasSubstr(shard.string() + ": /loss_mask is a loss mask"));
 }
 
 TEST_F(ChatPacking, RefusesWhatIsNoConversation) {

@@ -152,6 +152,8 @@ TEST_F(ForeignArraysTest, WhatCannotBeTokensIsRefused) {
   o.vocab = 49'000;
   EXPECT_THAT(message_of<DataError>([&] { convert(o, {}); }),
               HasSubstr("u2be.npy: element 82 is 49358"));
+  EXPECT_THAT(convert_refusal(written("negative.npy")),
+              AllOf(HasSubstr("negative.npy: element 1 is -1: token ids are not negative")));
   o.offsets = "/x";
   EXPECT_THAT(message_of<ConfigError>([&] { convert(o, {}); }), HasSubstr("is none"));
 }

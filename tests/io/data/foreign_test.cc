@@ -138,7 +138,7 @@ TEST_F(ForeignTest, OtherNamesAndWideVocabularies) {
 
 TEST_F(ForeignTest, WhatCannotBeTokensIsRefused) {
   EXPECT_THAT(message_of<DataError>([&] { convert(convert_options(foreign("negative")), {}); }),
-              testing::AllOf(HasSubstr("[2] is -3"), HasSubstr("--vocab")));
+              testing::AllOf(HasSubstr("[2] is -3"), HasSubstr("not negative")));
   expect_refused({"beyond_63_bits", {"[1] is 9223372036854775807 or more, outside"}});
   expect_refused({"empty", {"/tokens of ", "empty.h5 is empty"}});
   fs::remove_all(folder_ / "out");

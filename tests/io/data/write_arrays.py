@@ -53,6 +53,7 @@ def main():
     numpy.save(folder / "cube.npy", TOKENS.reshape(10, 20, 30))
     numpy.save(folder / "floats.npy", TOKENS.astype("<f4"))
     numpy.save(folder / "objects.npy", numpy.array([{}, 5], dtype=object), allow_pickle=True)
+    numpy.save(folder / "negative.npy", numpy.array([5, -1]))
     numpy.save(folder / "wrong.npy", TOKENS.astype("<u2"))
     numpy.save(folder / "wrong.offsets.npy", numpy.array([0, 7000]))
 

@@ -57,10 +57,17 @@ std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer, const std::string& 
   return ids;
 }
 
+std::vector<std::int32_t> around_text(const BpeTokenizer& tokenizer) {
+  std::vector<std::int32_t> ids = tokenizer.surroundings().before();
+  const std::vector<std::int32_t>& after = tokenizer.surroundings().after();
+  ids.insert(ids.end(), after.begin(), after.end());
+  return ids;
+}
+
 // The file is from make_added_golden.py, which asks transformers.
 TEST_F(AddedTokenFolder, EncodesAsTransformersDoes) {
   const json cases = json::parse(read_file(kGoldenFolder / "added.json"));
-  ASSERT_EQ(cases.size(), 4U);
+  ASSERT_EQ(cases.size(), 7U);
   for (const json& one : cases) {
     start_anew();
     for (const auto& [name, value] : one["files"].items()) {
@@ -69,6 +76,7 @@ TEST_F(AddedTokenFolder, EncodesAsTransformersDoes) {
     const auto tokenizer = open();
     EXPECT_EQ(tokenizer->vocab(), one["vocab"]) << one["name"];
     EXPECT_EQ(tokenizer->end_of_document(), one["end"]) << one["name"];
+    EXPECT_EQ(json(around_text(*tokenizer)), one["around"]) << one["name"];
     for (const json& text : one["texts"]) {
       EXPECT_EQ(json(ids_of(*tokenizer, text["text"])), text["ids"]) << one["name"] << text;
     }
@@ -99,8 +107,11 @@ TEST_F(AddedTokenFolder, ChangesNoDigestWithoutAddedTokens) {
   const std::string digest = open()->digest();
   // What version 0.1.0 gave.
   EXPECT_EQ(digest, open_tokenizer_files(kGoldenFolder / "sentencepiece.model")->digest());
-  put("tokenizer_config.json", {{"legacy", false}, {"eos_token", "<s>"}});
+  put("tokenizer_config.json",
+      {{"legacy", true}, {"add_prefix_space", true}, {"eos_token", "<s>"}});
   put("special_tokens_map.json", {{"pad_token", "<unk>"}});
+  EXPECT_EQ(open()->digest(), digest);
+  put("tokenizer_config.json", {{"legacy", nullptr}});
   EXPECT_EQ(open()->digest(), digest);
   const json unknown = {{"content", "<unk>"}, {"special", true}, {"normalized", true}};
   put("tokenizer_config.json", {{"added_tokens_decoder", {{"0", unknown}}}});
@@ -135,6 +146,24 @@ TEST_F(AddedTokenFolder, RefusesADecoderThatItDoesNotUnderstand) {
   EXPECT_THAT(refusal_of_decoder({{"420", {{"content", "<a>"}, {"color", 3}}}}),
               HasSubstr("'color'"));
   EXPECT_THAT(refusal_of_decoder({{"420", "<a>"}}), HasSubstr("an added token"));
+}
+
+TEST_F(AddedTokenFolder, RefusesBlanksAboutWhichTokenizersDiffer) {
+  for (const json& value : {json(false), json()}) {
+    put("tokenizer_config.json", {{"add_prefix_space", value}});
+    EXPECT_THAT(message_of<DataError>([&] { (void)open(); }),
+                AllOf(HasSubstr((folder() / "tokenizer_config.json").string() + ": "),
+                      HasSubstr("add_prefix_space is " + value.dump())));
+  }
+}
+
+TEST_F(AddedTokenFolder, DecodesWithoutTheBlankInFront) {
+  put("tokenizer_config.json", {{"legacy", false}});
+  EXPECT_EQ(open()->decode(ids_of(*open(), "a b"), false), "a b");
+  EXPECT_EQ(open()->decode(ids_of(*open(), " a b"), false), "a b");  // as from a tokenizer.json
+  put("tokenizer_config.json", {{"legacy", false}, {"add_prefix_space", false}});
+  EXPECT_EQ(open()->decode(ids_of(*open(), "a b"), false), "a b");
+  EXPECT_EQ(open()->decode(ids_of(*open(), " a b"), false), " a b");
 }
 
 TEST_F(AddedTokenFolder, RefusesFilesThatAreNone) {

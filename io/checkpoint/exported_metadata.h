@@ -1,0 +1,25 @@
+// What this program writes into the metadata of the safetensors files that it exports, besides the
+// field "format" that other programs ask for:
+//
+//   "trireme_manifest_sha256": "<64 digits>"                     of the checkpoint
+//   "trireme_label": "{\"classification\": \"secret\", ...}"     if it has one; src/policy/label.h
+//
+// Other programs ignore them; `trireme import` reads the label.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/store.h"
+#include "src/policy/label.h"
+
+namespace trireme {
+
+// Precondition: the step has a manifest.
+std::map<std::string, std::string> exported_metadata(const StepFolder& step);
+// Returns the label in the metadata of a file, or nothing if there is none. Throws DataError.
+std::optional<Label> exported_label(const std::map<std::string, std::string>& metadata);
+
+}  // namespace trireme
