@@ -98,7 +98,7 @@ class Checker {
         check_head(last, object, line.text);
       } else {
         mark({result_.lines, std::nullopt});
-        check_time(object);
+        add_note(object);
         demands_.event(result_.lines, object);
       }
     } catch (const DataError& error) {
@@ -278,13 +278,12 @@ class Checker {
     event_ = 0;
   }
 
-  void check_time(const json& object) {
-    const std::string& time = text_field(object, "time");
-    if (time < last_time_ && result_.notes.size() < kMostFindings) {
-      result_.notes.push_back(fmt::format("line {}: the clock went back, from {} to {}",
-                                          result_.lines, printable(last_time_), printable(time)));
+  void add_note(const json& object) {
+    const std::string note = note_of_event(object, last_time_);
+    last_time_ = text_field(object, "time");
+    if (!note.empty() && result_.notes.size() < kMostFindings) {
+      result_.notes.push_back(fmt::format("line {}: {}", result_.lines, note));
     }
-    last_time_ = time;
   }
 
   void compare_heads() {

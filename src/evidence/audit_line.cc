@@ -9,6 +9,7 @@
 #include "src/base/clock.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/json_fields.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 
@@ -85,6 +86,23 @@ bool begins_as_head(std::string_view line) {
 
 AuditHead head_after(const AuditHead& last, std::string_view line) {
   return {last.seq + 1, sha256_hex(line)};
+}
+
+std::string note_of_event(const nlohmann::json& event, std::string_view last_time) {
+  if (const std::string& time = text_field(event, "time"); time < last_time) {
+    return fmt::format("the clock went back, from {} to {}", printable(last_time), printable(time));
+  }
+  if (text_field(event, "event") != "log.torn") {
+    return "";
+  }
+  try {
+    return fmt::format(
+        "{} bytes of an incomplete line were removed before it: a crash has torn that line, or "
+        "somebody has cut the log",
+        count_field(object_field(event, "details"), "bytes"));
+  } catch (const DataError&) {
+    return "an incomplete line was removed before it";
+  }
 }
 
 }  // namespace trireme

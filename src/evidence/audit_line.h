@@ -50,5 +50,8 @@ std::string head_line(const AuditHead& last, const Envelope& envelope);
 // Returns whether the line begins as head_line() writes it. Then it is a head or no valid line.
 bool begins_as_head(std::string_view line);
 AuditHead head_after(const AuditHead& last, std::string_view line);
+// Returns what whoever checks a log should know of an event: that the clock went back, or that a
+// line before it was torn; or "". last_time: of the event before it, or "".
+std::string note_of_event(const nlohmann::json& event, std::string_view last_time);
 
 }  // namespace trireme

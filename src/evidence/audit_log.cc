@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 
 #include <nlohmann/json.hpp>
 #include <openssl/rand.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "src/base/check.h"
@@ -15,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/json_fields.h"
+#include "src/base/lock_within.h"
 #include "src/base/say.h"
 
 namespace trireme {
@@ -29,24 +28,15 @@ struct Tail {
   std::string torn;
 };
 
-// Waits for other writers, which keep the lock for milliseconds. A process that was stopped while
-// it had the lock must not stop this one, too.
+// Waits for other writers.
 void lock(const File& file) {
   constexpr std::chrono::seconds kLongestWait{10};
-  const auto deadline = std::chrono::steady_clock::now() + kLongestWait;
-  while (::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() > deadline) {
-      throw IoError(
-          fmt::format("another process has locked {} for {} s: find it with lslocks, and end it",
-                      file.path().string(), kLongestWait.count()));
-    }
-    if (errno != EINTR && errno != EWOULDBLOCK) {
-      throw IoError(fmt::format(
-          "cannot lock {}: {}; an audit log needs a file system with locks, so that two writers "
-          "cannot fork it",
-          file.path().string(), std::generic_category().message(errno)));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const int code = lock_within(file.fd(), kLongestWait, file.path());
+  if (code != 0) {
+    throw IoError(fmt::format(
+        "cannot lock {}: {}; an audit log needs a file system with locks, so that two writers "
+        "cannot fork it",
+        file.path().string(), std::generic_category().message(code)));
   }
 }
 
@@ -195,9 +185,17 @@ void AuditLog::check() const {
 
 AuditHead AuditLog::append(std::string_view event, const nlohmann::ordered_json& details,
                            std::string* appended) {
+  std::error_code unknown;
+  const bool existed = std::filesystem::exists(path_, unknown);
   File file = File::open_to_append_unlinked(path_);
   lock(file);
   Tail tail = read_tail(path_);
+  if (existed && tail.last.seq < 0 && tail.torn.empty()) {
+    say(
+        fmt::format("trireme: warning: the audit log {} exists, but is empty: unless somebody has "
+                    "just made it, what was recorded there was removed",
+                    path_.string()));
+  }
   // An event that lost its head would be unsigned for ever, because nobody can vouch for it later.
   // It was not recorded: whoever wrote it has not gone on.
   const std::string unsigned_event = key_ && has_torn_head(tail) ? take_last_line(tail, path_) : "";

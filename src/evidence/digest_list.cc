@@ -85,7 +85,17 @@ bool may_be_digest_list(const std::filesystem::path& path) {
 void sign_digest_list(const std::filesystem::path& path, const SigningKey& key) {
   const std::string text = read_file(path, kMostListBytes);
   parse_digest_list(text, path.string());  // signs nothing but a list of digests
-  write_named_file(signature_of(path), key.sign(text));
+  const std::filesystem::path signature = signature_of(path);
+  if (std::filesystem::exists(std::filesystem::symlink_status(signature))) {
+    if (!key.public_key().verifies(text, read_signature(signature))) {
+      throw PolicyError(fmt::format(
+          "{} exists and is not this key's signature of the list: it is not replaced; move it "
+          "elsewhere if the list shall be signed anew",
+          signature.string()));
+    }
+    return;
+  }
+  write_named_file(signature, key.sign(text));
 }
 
 SignedList read_signed_list(const std::filesystem::path& path,

@@ -34,7 +34,8 @@ std::vector<ListedFile> parse_digest_list(std::string_view text, const std::stri
 // Returns whether the file is signed as a list, or begins as one.
 bool may_be_digest_list(const std::filesystem::path& path);
 
-// Reads the list at the path and writes its signature beside it.
+// Reads the list at the path and writes its signature beside it, unless this key has made the one
+// that is there. Throws PolicyError if that is another one: somebody else's, or of an older list.
 void sign_digest_list(const std::filesystem::path& path, const SigningKey& key);
 
 struct SignedList {

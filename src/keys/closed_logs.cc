@@ -155,6 +155,18 @@ const LogStart* last_closed_start(const LogStarts& starts, const fs::path& run) 
   return at == starts.all.rend() ? nullptr : &*at;
 }
 
+std::string note_of_files_set_aside(const fs::path& run) {
+  std::error_code none;
+  const fs::path folder = run / kSetAsideFolder;
+  return fs::is_directory(folder, none)
+             ? fmt::format(
+                   "a start found plain files in the place of encrypted ones, which "
+                   "somebody had put there, and has moved them to {}; what they replaced "
+                   "is lost here",
+                   printable(folder.string()))
+             : "";
+}
+
 std::string lack_of_closing_record(const fs::path& run) {
   const LogStarts starts = list_log_starts(run);
   if (starts.all.empty() || starts.all.back().run.empty() ||

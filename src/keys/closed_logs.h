@@ -59,6 +59,10 @@ std::filesystem::path closed_logs_file(const std::filesystem::path& run, const s
 // Returns the newest start that has left such a record, or null. No key is needed: whoever uses the
 // record authenticates it.
 const LogStart* last_closed_start(const LogStarts& starts, const std::filesystem::path& run);
+// Plain files that a start found where encrypted ones belong are moved to this folder of the run.
+inline constexpr std::string_view kSetAsideFolder = "set-aside";
+// Returns "", or a sentence saying that a start of the run has set files aside.
+std::string note_of_files_set_aside(const std::filesystem::path& run);
 // Returns "", or a sentence saying that the newest start has not left one.
 std::string lack_of_closing_record(const std::filesystem::path& run);
 // Reads the record of a start. Throws DataError if it was changed; without the key, only if it does

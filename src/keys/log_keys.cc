@@ -1,5 +1,6 @@
 #include "src/keys/log_keys.h"
 
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "src/base/file.h"
 #include "src/base/printable.h"
 #include "src/base/run_text.h"
+#include "src/keys/closed_logs.h"
 #include "src/keys/encrypted_files.h"
 #include "src/keys/rotated_log.h"
 #include "src/keys/sealed_text.h"
@@ -29,12 +31,81 @@ void encrypt_file(const fs::path& path, const RunSealer& sealer) {
   write_file_durably(path, text);
 }
 
-std::string names_of(const fs::path& run, const std::vector<fs::path>& files) {
-  std::string names;
+std::string name_as_found(const fs::path& run, const fs::path& file) {
+  return file.lexically_relative(run).generic_string();
+}
+
+// Returns the names, of which an attacker may have made many.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 20;
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) {
+    list += (list.empty() ? "" : ", ") + printable(names[i]);
+  }
+  return names.size() > kMostNames ? fmt::format("{} and {} more", list, names.size() - kMostNames)
+                                   : list;
+}
+
+std::vector<std::string> names_as_found(const fs::path& run, const std::vector<fs::path>& files) {
+  std::vector<std::string> names;
   for (const fs::path& file : files) {
-    names += (names.empty() ? "" : ", ") + printable(name_in_run(run, file));
+    names.push_back(name_as_found(run, file));
   }
   return names;
+}
+
+// Moves plain files out of the way of this start.
+void set_aside(const fs::path& run, std::int64_t start, const std::vector<fs::path>& files) {
+  const fs::path folder = run / kSetAsideFolder / fmt::format("start-{}", start);
+  for (const fs::path& file : files) {
+    const fs::path to = folder / name_as_found(run, file);
+    make_directories(to.parent_path());
+    std::error_code error;
+    fs::rename(file, to, error);
+    if (error) {
+      throw_errno(error.value(), "move away the plain file", file);
+    }
+  }
+}
+
+// Returns the files of the newest closing record that are gone. Later starts replace traces.
+std::vector<std::string> missing_files(const fs::path& run, const LogStart& closed, bool is_last) {
+  std::vector<std::string> missing;
+  try {
+    for (const ClosedFile& file : read_closed_logs(run, closed).files) {
+      std::error_code none;
+      if ((is_last || !file.name.starts_with("trace/")) &&
+          !fs::exists(fs::symlink_status(run / file.name, none))) {
+        missing.push_back(file.name);
+      }
+    }
+  } catch (const Error&) {
+    // Whoever checks the files finds that the record is damaged.
+  }
+  return missing;
+}
+
+std::string warning_of(const BegunLogs& begun, const std::vector<std::string>& were_plain) {
+  std::string warning;
+  const auto add = [&](const std::vector<std::string>& names, std::string_view what,
+                       std::string_view why) {
+    if (!names.empty()) {
+      warning +=
+          fmt::format("{}{}: {}; {}", warning.empty() ? "" : ". And ", what, listed(names), why);
+    }
+  };
+  add(were_plain, "these files of the run were plain and are encrypted now",
+      begun.taken_over.empty()
+          ? "until now, whoever may write to the run could change them unnoticed"
+          : "earlier starts had encrypted the run's files, so somebody may have replaced them, "
+            "unless a start was killed while it encrypted them");
+  add(begun.set_aside,
+      fmt::format("these files were plain and were moved to {}/start-{}", kSetAsideFolder,
+                  begun.start.number),
+      "earlier starts had encrypted the run's files, so somebody has put them there, and what they "
+      "replaced is missing");
+  add(begun.missing, "these files are gone", "an earlier start of the run has left them");
+  return warning;
 }
 
 // Called if the run has no keys of earlier starts.
@@ -44,7 +115,7 @@ void check_nothing_is_encrypted(const fs::path& run) {
     throw DataError(fmt::format(
         "{}: {} is missing, without which nothing opens what earlier starts have written, nor what "
         "this one would append: restore it from a copy, or if it is lost, remove {}",
-        printable(run.string()), kLogKeysFolder, names_of(run, encrypted)));
+        printable(run.string()), kLogKeysFolder, listed(names_as_found(run, encrypted))));
   }
 }
 
@@ -63,6 +134,20 @@ std::unique_ptr<TextSealer> LogSealer::sealer(const fs::path& path) const {
   return std::make_unique<SectionSealer>(key_, name_in_run(run_, path));
 }
 
+void check_newest_logs_open(const fs::path& run, const KeyRing& ring) {
+  const LogStarts starts = list_log_starts(run);
+  for (auto start = starts.all.rbegin(); start != starts.all.rend(); ++start) {
+    std::optional<StartKeys> own;
+    try {
+      own = read_start_keys(run, start->key);
+    } catch (const DataError&) {
+      continue;  // it was destroyed, or is damaged, which begin_encrypted_files() says
+    }
+    (void)ring.unwrap(own->keys, log_key_file(run, start->key).string());
+    return;
+  }
+}
+
 BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
                                 const RunSealer& sealer) {
   const LogStarts earlier = list_log_starts(run);
@@ -76,22 +161,27 @@ BegunLogs begin_encrypted_files(const fs::path& run, const FolderKey& key,
   if (earlier.all.empty()) {
     check_nothing_is_encrypted(run);
   }
-  BegunLogs begun{next_log_start(earlier, key.key.id()), ""};
+  BegunLogs begun{next_log_start(earlier, key.key.id())};
+  const LogStart* const closed = last_closed_start(earlier, run);
+  if (closed != nullptr) {
+    begun.missing = missing_files(run, *closed, closed == &earlier.all.back());
+  }
   const fs::path file = log_key_file(run, key.key.id());
   make_directories(file.parent_path());
   write_file_durably(file, keys_text(key, contents_of(begun.start)));
   const std::vector<fs::path> plain = plain_files(run);
-  for (const fs::path& each : plain) {
-    encrypt_file(each, sealer);
+  std::vector<std::string> encrypted;
+  if (closed != nullptr) {
+    set_aside(run, begun.start.number, plain);
+    begun.set_aside = names_as_found(run, plain);
+  } else {
+    for (const fs::path& each : plain) {
+      encrypt_file(each, sealer);
+    }
+    encrypted = names_as_found(run, plain);
+    begun.taken_over = earlier.all.empty() ? std::vector<std::string>() : encrypted;
   }
-  if (!plain.empty()) {
-    begun.warning = fmt::format(
-        "these files of the run were plain and are encrypted now: {}; {}", names_of(run, plain),
-        earlier.all.empty()
-            ? "until now, whoever may write to the run could change them unnoticed"
-            : "earlier starts had encrypted the run's files, so somebody may have replaced "
-              "them, unless a start was killed while it encrypted them");
-  }
+  begun.warning = warning_of(begun, encrypted);
   return begun;
 }
 

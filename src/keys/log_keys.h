@@ -12,9 +12,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/run_text.h"
 #include "src/keys/folder_key.h"
+#include "src/keys/key_ring.h"
 #include "src/keys/log_starts.h"
 
 namespace trireme {
@@ -36,14 +38,24 @@ class LogSealer : public RunSealer {
 
 struct BegunLogs {
   LogStart start;
-  // "", or a warning that names the files that were plain: earlier starts wrote them, or somebody
-  // has put them in the place of encrypted ones.
-  std::string warning;
+  // "", or a warning that names the files below, or those that were plain until now.
+  std::string warning = {};
+  // Files that are not as earlier starts have left them, by their names in the run's folder:
+  std::vector<std::string> set_aside = {};   // plain ones that were moved to kSetAsideFolder
+  std::vector<std::string> taken_over = {};  // plain ones that were encrypted all the same
+  std::vector<std::string> missing = {};     // ones that the newest closing record lists
+  bool are_foreign() const { return !set_aside.empty() || !taken_over.empty() || !missing.empty(); }
 };
 
-// Stores the wrapped key of this start, and encrypts the run's files that are plain. One process
-// calls it, which holds the lock of the run, before any writes an encrypted file. Throws DataError
-// if the keys of earlier starts are damaged, or those of another run lie there.
+// Throws PolicyError if no key of the ring opens the logs of the newest start whose key was not
+// destroyed. A start calls it before it writes logs, because those who have the keys of the earlier
+// starts could not open what it writes.
+void check_newest_logs_open(const std::filesystem::path& run, const KeyRing& ring);
+// Stores the wrapped key of this start, and encrypts the run's files that are plain. If a start has
+// left a closing record (closed_logs.h), no plain file can be from the run, and they are set aside
+// instead, so that nobody's lines become authentic. One process calls it, which holds the lock of
+// the run, before any writes an encrypted file. Throws DataError if the keys of earlier starts are
+// damaged, or those of another run lie there.
 BegunLogs begin_encrypted_files(const std::filesystem::path& run, const FolderKey& key,
                                 const RunSealer& sealer);
 // Binds the label (LogStart) of what a start has read to its key, and so to all files that it

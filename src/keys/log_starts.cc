@@ -77,10 +77,13 @@ LogStarts list_log_starts(const fs::path& run) {
     const std::string key = at->path().filename().string();
     const fs::path file = at->path() / kKeysFileName;
     std::error_code absent;
-    if (!fs::is_regular_file(file, absent)) {
+    if (!fs::exists(fs::symlink_status(file, absent))) {
       continue;  // a start was killed before it had written its key
     }
     try {
+      if (!fs::is_regular_file(file, absent)) {
+        throw DataError("is not a file");
+      }
       const WrappedKeys keys = parse_wrapped_keys(read_file(file, kMostLogKeyBytes), file.string());
       starts.all.push_back(parse_log_contents(keys.contents, key));
     } catch (const Error& error) {

@@ -5,6 +5,7 @@
 
 #include "io/data/dataset_keys.h"
 #include "io/data/verify.h"
+#include "io/tokens/dataset_tokenizer.h"
 #include "src/base/digest.h"
 #include "src/base/units.h"
 #include "src/evidence/file_digests.h"
@@ -154,6 +155,9 @@ void LineageWalk::unsigned_dataset(const fs::path& path) {
     for (const std::string& line : report.extras) {
       add_fault(ExitCode::bad_data,
                 fmt::format("{} was added: the manifest does not name it", line));
+    }
+    if (manifest.tokenizer != "bytes") {
+      (void)open_tokenizer_of(path, manifest);
     }
   };
   try {

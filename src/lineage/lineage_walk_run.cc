@@ -8,6 +8,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/run_text.h"
 #include "src/base/units.h"
+#include "src/keys/closed_logs.h"
 #include "src/lineage/lineage_walk.h"
 
 namespace trireme {
@@ -54,11 +55,18 @@ void LineageWalk::logs(const fs::path& folder) {
   if (!check->lack.empty()) {
     lineage.notes.push_back(fmt::format("{}: {}", folder.string(), check->lack));
   }
+  if (const std::string note = note_of_files_set_aside(folder); !note.empty()) {
+    lineage.notes.push_back(fmt::format("{}: {}", folder.string(), note));
+  }
+  // With a wrong key, nothing was authenticated.
+  const bool has_faults = lineage.faults.size() > first;
   end_item(item, first,
-           fmt::format("{} encrypted {}, {}, {}", check->files,
-                       check->files == 1 ? "file" : "files", format_bytes(check->bytes),
-                       options_.logs == nullptr ? "checked without their keys"
-                                                : "authenticated with their keys"));
+           check->files == 0 && has_faults
+               ? std::string("no encrypted file was checked")
+               : fmt::format("{} encrypted {}, {}, {}", check->files,
+                             check->files == 1 ? "file" : "files", format_bytes(check->bytes),
+                             options_.logs == nullptr ? "checked without their keys"
+                                                      : "authenticated with their keys"));
 }
 
 std::vector<std::string> LineageWalk::facts_of_logs(const RunLogsCheck& check) const {
@@ -77,8 +85,8 @@ std::vector<std::string> LineageWalk::facts_of_logs(const RunLogsCheck& check) c
   }
   if (options_.logs == nullptr) {
     facts.push_back(
-        "form, order and record are as a run leaves them; only the keys (--key) show that nobody "
-        "has made them fit");
+        "form, sections and record are as a run leaves them; only the keys (--key) show that no "
+        "record was changed or moved");
   }
   return facts;
 }

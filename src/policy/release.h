@@ -31,8 +31,12 @@ struct Release {
   std::string time;
 };
 
+// Returns why a text is no recipient or reason that releasers can read before they sign, or "".
+std::string fault_of_release_text(const std::string& text);
+
 std::string release_text(const Release& release);
-// Ignores unknown fields. Throws DataError that names `origin` if the text is no release.
+// Throws DataError that names `origin` if the text is no release, or says more than those who sign
+// it are shown.
 Release parse_release(std::string_view text, const std::string& origin);
 
 }  // namespace trireme

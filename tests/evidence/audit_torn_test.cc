@@ -11,6 +11,8 @@
 namespace trireme {
 namespace {
 
+using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class AuditTorn : public testing::Test {
@@ -49,9 +51,21 @@ TEST_F(AuditTorn, AnEventWhoseHeadIsTornIsQuotedAndTheLogVerifies) {
     ASSERT_EQ(found.lines, 8) << bytes;
     const nlohmann::json torn = nlohmann::json::parse(line(4));
     EXPECT_EQ(torn["event"], "log.torn");
+    EXPECT_THAT(found.notes, ElementsAre(HasSubstr("line 5: ")));
+    EXPECT_THAT(found.notes.front(), HasSubstr("bytes of an incomplete line were removed"));
     EXPECT_EQ(torn["details"]["unsigned"], event);
     EXPECT_EQ(torn["details"]["bytes"], bytes - (end - event.size() - 1));
   }
+}
+
+TEST_F(AuditTorn, AnEmptiedLogIsSaidToBeEmpty) {
+  testing::internal::CaptureStderr();
+  signed_log().append("first", {{"n", 1}});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  std::filesystem::resize_file(path(), 0);
+  testing::internal::CaptureStderr();
+  signed_log().append("second", {{"n", 2}});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("exists, but is empty"));
 }
 
 TEST_F(AuditTorn, ATornHeadOfTheFirstLineBeginsTheLogAnew) {
@@ -108,7 +122,7 @@ TEST_F(AuditEnd, ThatIsAsItWasWrittenIsNoFault) {
     EXPECT_EQ(fault_after(read_file(path()), is_signed), "");
     std::filesystem::remove(path());
     write_file_durably(path(), "");
-    EXPECT_EQ(told_by(log), "");
+    EXPECT_THAT(told_by(log), HasSubstr("exists, but is empty"));
     std::filesystem::remove(path());
   }
 }

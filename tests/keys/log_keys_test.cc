@@ -210,6 +210,37 @@ TEST_F(EncryptedLogs, FilesThatWerePlainAreNamed) {
                         "somebody may have replaced them"));
 }
 
+TEST_F(EncryptedLogs, PlainFilesAreSetAsideOnceAStartHasEndedInOrder) {
+  const fs::path log = log_file(run_ / "logs", 0);
+  {
+    const auto sealer = start();
+    append(metrics_, *sealer, "one\n");
+    append(log, *sealer, "log\n");
+  }
+  close();
+  EXPECT_EQ(note_of_files_set_aside(run_), "");
+  write_file_durably(metrics_, "{\"note\": \"forged\"}\n");
+  fs::remove(log);
+  EXPECT_THAT(warning_of_start(),
+              AllOf(HasSubstr("these files were plain and were moved to set-aside/start-2: "
+                              "metrics.jsonl"),
+                    HasSubstr("these files are gone: logs/rank-00000.jsonl")));
+  EXPECT_THAT(begun_.set_aside, testing::ElementsAre("metrics.jsonl"));
+  EXPECT_THAT(begun_.missing, testing::ElementsAre("logs/rank-00000.jsonl"));
+  EXPECT_FALSE(fs::exists(metrics_)) << "nothing forged becomes authentic";
+  EXPECT_THAT(read_file(run_ / "set-aside/start-2/metrics.jsonl"), HasSubstr("forged"));
+  EXPECT_THAT(note_of_files_set_aside(run_), HasSubstr("set-aside"));
+}
+
+TEST_F(EncryptedLogs, AStartNeedsAKeyOfTheEarlierOnes) {
+  const KeyRing other({uri("other.key")});
+  check_newest_logs_open(run_, other);  // there is none yet
+  (void)start();
+  check_newest_logs_open(run_, KeyRing({uri()}));
+  EXPECT_THAT(message_of<PolicyError>([&] { check_newest_logs_open(run_, other); }),
+              HasSubstr(log_key_file(run_, begun_.start.key).string()));
+}
+
 TEST_F(EncryptedLogs, PlainFilesTakeNoEncryptedOnesPlace) {
   append(metrics_, *start(), "one\n");
   std::ofstream(metrics_) << "{\"step\": 1, \"loss\": 0}\n";

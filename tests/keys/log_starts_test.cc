@@ -155,6 +155,10 @@ TEST_F(LogStartsOfRuns, DamageIsFoundBeforeAnythingIsWritten) {
               AllOf(HasSubstr(file.string()), HasSubstr("restore the file")));
   EXPECT_EQ(std::distance(fs::directory_iterator(run_ / kLogKeysFolder), fs::directory_iterator()),
             1);
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_THAT(message_of<DataError>([&] { (void)start(); }),
+              AllOf(HasSubstr(file.string()), HasSubstr("is not a file")));
 }
 
 // Those that an earlier version of the program has begun go on as they began.

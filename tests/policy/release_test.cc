@@ -44,6 +44,12 @@ TEST(Release, RefusesDamage) {
   EXPECT_THAT(refusal("\"reason\"", "\"raeson\""), HasSubstr("r.json: "));
   EXPECT_THAT(refusal("\"label\":{", "\"label\":{\"x\":1,"), HasSubstr("unknown field 'x'"));
   EXPECT_THAT(refusal("{", ""), HasSubstr("r.json: "));
+  EXPECT_THAT(refusal("{", "{\"also_for\":\"all\","), HasSubstr("unknown field 'also_for'"));
+  EXPECT_THAT(refusal("University X", ""), HasSubstr("'recipient': it is empty"));
+  EXPECT_THAT(refusal("joint paper", std::string(1001, 'x')), HasSubstr("1001 bytes"));
+  Release longest = sample_release();
+  longest.reason = std::string(1000, 'x');
+  EXPECT_NO_THROW((void)parse_release(release_text(longest), "r.json"));
 }
 
 }  // namespace

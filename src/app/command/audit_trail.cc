@@ -19,29 +19,13 @@ namespace {
 using nlohmann::ordered_json;
 
 // Commands without a run's configuration that read or change data or models.
-constexpr std::array<std::array<std::string_view, 2>, 23> kAudited = {{{"eval", ""},
-                                                                       {"generate", ""},
-                                                                       {"import", ""},
-                                                                       {"export", ""},
-                                                                       {"sparsify", ""},
-                                                                       {"data", "pack"},
-                                                                       {"data", "convert"},
-                                                                       {"data", "encrypt"},
-                                                                       {"data", "decrypt"},
-                                                                       {"ckpt", "export"},
-                                                                       {"release", "request"},
-                                                                       {"release", "sign"},
-                                                                       {"registry", "add"},
-                                                                       {"registry", "promote"},
-                                                                       {"registry", "rollback"},
-                                                                       {"ckpt", "prune"},
-                                                                       {"keys", "create"},
-                                                                       {"keys", "add"},
-                                                                       {"keys", "remove"},
-                                                                       {"keys", "rotate"},
-                                                                       {"keys", "destroy"},
-                                                                       {"erase", ""},
-                                                                       {"log", ""}}};
+constexpr std::array<std::array<std::string_view, 2>, 24> kAudited = {
+    {{"eval", ""},        {"generate", ""},    {"import", ""},          {"export", ""},
+     {"sparsify", ""},    {"data", "pack"},    {"data", "convert"},     {"data", "encrypt"},
+     {"data", "decrypt"}, {"data", "export"},  {"ckpt", "export"},      {"release", "request"},
+     {"release", "sign"}, {"registry", "add"}, {"registry", "promote"}, {"registry", "rollback"},
+     {"ckpt", "prune"},   {"keys", "create"},  {"keys", "add"},         {"keys", "remove"},
+     {"keys", "rotate"},  {"keys", "destroy"}, {"erase", ""},           {"log", ""}}};
 
 // Returns "data pack", or "" for a command that is not recorded, such as one that prints its help.
 std::string audited_command(const std::vector<std::string>& arguments) {
@@ -108,7 +92,7 @@ void AuditTrail::begin_if_audited(const std::vector<std::string>& arguments,
                                   const char* const* environment) {
   const std::string command = audited_command(arguments);
   if (!command.empty()) {
-    RecordedArguments recorded = recorded_arguments(arguments);
+    RecordedArguments recorded = recorded_arguments(arguments, options_);
     begin(site_audit_config(environment), command, {{"arguments", recorded.words}});
     hidden_ = std::move(recorded.hidden);
   }
@@ -121,7 +105,7 @@ void AuditTrail::begin_for_refusal(const std::vector<std::string>& arguments,
   }
   const bool has_subcommand =
       arguments.size() > 1 && is_plain_word(arguments[0]) && is_plain_word(arguments[1]);
-  RecordedArguments recorded = recorded_arguments(arguments);
+  RecordedArguments recorded = recorded_arguments(arguments, options_);
   begin(site_audit_config(environment),
         has_subcommand ? fmt::format("{} {}", arguments[0], arguments[1]) : arguments[0],
         {{"arguments", recorded.words}});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,8 +18,14 @@
 
 namespace trireme {
 
+// The options that a command line may have, such as "--out".
+using OptionNames = std::vector<std::string>;
+
 class AuditTrail {
  public:
+  // Says which options the command knows; what follows others may be a secret. Without this call,
+  // it knows all.
+  void know_options(OptionNames names) { options_ = std::move(names); }
   // Records COMMAND.start. Throws what AuditLog::append(), AuditCopy::send() and
   // SigningKey::load() throw, since a command whose start cannot be recorded must not run, and
   // ConfigError for copies that are misspelt or have no log.
@@ -45,6 +52,7 @@ class AuditTrail {
   std::unique_ptr<AuditLog> log_;
   std::vector<AuditCopy> copies_;
   std::string command_;
+  OptionNames options_;
   std::vector<std::string> hidden_;  // texts that no message may repeat
   JsonValue end_details_;
 };
@@ -56,7 +64,9 @@ struct RecordedArguments {
 
 // Returns the arguments as they are recorded. Those of `generate` have the SHA-256 of everything
 // that may be a prompt, also one behind a mistyped option, instead of its text. Those of other
-// commands have it instead of secrets in the URIs of keys.
-RecordedArguments recorded_arguments(const std::vector<std::string>& arguments);
+// commands have it instead of secrets in the URIs of keys, and of the values of unknown options,
+// such as a mistyped --key. known: if it is empty, no option is unknown.
+RecordedArguments recorded_arguments(const std::vector<std::string>& arguments,
+                                     const OptionNames& known = {});
 
 }  // namespace trireme

@@ -29,15 +29,21 @@ bool is_among(std::span<const std::string_view> options, std::string_view option
   return std::find(options.begin(), options.end(), option) != options.end();
 }
 
-// Returns whether the word, up to its "=", is an option whose value names a key, also where its
-// name is mistyped as in -key or --keys.
-bool is_key_option(std::string_view word) {
-  if (!word.starts_with('-')) {
-    return false;
+// Returns the option that a word gives, without its value: "--key" in "--key=file:a", "-k" in
+// "-kfile:a"; or "" if it gives none. A number below zero is a value.
+std::string_view option_in(std::string_view word) {
+  if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9') ||
+      word[1] == '.') {
+    return {};
   }
-  word = word.substr(0, word.find('='));
-  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
-  return is_among(kKeyOptions, word) || word.find("key") != std::string_view::npos;
+  return word.substr(0, word.find('='));
+}
+
+// Returns whether an option's value names a key, also where its name is mistyped as in -key or
+// --keys.
+bool is_key_option(std::string_view option) {
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  return is_among(kKeyOptions, option) || option.find("key") != std::string_view::npos;
 }
 
 // Returns whether the value of such an option names a key without being one.
@@ -109,33 +115,84 @@ RecordedArguments without_prompts(const std::vector<std::string>& arguments) {
   return recorder.take();
 }
 
-RecordedArguments without_secrets(const std::vector<std::string>& arguments) {
-  Recorder recorder;
-  bool is_key = false;  // whether the next word is the value of an option that names a key
-  for (const std::string& word : arguments) {
-    const bool is_option = is_key_option(word);
-    const bool has_value = word.find('=') != std::string::npos;
-    const std::size_t value = is_option && has_value ? word.find('=') + 1 : 0;
-    const std::string_view secret = secret_in_uri(word);
-    const bool is_list = word.starts_with(kKeysAssignment);
-    if (is_option ? has_value : is_key) {
-      names_key(word.substr(value)) ? recorder.show(word) : recorder.hide(word, value);
-    } else if (is_list && !name_keys(std::string_view(word).substr(kKeysAssignment.size()))) {
-      recorder.hide(word, kKeysAssignment.size());
-    } else if (!secret.empty()) {
-      recorder.hide(word, static_cast<std::size_t>(secret.data() - word.data()), secret.size());
+// Records the arguments of a command in which keys may be named.
+class SecretsRecorder {
+ public:
+  explicit SecretsRecorder(const OptionNames& known) : known_(known) {}
+
+  void add(const std::string& word) {
+    const std::string_view option = option_in(word);
+    if (!option.empty()) {
+      add_option(word, option);
+    } else if (next_ == Next::secret || (next_ != Next::plain && !names_key(word))) {
+      recorder_.hide(word);
+      next_ = Next::rest_of_secret;
     } else {
-      recorder.show(word);
+      add_plain(word);
+      next_ = Next::plain;
     }
-    is_key = is_option && !has_value;
+  }
+  RecordedArguments take() { return recorder_.take(); }
+
+ private:
+  // How the next word is recorded unless it is an option. A word behind a hidden value may be more
+  // of it, as in a passphrase with blanks.
+  enum class Next { plain, secret, key, rest_of_secret };
+
+  bool is_known(std::string_view option) const {
+    return known_.empty() || std::find(known_.begin(), known_.end(), option) != known_.end();
+  }
+
+  void add_option(const std::string& word, std::string_view option) {
+    const bool is_unknown = !is_known(option);
+    const bool is_short = is_unknown && word[1] != '-' && is_known(word.substr(0, 2));
+    const std::size_t value = is_short ? 2 : option.size() + 1;  // where it would begin
+    const bool names = is_key_option(is_short ? option.substr(0, 2) : option);
+    next_ = is_unknown && !is_short ? Next::secret : names ? Next::key : Next::plain;
+    if (word.size() <= value) {
+      recorder_.show(word);  // an empty value, as in "--key= X", is followed by what was meant
+      return;
+    }
+    if (next_ == Next::secret || (next_ == Next::key && !names_key(word.substr(value)))) {
+      recorder_.hide(word, value);
+      next_ = Next::rest_of_secret;
+    } else {
+      add_plain(word);
+      next_ = Next::plain;
+    }
+  }
+
+  void add_plain(const std::string& word) {
+    const std::string_view secret = secret_in_uri(word);
+    if (word.starts_with(kKeysAssignment) &&
+        !name_keys(std::string_view(word).substr(kKeysAssignment.size()))) {
+      recorder_.hide(word, kKeysAssignment.size());
+    } else if (!secret.empty()) {
+      recorder_.hide(word, static_cast<std::size_t>(secret.data() - word.data()), secret.size());
+    } else {
+      recorder_.show(word);
+    }
+  }
+
+  const OptionNames& known_;
+  Recorder recorder_;
+  Next next_ = Next::plain;
+};
+
+RecordedArguments without_secrets(const std::vector<std::string>& arguments,
+                                  const OptionNames& known) {
+  SecretsRecorder recorder(known);
+  for (const std::string& word : arguments) {
+    recorder.add(word);
   }
   return recorder.take();
 }
 
 }  // namespace
 
-RecordedArguments recorded_arguments(const std::vector<std::string>& arguments) {
-  return arguments.empty() || arguments[0] != "generate" ? without_secrets(arguments)
+RecordedArguments recorded_arguments(const std::vector<std::string>& arguments,
+                                     const OptionNames& known) {
+  return arguments.empty() || arguments[0] != "generate" ? without_secrets(arguments, known)
                                                          : without_prompts(arguments);
 }
 

@@ -1,39 +1,28 @@
 #include "src/app/command/command_line.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
 #include "src/app/command/help_text.h"
+#include "src/app/command/written_files.h"
 #include "src/base/config_tree.h"
 
 namespace trireme {
 namespace {
 
-Check number_check(double low, double high, const std::string& allowed) {
-  return {"", [low, high, allowed](const std::string& text) {
-            double number = 0;
-            const char* const end = text.data() + text.size();
-            const auto [stop, error] = std::from_chars(text.data(), end, number);
-            const bool holds =
-                error == std::errc{} && stop == end && number >= low && number <= high;
-            if (error == std::errc::result_out_of_range && stop == end) {
-              return fmt::format("'{}' is too large or too small: give {}", text, allowed);
-            }
-            return holds ? std::string() : fmt::format("'{}' is not {}", text, allowed);
-          }};
-}
-
 // Returns "; did you mean 'train'?" or the like, or "" if no known word is similar.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
-  const std::string near = nearest_word(word, known);
+  // "--temp" means "--temperature", although "--help" has fewer other letters.
+  const auto longer = std::find_if(known.begin(), known.end(), [&](const std::string& each) {
+    return word.size() > 4 && each.starts_with(word);
+  });
+  const std::string near = longer != known.end() ? *longer : nearest_word(word, known);
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 
@@ -85,7 +74,8 @@ OptionSummary summary_of(const CLI::Option& option) {
           .default_value = default_of(option),
           .positional = positional,
           .required = option.get_required(),
-          .several = option.get_items_expected_max() > 1};
+          .several = option.get_items_expected_max() > 1,
+          .delimiter = option.get_delimiter()};
 }
 
 // Makes it an error to pass "" for a file or folder, as a script with an unset variable does: it
@@ -125,20 +115,6 @@ Check one_of(std::vector<std::string> names) {
           }};
 }
 
-Check within(int low, int high) {
-  return number_check(low, high, fmt::format("a number from {} to {}", low, high));
-}
-Check within(double low, double high) {
-  return number_check(low, high, fmt::format("a number from {} to {}", low, high));
-}
-Check positive_number() {
-  return number_check(std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max(),
-                      "a number above 0");
-}
-Check non_negative_number() {
-  return number_check(0, std::numeric_limits<double>::max(), "a number of at least 0");
-}
-
 Option& Option::required() {
   option_.required();
   return *this;
@@ -172,6 +148,11 @@ Option& Option::expected(int count) {
 
 Option& Option::delimiter(char between) {
   option_.delimiter(between);
+  return *this;
+}
+
+Option& Option::written() {
+  mark_as_written(option_);
   return *this;
 }
 
@@ -266,8 +247,11 @@ void CommandLine::add_flag(const std::string& names, bool& value, const std::str
 
 // What `run` has captured may own the variables of the options, so usage_problem() keeps it.
 void CommandLine::callback(std::function<void()> run) {
-  app_.callback([&top = top_, run = std::move(run)] {
-    if (!top.only_checks_) {
+  app_.callback([this, run = std::move(run)] {
+    if (const std::string clash = clash_of_written_files(app_); !clash.empty()) {
+      throw UsageError(fmt::format("{}: {}\n{}", path_, clash, how_to_get_help(*this)));
+    }
+    if (!top_.only_checks_) {
       run();
     }
   });
@@ -347,6 +331,7 @@ std::string CommandLine::unexpected_argument() const {
 
 bool CommandLine::asks_for_help(const std::vector<std::string>& arguments) {
   check_commands(arguments);
+  check_lists(arguments);
   const auto fail = [this](const std::string& text) {
     throw UsageError(fmt::format("{}: {}\n{}", given().path(), text, how_to_get_help(given())));
   };
@@ -358,7 +343,14 @@ bool CommandLine::asks_for_help(const std::vector<std::string>& arguments) {
   } catch (const CLI::ExtrasError&) {
     fail(given().unexpected_argument());
   } catch (const CLI::RequiredError& error) {
-    fail(given().needs_command_ ? "name one of its commands" : text_of(error));
+    // What is missing may have been misspelt.
+    const std::vector<std::string> left = given().app_.remaining(true);
+    const bool has_unknown = std::any_of(left.begin(), left.end(), [](const std::string& word) {
+      return word.starts_with("--") && word.size() > 2;
+    });
+    fail(has_unknown              ? given().unexpected_argument()
+         : given().needs_command_ ? "name one of its commands"
+                                  : text_of(error));
   } catch (const CLI::ParseError& error) {
     fail(text_of(error));
   }

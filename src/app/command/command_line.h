@@ -1,7 +1,8 @@
 // The command line declares the commands of the program and their arguments once, for parsing,
 // --help (help_text.h) and manual pages (man_command.h). The program has a CommandLine, which owns
 // one for each of its commands. The variables that receive values must outlive parse(). Parsing is
-// done by CLI11, whose header only command_line.cc includes, since it compiles slowly.
+// done by CLI11, whose header only command_line.cc and written_files.cc include, since it compiles
+// slowly.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,11 @@ class Option {
   Option& type_name(const std::string& name);
   // Sets how many values it takes.
   Option& expected(int count);
-  // Allows several values in one word, separated by this character.
+  // Allows several values in one word, separated by this character. An empty one is refused.
   Option& delimiter(char between);
+  // Says that its value is a file that the command writes. A line that names this file a second
+  // time, to write or to read it, is wrong.
+  Option& written();
   // Makes each use take one value only, instead of all words up to the next option. A value in
   // square brackets then keeps them; otherwise it counts as a list of values between commas.
   Option& one_value_per_use();
@@ -72,6 +76,7 @@ struct OptionSummary {
   bool positional = false;
   bool required = false;
   bool several = false;  // whether it takes more than one value
+  char delimiter = 0;    // between several values in one word, if it takes these
 };
 
 class CommandLine {
@@ -126,6 +131,9 @@ class CommandLine {
   const std::vector<std::unique_ptr<CommandLine>>& commands() const { return commands_; }
   bool needs_command() const { return needs_command_; }
   std::vector<OptionSummary> options() const;
+  // Returns the options, such as "-o" and "--out", of this command and of the commands below it
+  // that the arguments name. Behind "--", they name those of the program again.
+  std::vector<std::string> option_names(const std::vector<std::string>& arguments) const;
   std::string name() const;
   std::string path() const { return path_; }  // such as "trireme data pack"
   std::string description() const;
@@ -139,6 +147,7 @@ class CommandLine {
                                             const std::string& description);
   const CommandLine* find_command(const std::string& name) const;
   void check_commands(const std::vector<std::string>& arguments) const;
+  void check_lists(const std::vector<std::string>& arguments) const;
   std::string unexpected_argument() const;
   // Returns whether help was asked for. Throws UsageError.
   bool asks_for_help(const std::vector<std::string>& arguments);

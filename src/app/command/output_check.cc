@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -20,6 +21,9 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 }  // namespace
 
 void check_output(const std::string& out, const std::vector<std::string>& inputs) {
+  if (const std::string problem = problem_with_place_of_result(out); !problem.empty()) {
+    throw ConfigError(fmt::format("-o {} {}: name another file", out, problem));
+  }
   std::error_code none;
   if (!fs::exists(out, none)) {
     return;

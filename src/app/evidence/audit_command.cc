@@ -237,6 +237,7 @@ void add_keygen(CommandLine& audit) {
       .add_option("--out", options->file,
                   "The new private key; the public key gets the same name with .pub")
       .required()
+      .written()
       .type_name("FILE");
   command
       .add_option(

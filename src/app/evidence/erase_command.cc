@@ -182,6 +182,7 @@ void add_erase_command(CommandLine& app, AuditTrail& audit, const AccessSource& 
                   "A checkpoint, a folder of checkpoints or a dataset, with everything in it")
       .required();
   command.add_option("--certificate", options->certificate, "The new file of the certificate")
+      .written()
       .required()
       .type_name("FILE");
   command

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/names.h"
-#include "io/checkpoint/store.h"
-#include "io/data/dataset_manifest.h"
+#include "src/app/access/run_deeds.h"
 #include "src/app/command/standard_output.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -20,73 +18,12 @@
 namespace trireme {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CheckOptions {
   std::string file;
   std::vector<std::string> arguments;
   bool json = false;
-};
-
-// One thing that the run would do.
-struct CheckedDeed {
-  std::string what;  // key of the configuration
-  Request request;
-  Decision decision;
-};
-
-class RunCheck {
- public:
-  explicit RunCheck(const Access& access) : access_(access) {}
-
-  void read_dataset(const std::string& key, const fs::path& folder) {
-    if (folder.empty()) {
-      return;
-    }
-    const std::optional<Label> label =
-        parse_dataset_manifest(read_manifest_text(folder), (folder / kDatasetManifestName).string())
-            .label;
-    ask(key, {Deed::read, Thing::dataset, folder, label});
-  }
-  void read_checkpoint(const fs::path& folder) {
-    std::error_code code;
-    if (!fs::is_directory(folder, code)) {
-      return;
-    }
-    for (const StepFolder& step : list_steps(folder)) {
-      if (step.manifest) {  // the newest whole one
-        ask("checkpoint.resume",
-            {Deed::read, Thing::checkpoint, step.path, step.manifest->meta.label});
-        return;
-      }
-    }
-  }
-  void write_checkpoints(const fs::path& folder) {
-    ask("checkpoint.dir", {Deed::write, Thing::checkpoint, folder, joined_});
-  }
-  const std::vector<CheckedDeed>& deeds() const { return deeds_; }
-  bool is_allowed() const {
-    for (const CheckedDeed& deed : deeds_) {
-      if (!deed.decision.allowed) {
-        return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  void ask(const std::string& what, Request request) {
-    if (request.deed == Deed::read) {
-      joined_ = join(joined_, request.label, access_.classifications());
-    }
-    Decision decision = access_.ask(request);
-    deeds_.push_back({what, std::move(request), std::move(decision)});
-  }
-
-  const Access& access_;
-  std::optional<Label> joined_;
-  std::vector<CheckedDeed> deeds_;
 };
 
 std::string roles_text(const Access& access) {
@@ -123,7 +60,7 @@ void print_deed(const CheckedDeed& deed) {
              printable(deed.decision.why));
 }
 
-ordered_json to_json(const Access& access, const RunCheck& check) {
+ordered_json to_json(const Access& access, const RunDeeds& check) {
   ordered_json roles = ordered_json::array();
   for (const HeldRole& held : access.roles()) {
     roles.push_back({{"role", held.role->name}, {"why", held.why}});
@@ -152,17 +89,8 @@ ordered_json to_json(const Access& access, const RunCheck& check) {
 void check_run(const CheckOptions& options, const Access& access, int& exit_code) {
   const LoadedConfig loaded = load_run_config(
       {.file = options.file, .arguments = options.arguments, .environment = environ});
-  const RunConfig& config = loaded.config;
-  RunCheck check(access);
-  const DataConfig& data = config.data;
-  for (const DataSource& source : data.train) {
-    check.read_dataset(source.key(data.train.size()), source.path);
-  }
-  for (const EvaluationSet& set : data.validation) {
-    check.read_dataset(set.key(data.validation.size()), set.path);
-  }
-  check.read_checkpoint(config.checkpoint_dir());
-  check.write_checkpoints(config.checkpoint_dir());
+  RunDeeds check(access);
+  check.ask_for(loaded.config);
   if (options.json) {
     print_json(to_json(access, check));
   } else {

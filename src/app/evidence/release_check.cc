@@ -3,13 +3,16 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/evidence/keys.h"
+#include "src/evidence/statement.h"
 #include "src/policy/root_file.h"
 
 namespace trireme {
@@ -53,6 +56,29 @@ std::string manifest_digest(const fs::path& step_folder, const Manifest& manifes
   return sha256_hex(text);
 }
 
+// The manifest alone says what is released, but the releasers have only read what the release says
+// of it. Throws PolicyError.
+void check_is_about(const Release& release, const Manifest& manifest, const fs::path& step_folder,
+                    const std::string& origin) {
+  if (release.manifest_sha256 != manifest_digest(step_folder, manifest)) {
+    throw PolicyError(fmt::format("{}: it releases another checkpoint, {}", printable(origin),
+                                  printable(release.uri)));
+  }
+  if (release.label != manifest.meta.label) {
+    throw PolicyError(fmt::format(
+        "{}: it gives the label {} to the checkpoint {}, which has the label {}: ask for another "
+        "one with `trireme release request`",
+        printable(origin), label_for_releasers(release.label), printable(step_folder.string()),
+        label_for_releasers(manifest.meta.label)));
+  }
+}
+
+// Returns the place that a release names, or "" if that is this folder.
+std::string other_place(const Release& release, const fs::path& step_folder) {
+  std::error_code none;
+  return fs::equivalent(path_of_uri(release.uri), step_folder, none) ? "" : release.uri;
+}
+
 struct ReadRelease {
   Envelope envelope;
   Release release;
@@ -67,6 +93,10 @@ ReadRelease read_release(const fs::path& file) {
 
 }  // namespace
 
+std::string label_for_releasers(const std::optional<Label>& label) {
+  return label ? label->to_string() : "(none)";
+}
+
 Release release_in(const Envelope& envelope, const std::string& origin) {
   if (envelope.payload_type != kReleaseType) {
     throw DataError(fmt::format("{}: it holds '{}' and not a release", printable(origin),
@@ -79,14 +109,15 @@ void check_release_file(const Access& access, const fs::path& file) {
   const Policy* const policy = access.policy();
   if (policy != nullptr && policy->release && !file.empty()) {
     (void)read_release(file);
+    (void)releasers_of(*policy->release);  // later, damage would count as the checkpoint's
   }
 }
 
-std::string check_release(const Access& access, const Manifest& manifest,
-                          const fs::path& step_folder, const fs::path& file) {
+ReleaseUse check_release(const Access& access, const Manifest& manifest,
+                         const fs::path& step_folder, const fs::path& file) {
   const Policy* const policy = access.policy();
   if (policy == nullptr || !policy->release || !needs_release(*policy, manifest.meta.label)) {
-    return "";
+    return {};
   }
   const ReleaseRule& rule = *policy->release;
   if (file.empty()) {
@@ -97,10 +128,7 @@ std::string check_release(const Access& access, const Manifest& manifest,
   }
   const std::string origin = file.string();
   const auto [envelope, release] = read_release(file);
-  if (release.manifest_sha256 != manifest_digest(step_folder, manifest)) {
-    throw PolicyError(fmt::format("{}: it releases another checkpoint, {}", printable(origin),
-                                  printable(release.uri)));
-  }
+  check_is_about(release, manifest, step_folder, origin);
   const SignatureFinding found = find_signature(envelope, releasers_of(rule));
   if (found.state == SignatureState::forged) {
     throw PolicyError(fmt::format("{}: a signature that names the key of {} is not of that key",
@@ -113,17 +141,33 @@ std::string check_release(const Access& access, const Manifest& manifest,
         fmt::format("{}: {} of the releasers {} signed it, and the policy asks for {}",
                     printable(origin), signers, signers == 1 ? "has" : "have", rule.signers));
   }
-  return found.signer();
+  return {found.signer(), other_place(release, step_folder)};
 }
 
-KeyOptions with_export(KeyOptions options, const Access& access, fs::path release) {
+KeyOptions with_export(KeyOptions options, const Access& access, fs::path release,
+                       ReleaseUses& uses) {
   check_release_file(access, release);
-  options.admit = [&access, release = std::move(release)](const Manifest& manifest,
-                                                          const fs::path& folder) {
+  options.admit = [&access, &uses, release = std::move(release)](const Manifest& manifest,
+                                                                 const fs::path& folder) {
     access.check({Deed::export_plain, Thing::checkpoint, folder, manifest.meta.label});
-    (void)check_release(access, manifest, folder, release);
+    uses[folder] = check_release(access, manifest, folder, release);
   };
   return options;
+}
+
+void note_export(AuditTrail& audit, const StepFolder& step, const ReleaseUse& use,
+                 const fs::path& out, std::string_view format) {
+  audit.note("checkpoint.exported",
+             {{"folder", fs::absolute(step.path).lexically_normal().string()},
+              {"manifest_sha256", step.manifest_sha256},
+              {"label", label_json(step.manifest->meta.label)},
+              {"file", fs::absolute(out).lexically_normal().string()},
+              {"format", format},
+              {"released_by", use.signers}});
+  if (!use.other_place.empty()) {
+    say(fmt::format("note: the release names {}; {} is a copy of that checkpoint", use.other_place,
+                    step.path.string()));
+  }
 }
 
 }  // namespace trireme

@@ -1,22 +1,27 @@
 #include "src/app/evidence/release_command.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include "io/checkpoint/intact_step.h"
+#include "src/app/access/output_place.h"
 #include "src/app/evidence/release_check.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/lock_within.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/evidence/keys.h"
 #include "src/evidence/statement.h"
 
@@ -39,6 +44,24 @@ std::string user_of_release() {
   return entry == nullptr ? std::to_string(::geteuid()) : entry->pw_name;
 }
 
+// Keeps other processes from changing releases in the folder of this file, as long as it lives: a
+// signature that another process has added meanwhile would be lost. Has no effect on a file system
+// without locks.
+class ReleaseLock {
+ public:
+  explicit ReleaseLock(const fs::path& file) {
+    constexpr std::chrono::seconds kLongestWait{10};
+    const fs::path folder = fs::absolute(file).parent_path();
+    folder_.reset(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder_) {
+      (void)lock_within(folder_.get(), kLongestWait, folder);
+    }
+  }
+
+ private:
+  UniqueHandle<FileDescriptorTraits> folder_;
+};
+
 Envelope read_release(const std::string& file) {
   return parse_envelope(read_file(file, kMostReleaseBytes), file);
 }
@@ -53,20 +76,53 @@ void check_signatures_fit(const Envelope& envelope, const std::string& file) {
   }
 }
 
+// Compares a release with the checkpoint at the place that it names, if this host has it. Throws
+// DataError if the release says something else.
+void check_checkpoint(const Release& release, const std::string& file) {
+  constexpr const char* kAdvice = "ask for a new one with `trireme release request`";
+  const fs::path place = path_of_uri(release.uri);
+  const StepFolder step = place.is_absolute() ? inspect_step(place) : StepFolder{};
+  if (!step.manifest) {
+    say(
+        fmt::format("note: this host has no whole checkpoint at {}, so that what the release says "
+                    "of it could not be compared",
+                    release.uri));
+    return;
+  }
+  if (step.manifest_sha256 != release.manifest_sha256) {
+    throw DataError(fmt::format("{}: the checkpoint at {} has another manifest, sha256:{}: {}",
+                                printable(file), printable(release.uri), step.manifest_sha256,
+                                kAdvice));
+  }
+  if (step.manifest->meta.label != release.label) {
+    throw DataError(fmt::format("{}: the checkpoint at {} has another label, {}: {}",
+                                printable(file), printable(release.uri),
+                                label_for_releasers(step.manifest->meta.label), kAdvice));
+  }
+}
+
 void print_release(const Release& release, const Envelope& envelope) {
   fmt::print("checkpoint {}\nmanifest   sha256:{}\nlabel      {}\nrecipient  {}\nreason     {}\n",
              printable(release.uri), printable(release.manifest_sha256),
-             release.label ? release.label->to_string() : "(none)", printable(release.recipient),
+             label_for_releasers(release.label), printable(release.recipient),
              printable(release.reason));
   fmt::print("requested  by {} on {}, {}\nsignatures {}\n", printable(release.user),
              printable(release.host), printable(release.time), envelope.signatures.size());
 }
 
-void request(const ReleaseOptions& options) {
-  if (fs::exists(fs::symlink_status(options.file))) {
+// Accepts what a release takes as recipient or reason.
+Check some_text() { return {"", fault_of_release_text}; }
+
+void check_is_new(const fs::path& file) {
+  if (fs::exists(fs::symlink_status(file))) {
     throw PolicyError(
-        fmt::format("--out: {} exists, and a release replaces no file", printable(options.file)));
+        fmt::format("--out: {} exists, and a release replaces no file", printable(file.string())));
   }
+}
+
+void request(const ReleaseOptions& options) {
+  check_is_new(options.file);
+  check_in_no_data("--out", options.file);
   std::vector<std::string> skipped;
   const StepFolder step = find_intact_step(options.checkpoint, skipped);
   for (const std::string& why : skipped) {
@@ -78,15 +134,19 @@ void request(const ReleaseOptions& options) {
                         host_name(),          utc_now()};
   const Envelope envelope =
       make_envelope(std::string(kReleaseType), release_text(release), nullptr);
+  const ReleaseLock lock(options.file);
+  check_is_new(options.file);  // reading the checkpoint may have taken long
   write_named_file(options.file, to_text(envelope) + "\n");
   print_release(release, envelope);
 }
 
 void sign(const ReleaseOptions& options) {
+  const SigningKey key = SigningKey::load(options.key);
+  const ReleaseLock lock(options.file);
   Envelope envelope = read_release(options.file);
   const Release release = release_in(envelope, options.file);
   check_signatures_fit(envelope, options.file);
-  const SigningKey key = SigningKey::load(options.key);
+  check_checkpoint(release, options.file);
   const std::string& id = key.public_key().id();
   const bool has_signed =
       std::any_of(envelope.signatures.begin(), envelope.signatures.end(),
@@ -106,8 +166,10 @@ void sign(const ReleaseOptions& options) {
 
 void show_release(const ReleaseOptions& options) {
   const Envelope envelope = read_release(options.file);
-  print_release(release_in(envelope, options.file), envelope);
+  const Release release = release_in(envelope, options.file);
+  print_release(release, envelope);
   check_signatures_fit(envelope, options.file);
+  check_checkpoint(release, options.file);
   if (options.trust.empty()) {
     return;
   }
@@ -140,8 +202,10 @@ void add_release_command(CommandLine& app) {
   ask.add_option("--out", asking->file, "The new file with the release")
       .required()
       .type_name("FILE");
-  ask.add_option("--recipient", asking->recipient, "Who shall get it").required();
-  ask.add_option("--reason", asking->reason, "Why").required();
+  ask.add_option("--recipient", asking->recipient, "Who shall get it")
+      .required()
+      .check(some_text());
+  ask.add_option("--reason", asking->reason, "Why").required().check(some_text());
   ask.footer(
       "Example:\n"
       "  trireme release request runs/first/checkpoints --out release.json \\\n"

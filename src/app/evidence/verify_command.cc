@@ -161,7 +161,7 @@ void add_verify_command(CommandLine& app, const AccessSource& access, int& exit_
   command
       .add_option("--key", options->keys,
                   "A key that opens the encrypted logs of a run, such as "
-                  "file:/etc/trireme/site.key; without one, only their form, order and ends are "
+                  "file:/etc/trireme/site.key; without one, only their form, sections and ends are "
                   "compared; can be repeated")
       .one_value_per_use()
       .type_name("URI");

@@ -1,24 +1,17 @@
 #include "src/app/keys/keys_changes.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "io/checkpoint/names.h"
-#include "io/checkpoint/run_lock.h"
 #include "io/checkpoint/store.h"
 #include "io/data/dataset_manifest.h"
-#include "io/data/pack_folder.h"
-#include "io/data/recode.h"
 #include "src/app/access/file_owner.h"
-#include "src/app/access/overwrite.h"
+#include "src/app/keys/keys_folders.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/interruption.h"
@@ -35,58 +28,15 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostKeysBytes = std::int64_t{16} << 20;
 
-bool is_keys_file(const fs::path& path) {
-  return path.filename().string().starts_with(kKeysFileName);
-}
-
 bool is_transient(const fs::path& path, TransientName::Kind kind) {
   const auto name = parse_transient_name(path.filename().string());
   return name && name->kind == kind;
-}
-
-// Returns whether it is log-keys/KEY in the folder of a run.
-bool is_log_key_folder(const fs::path& folder) {
-  return fs::absolute(folder).parent_path().filename() == kLogKeysFolder &&
-         !fs::exists(folder / kManifestName);
 }
 
 EncryptedKind kind_of(const fs::path& folder) {
   return is_log_key_folder(folder)   ? EncryptedKind::logs
          : is_dataset_folder(folder) ? EncryptedKind::dataset
                                      : EncryptedKind::checkpoint;
-}
-
-// Returns the folder itself if it is a checkpoint or a dataset, or has the key of logs, else its
-// folders, hidden ones included.
-std::vector<fs::path> folders_with_keys(const fs::path& folder) {
-  if (is_dataset_folder(folder) || is_step_folder(folder) || is_log_key_folder(folder)) {
-    return {folder};
-  }
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && !entry.is_symlink()) {
-      folders.push_back(entry.path());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
-// Returns the files with wrapped keys in the folder of a checkpoint or dataset. An unfinished pack
-// keeps its key in a folder of its own.
-std::vector<fs::path> keys_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::path& place : {folder, folder / kNotesFolder}) {
-    if (!fs::is_directory(fs::symlink_status(place))) {
-      continue;
-    }
-    for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
-      if (is_keys_file(entry.path())) {
-        files.push_back(entry.path());
-      }
-    }
-  }
-  return files;
 }
 
 // Returns what stands in the keys.json of logs for the seal of a manifest.
@@ -132,22 +82,16 @@ std::optional<EncryptedFolder> read_encrypted(const fs::path& folder) {
   return read;
 }
 
-void erase_keys_file(const fs::path& path) {
-  if (!fs::is_symlink(fs::symlink_status(path))) {
-    overwrite(path);
-  }
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    throw_errno(errno, "remove", path);
-  }
-}
-
 // Removes drafts of keys.json, and the keys of attempts and remains, which nothing reads again.
 void erase_remains(const fs::path& folder) {
   for (const fs::path& place : folders_with_keys(folder)) {
     const bool is_dead = is_transient(place, TransientName::Kind::attempt) ||
                          is_transient(place, TransientName::Kind::trash);
     for (const fs::path& file : keys_files(place)) {
-      if (is_dead || file.filename() != kKeysFileName) {
+      if (fs::is_directory(fs::symlink_status(file))) {
+        fmt::print("{}: left as it is: a folder, which this program has not made\n",
+                   printable(file.string()));
+      } else if (is_dead || file.filename() != kKeysFileName) {
         erase_keys_file(file);
       }
     }
@@ -187,10 +131,10 @@ WrappedKeys destroyed_keys(const fs::path& folder) {
     const SealedManifest manifest = read_sealed_manifest(folder);
     nobody.data_key = manifest.data_key;
     nobody.contents = manifest.seal;
-  } catch (const NotFound&) {
-    // Nothing asks for the key.
-  } catch (const DataError&) {
-    // Nothing opens it anyway.
+  } catch (const Error&) {
+    // Without a manifest, nothing asks for the key, and with a damaged one, nothing opens it.
+  } catch (const fs::filesystem_error&) {
+    // Likewise. The wrapped key must go all the same.
   }
   return nobody;
 }
@@ -226,6 +170,39 @@ std::string removed_text(const std::vector<Recipient>& before, const std::vector
                                         : missing);
 }
 
+// What has kept keys from being erased.
+struct Failures {
+  std::vector<std::string> lines;
+  bool are_refusals = true;  // whether only permissions were missing
+
+  void add(const Error& error) {
+    lines.emplace_back(error.what());
+    are_refusals = are_refusals && error.exit_code() == ExitCode::refused;
+  }
+};
+
+// Erases all files with wrapped keys in the folder of a checkpoint or dataset. What cannot be
+// erased is added to `failures` and keeps nothing else.
+void destroy_keys_in(const fs::path& place, Failures& failures) {
+  const std::vector<fs::path> files = keys_files(place);
+  const WrappedKeys nobody = destroyed_keys(place);
+  const std::size_t before = failures.lines.size();
+  for (const fs::path& file : files) {
+    try {
+      erase_keys_file(file);
+    } catch (const Error& error) {
+      failures.add(error);
+    }
+  }
+  const fs::path file = place / kKeysFileName;
+  if (!files.empty() && !nobody.data_key.empty() && !fs::exists(fs::symlink_status(file))) {
+    write_keys_file(file, to_text(nobody));
+  }
+  if (!files.empty() && failures.lines.size() == before) {
+    fmt::print("{}: its key was destroyed\n", printable(place.string()));
+  }
+}
+
 // Says so if the logs of a run whose checkpoints have lost their keys can still be opened.
 void warn_of_log_keys(const fs::path& checkpoints) {
   const fs::path logs = fs::absolute(checkpoints).lexically_normal().parent_path() / kLogKeysFolder;
@@ -253,14 +230,6 @@ fs::path named_folder(const std::string& given) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-fs::path access_folder(const fs::path& folder) {
-  const fs::path full = fs::absolute(folder).lexically_normal();
-  if (full.filename() == kLogKeysFolder) {
-    return full.parent_path();
-  }
-  return is_log_key_folder(full) ? full.parent_path().parent_path() : folder;
-}
-
 std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
   if (!fs::exists(folder)) {
     throw no_checkpoint_in(folder);
@@ -282,39 +251,6 @@ std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
     throw_nothing_encrypted(folder, found);
   }
   return encrypted;
-}
-
-KeysLock::KeysLock(const fs::path& folder) {
-  const bool is_step = !is_dataset_folder(folder) && is_step_folder(folder);
-  const fs::path checkpoints = is_step ? fs::absolute(folder).parent_path() : folder;
-  if (const std::optional<LockHolder> owner = lock_holder(checkpoints)) {
-    throw PolicyError(fmt::format(
-        "nothing was changed, because a run writes to {}: {}. Stop it, change encryption.keys, and "
-        "change the recipients before it starts again",
-        checkpoints.string(), owner->text));
-  }
-  directory_.reset(::open(checkpoints.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory_ && ::flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw PolicyError(
-        fmt::format("another `trireme keys` is at work in {}: try again when it has ended",
-                    checkpoints.string()));
-  }
-  const bool exists = fs::is_directory(folder);
-  for (const fs::path& place : exists ? folders_with_keys(folder) : std::vector<fs::path>()) {
-    for (const char* const name : {kPackLockName, kRecodeLockName}) {
-      if (!fs::exists(fs::symlink_status(place / name))) {
-        continue;
-      }
-      std::optional<FileLock> lock = FileLock::try_take(place / name);
-      if (!lock) {
-        throw PolicyError(fmt::format(
-            "nothing was changed, because another `trireme data` command writes to {}: try again "
-            "when it has ended",
-            place.string()));
-      }
-      datasets_.push_back(std::move(*lock));
-    }
-  }
 }
 
 void change_recipients(const fs::path& folder, const KeyChoice& keys,
@@ -355,40 +291,37 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
   erase_remains(folder);
 }
 
-void destroy_keys(const fs::path& folder) {
+void check_destroyable(const fs::path& folder) {
   const KeysLock lock(folder);
-  std::vector<std::string> failures;
-  std::size_t found = 0;
-  for (const fs::path& place : folders_with_keys(folder)) {
-    try {
-      const std::vector<fs::path> files = keys_files(place);
-      const WrappedKeys nobody = destroyed_keys(place);
-      for (const fs::path& file : files) {
-        erase_keys_file(file);
-      }
-      if (!files.empty()) {
-        ++found;
-        if (!nobody.data_key.empty()) {
-          write_keys_file(place / kKeysFileName, to_text(nobody));
-        }
-        fmt::print("{}: its key was destroyed\n", printable(place.string()));
-      }
-    } catch (const Error& error) {
-      failures.emplace_back(error.what());
-    } catch (const fs::filesystem_error& error) {
-      failures.emplace_back(error.what());
-    }
-  }
-  if (!failures.empty()) {
-    throw IoError(
-        fmt::format("not all keys are destroyed; do it again when this is put right:\n  "
-                    "{}",
-                    fmt::join(failures, "\n  ")));
-  }
-  if (found == 0) {
-    const std::vector<fs::path> places = folders_with_keys(folder);
+  const std::vector<fs::path> places = folders_with_keys(folder);
+  if (std::none_of(places.begin(), places.end(),
+                   [](const fs::path& place) { return !keys_files(place).empty(); })) {
     throw_nothing_encrypted(folder, places == std::vector{folder} ||
                                         std::any_of(places.begin(), places.end(), is_in_use));
+  }
+}
+
+void destroy_keys(const fs::path& folder) {
+  check_destroyable(folder);
+  const KeysLock lock(folder);
+  Failures failures;
+  for (const fs::path& place : folders_with_keys(folder)) {
+    try {
+      destroy_keys_in(place, failures);
+    } catch (const Error& error) {
+      failures.add(error);
+    } catch (const fs::filesystem_error& error) {
+      failures.add(IoError(error.what()));
+    }
+  }
+  if (!failures.lines.empty()) {
+    const std::string what =
+        fmt::format("not all keys are destroyed; do it again when this is put right:\n  {}",
+                    fmt::join(failures.lines, "\n  "));
+    if (failures.are_refusals) {
+      throw PolicyError(what);
+    }
+    throw IoError(what);
   }
   warn_of_log_keys(folder);
 }

@@ -34,22 +34,6 @@ std::filesystem::path named_folder(const std::string& given);
 // NotFound if there are none of them, and ConfigError if none is encrypted.
 std::vector<EncryptedFolder> encrypted_folders(const std::filesystem::path& folder);
 
-// Returns the folder whose access the policy decides for changes in `folder`: the run of a folder
-// log-keys, otherwise the folder itself.
-std::filesystem::path access_folder(const std::filesystem::path& folder);
-
-// Keeps other `trireme keys` and `trireme data` commands away from a folder, as far as its file
-// system has locks. Throws PolicyError if one is at work there, or if a run may be writing
-// checkpoints.
-class KeysLock {
- public:
-  explicit KeysLock(const std::filesystem::path& folder);
-
- private:
-  UniqueHandle<FileDescriptorTraits> directory_;
-  std::vector<FileLock> datasets_;
-};
-
 // Returns the recipients in words.
 std::string text_of_recipients(std::vector<Recipient> recipients);
 // Changes the recipients of a checkpoint or dataset. Returns whether it changed any.
@@ -61,9 +45,13 @@ using ChangeRecipients = std::function<bool(std::vector<Recipient>&, const DataK
 void change_recipients(const std::filesystem::path& folder, const KeyChoice& keys,
                        const ChangeRecipients& change);
 
+// Throws what destroy_keys() would throw before it destroys anything: PolicyError if something is
+// at work in the folder, NotFound or ConfigError if it has no wrapped key.
+void check_destroyable(const std::filesystem::path& folder);
 // Overwrites every wrapped key of a checkpoint or dataset, or of all in a folder: attempts to save
 // one, unfinished packs and remains included. Goes on after a failure, and then throws IoError that
-// lists all; it can be repeated. A symbolic link is removed, and what it points to is left alone.
+// lists all; it can be repeated. A symbolic link is removed, and what it points to is left alone. A
+// folder named like such a file is left alone, and listed.
 void destroy_keys(const std::filesystem::path& folder);
 
 }  // namespace trireme

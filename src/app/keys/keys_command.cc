@@ -210,6 +210,7 @@ void destroy(const KeysOptions& options) {
   if (!std::filesystem::is_directory(folder)) {
     throw no_checkpoint_in(folder);
   }
+  check_destroyable(folder);
   const std::string word = folder.filename().string();
   fmt::print(stderr, "What the keys in {} encrypt will be unreadable for everyone, for ever.\n",
              printable(folder.string()));
@@ -235,6 +236,7 @@ void add_create(CommandLine& keys) {
       keys.add_command("create", "Make a key that encrypts checkpoints and datasets");
   const auto options = std::make_shared<KeysOptions>();
   command.add_option("--out", options->file, "The new key file, which only you can read")
+      .written()
       .type_name("FILE");
   command
       .add_option("--pkcs11", options->token,

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "src/base/file.h"
+#include "src/train/start/run_place.h"
 #include "tests/app/records/accepted_machine.h"
 
 namespace trireme {
@@ -326,6 +327,24 @@ TEST_F(AcceptCommand, AProfileThatIsWrongOrAbsentStartsNothing) {
   fs::remove(path("accept.yaml"));
   EXPECT_EQ(accept().code, static_cast<int>(ExitCode::not_found));
   EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(AcceptCommand, TheFolderIsNoneOfOtherUse) {
+  fs::create_directory(path("out"));
+  write("out/study.json", "{}");
+  const CommandRun study = accept();
+  EXPECT_EQ(study.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(study.err, HasSubstr("--dir: " + path("out") + " is the folder of a study"));
+  EXPECT_FALSE(fs::exists(path("out/.accept.lock")));
+  EXPECT_FALSE(fs::exists(path("calls"))) << "nothing was started";
+}
+
+TEST_F(AcceptCommand, WhatItHasMeasuredIsReplacedByNoOtherCommand) {
+  ASSERT_EQ(accept().code, 0);
+  for (const fs::directory_entry& each : fs::directory_iterator(path("out"))) {
+    EXPECT_THAT(problem_with_place_of_result(each.path()), HasSubstr("belongs to the acceptance"));
+  }
+  EXPECT_EQ(accept().code, 0) << "the same command replaces it";
 }
 
 TEST_F(AcceptCommand, AProfileThatCannotBeStartedIsWrongAndNoNodeBad) {

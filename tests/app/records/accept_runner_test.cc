@@ -191,8 +191,12 @@ TEST_F(AcceptRunnerTest, TheProfileIsNotReplaced) {
   const std::string before = read_file(path("accept.yaml"));
   const CommandRun run = accept({"-J", path("bin/../accept.yaml")});
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
-  EXPECT_THAT(run.err, HasSubstr("-J would replace the profile"));
+  EXPECT_THAT(run.err, HasSubstr("-J and PROFILE are the same file"));
   EXPECT_EQ(read_file(path("accept.yaml")), before);
+  fs::create_directories(path("out"));
+  const CommandRun within = accept({"-J", path("out/n1-r01-0.json")});
+  EXPECT_EQ(within.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(within.err, HasSubstr("holds what the same command measures"));
 }
 
 TEST_F(AcceptRunnerTest, AHostListThatIsWrongIsNamedWithItsOrigin) {

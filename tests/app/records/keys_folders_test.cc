@@ -201,10 +201,51 @@ TEST_F(KeysFolders, AFailureDoesNotKeepOtherKeysFromBeingDestroyed) {
   EXPECT_EQ(run.code, static_cast<int>(ExitCode::io));
   EXPECT_THAT(run.err, AllOf(HasSubstr("not all keys are destroyed; do it again"),
                              HasSubstr("keys.json.folder")));
+  EXPECT_FALSE(opens("sets/one", uri_)) << "keys.json goes first";
   EXPECT_FALSE(opens("sets/two", uri_));
   fs::remove(path("sets/one/keys.json.folder"));
   EXPECT_EQ(destroy("sets").code, 0);
   EXPECT_FALSE(opens("sets/one", uri_));
+}
+
+TEST_F(KeysFolders, ForeignFifosAndFoldersAreNoObstacle) {
+  const std::string fifo = path("sets/one/keys.json.tmp-1");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_directories(path("sets/two/keys.json.tmp-1"));
+  const CommandRun changed = add_other();
+  EXPECT_EQ(changed.code, 0) << changed.err;
+  EXPECT_FALSE(fs::exists(fs::symlink_status(fifo)));
+  EXPECT_THAT(changed.out, HasSubstr("sets/two/keys.json.tmp-1: left as it is: a folder"));
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(destroy("sets/one").code, 0);
+  EXPECT_FALSE(opens("sets/one", uri_));
+  EXPECT_THAT(destroy("sets/two").err, HasSubstr("is a folder, which this program has not made"));
+  EXPECT_FALSE(opens("sets/two", uri_));
+}
+
+TEST_F(KeysFolders, NothingIsAskedAboutAFolderThatIsRefused) {
+  fs::create_directories(path("empty"));
+  ASSERT_TRUE(save_encrypted(path("steps"), {uri_}, small_state(), 1).durable);
+  const RunLock lock(path("steps"), false);
+  for (const char* const name : {"empty", "steps"}) {
+    const CommandRun run = destroy(name);
+    EXPECT_NE(run.code, 0);
+    EXPECT_THAT(run.err, Not(HasSubstr("unreadable for everyone")));
+  }
+}
+
+TEST_F(KeysFolders, KeysOfLogsStayAsTheyAreWhileTheRunLives) {
+  fs::create_directories(path("run/log-keys/00"));
+  put(path("run/log-keys/00/keys.json"), "keys");
+  const auto alive = FileLock::try_take(path("run/.lock"));
+  ASSERT_TRUE(alive.has_value());
+  for (const char* const name : {"run/log-keys", "run/log-keys/00"}) {
+    for (const CommandRun& run : {add_other(name), destroy(name)}) {
+      EXPECT_EQ(run.code, static_cast<int>(ExitCode::refused)) << name;
+      EXPECT_THAT(run.err, HasSubstr("because a run writes logs to " + path("run")));
+    }
+  }
+  EXPECT_EQ(text_of("run/log-keys/00/keys.json"), "keys");
 }
 
 TEST_F(KeysFolders, WithoutAnyKeyThereIsNothingToDestroy) {

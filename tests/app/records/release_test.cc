@@ -1,16 +1,13 @@
-// `trireme release` step by step, and what the check before an export makes of its result.
-#include <fstream>
+// `trireme release` step by step.
+#include <thread>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
+#include <sys/file.h>
 
-#include "src/app/evidence/release_check.h"
-#include "src/app/evidence/release_command.h"
 #include "src/base/digest.h"
-#include "tests/app/command_run.h"
-#include "tests/app/records/policy_site.h"
+#include "tests/app/records/release_fixture.h"
 #include "tests/io/checkpoint/sample_state.h"
-#include "tests/support/message_of.h"
 
 namespace trireme {
 namespace {
@@ -19,45 +16,6 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Words = std::vector<std::string>;
-
-class ReleaseCommand : public testing::Test {
- protected:
-  ReleaseCommand() {
-    save_labelled(path("checkpoints"), 1, {"classification=internal", "owner=health"});
-    for (const char* const name : {"sara", "omar", "eve"}) {
-      const SigningKey key = SigningKey::generate();
-      key.save(path(std::string(name) + ".key"));
-      write(std::string(name) + ".pem",
-            "# " + std::string(name) + "\n" + key.public_key().to_pem());
-    }
-  }
-  static CommandRun release(Words words) {
-    words.insert(words.begin(), "release");
-    return run_command_line([](CommandLine& app, int&) { add_release_command(app); }, words);
-  }
-  CommandRun request(const std::string& out = "release.json") const {
-    return release({"request", path("checkpoints"), "--out", path(out), "--recipient",
-                    "University X", "--reason", "joint paper"});
-  }
-  CommandRun sign(const std::string& name) const {
-    return release({"sign", path("release.json"), "--key", path(name + ".key")});
-  }
-  CommandRun show(const std::string& trust = "") const {
-    Words words = {"show", path("release.json")};
-    if (!trust.empty()) {
-      words.insert(words.end(), {"--trust", path(trust)});
-    }
-    return release(words);
-  }
-  std::string text_of(const std::string& name) const { return read_file(path(name)); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-  }
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-
-  TempFolder folder_;
-};
 
 TEST_F(ReleaseCommand, ARequestNamesTheNewestCheckpointAndWhy) {
   save_labelled(path("checkpoints"), 2, {"classification=secret"});
@@ -91,6 +49,12 @@ TEST_F(ReleaseCommand, ARequestReplacesNoFile) {
   EXPECT_FALSE(fs::exists(path("nowhere")));
 }
 
+TEST_F(ReleaseCommand, ARequestIsNotWrittenIntoACheckpoint) {
+  const CommandRun run = request("checkpoints/step-00000001/release.json");
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(run.err, HasSubstr("lies in the checkpoint " + path("checkpoints/step-00000001")));
+}
+
 TEST_F(ReleaseCommand, ThereMustBeACheckpointAndAReason) {
   EXPECT_EQ(
       release({"request", path("absent"), "--out", path("r"), "--recipient", "X", "--reason", "y"})
@@ -101,6 +65,69 @@ TEST_F(ReleaseCommand, ThereMustBeACheckpointAndAReason) {
   EXPECT_EQ(release({"request", path("checkpoints"), "--out", path("r"), "--reason", "y"}).code,
             static_cast<int>(ExitCode::usage));
   EXPECT_FALSE(fs::exists(path("r")));
+}
+
+TEST_F(ReleaseCommand, WhoGetsItAndWhyAreTextsThatPeopleCanRead) {
+  const auto asked = [&](const std::string& recipient, const std::string& reason) {
+    return release({"request", path("checkpoints"), "--out", path("r"), "--recipient", recipient,
+                    "--reason", reason});
+  };
+  for (const CommandRun& run : {asked("", "y"), asked("X", ""), asked(" \t\n", "y")}) {
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+    EXPECT_THAT(run.err, HasSubstr("it is empty"));
+  }
+  const CommandRun run = asked(std::string(1001, 'x'), "y");
+  EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(run.err, HasSubstr("it has 1001 bytes, and can have 1000 at most"));
+  EXPECT_FALSE(fs::exists(path("r")));
+  EXPECT_EQ(asked(std::string(1000, 'x'), "y").code, 0);
+}
+
+TEST_F(ReleaseCommand, WhatAReleaseSaysOfACheckpointIsCompared) {
+  request_with("label", {{"classification", "public"}});
+  for (const CommandRun& run : {sign("sara"), show()}) {
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::bad_data));
+    EXPECT_THAT(run.err, HasSubstr("has another label, internal; owner health: ask for a new one"));
+  }
+  request_with("manifest_sha256", std::string(64, '0'));
+  EXPECT_EQ(sign("sara").code, static_cast<int>(ExitCode::bad_data));
+  EXPECT_THAT(show().err, HasSubstr("has another manifest, sha256:"));
+  EXPECT_TRUE(parse_envelope(text_of("release.json"), "").signatures.empty());
+}
+
+TEST_F(ReleaseCommand, ACheckpointOfAnotherHostCannotBeCompared) {
+  for (const char* const uri :
+       {"file:///tmp/harmless", "https://elsewhere/a", "file://checkpoints"}) {
+    request_with("uri", uri);
+    for (const CommandRun& run : {show(), sign("sara")}) {
+      EXPECT_EQ(run.code, 0) << run.err;
+      EXPECT_THAT(run.err, AllOf(HasSubstr("note: this host has no whole checkpoint at "),
+                                 HasSubstr("could not be compared")));
+    }
+  }
+  fs::remove(path("release.json"));
+  request();
+  EXPECT_EQ(show().err, "");
+}
+
+TEST_F(ReleaseCommand, ASignatureThatIsAddedMeanwhileIsKept) {
+  request();
+  const std::string unsigned_text = text_of("release.json");
+  sign("omar");
+  const std::string signed_by_omar = text_of("release.json");
+  write("release.json", unsigned_text);
+  UniqueHandle<FileDescriptorTraits> lock(::open(path("").c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  std::thread omar([&] {  // without a lock, sara would have signed by then
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    write("release.json", signed_by_omar);
+    lock.reset();
+  });
+  const CommandRun run = sign("sara");
+  omar.join();
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nsignatures 2\n"));
+  EXPECT_EQ(parse_envelope(text_of("release.json"), "").signatures.size(), 2U);
 }
 
 TEST_F(ReleaseCommand, EachKeySignsOnce) {
@@ -149,131 +176,6 @@ TEST_F(ReleaseCommand, OtherEnvelopesAreNoReleases) {
   }
   write("release.json", "{");
   EXPECT_EQ(show().code, static_cast<int>(ExitCode::bad_data));
-}
-
-// The policy asks for two of the releasers sara and omar above public.
-class ReleaseCheck : public ReleaseCommand {
- protected:
-  void SetUp() override {
-    if (!site_.is_possible()) {
-      GTEST_SKIP() << "only root can make a policy: run as root";
-    }
-    site_.write("releasers.pem", text_of("sara.pem") + text_of("omar.pem"));
-    access_ = site_.access(
-        "roles:\n  releaser: {groups: [root], export: {highest: secret, folders: [" + path("") +
-        "]}}\nrelease: {keys: " + site_.path("releasers.pem") + ", signers: 2, above: public}\n");
-  }
-  std::string check(const std::string& file = "release.json",
-                    const std::string& step = "checkpoints/step-00000001") const {
-    const StepFolder found = inspect_step(path(step));
-    return check_release(access_, found.manifest.value(), found.path,
-                         file.empty() ? "" : path(file));
-  }
-  std::string refusal(const std::string& file = "release.json") const {
-    return message_of<PolicyError>([&] { (void)check(file); });
-  }
-
-  PolicySite site_;
-  Access access_;
-};
-
-TEST_F(ReleaseCheck, TwoReleasersMustHaveSigned) {
-  EXPECT_THAT(refusal(""), HasSubstr("the policy asks for the signatures of 2 releasers"));
-  request();
-  EXPECT_THAT(refusal(), HasSubstr("0 of the releasers have signed it, and the policy asks for 2"));
-  sign("sara");
-  sign("eve");
-  EXPECT_THAT(refusal(), HasSubstr("1 of the releasers has signed it, and the policy asks for 2"));
-  sign("omar");
-  EXPECT_THAT(check(), AllOf(HasSubstr("sara"), HasSubstr("omar"), Not(HasSubstr("eve"))));
-}
-
-TEST_F(ReleaseCheck, OnlyWhatIsAboveTheLimitNeedsARelease) {
-  save_labelled(path("public"), 1, {"classification=public"});
-  EXPECT_EQ(check("", "public/step-00000001"), "");
-  ASSERT_TRUE(save_state(path("plain"), small_state(), 1).durable);
-  EXPECT_THAT(message_of<PolicyError>([&] { (void)check("", "plain/step-00000001"); }),
-              HasSubstr("signatures of 2 releasers"))
-      << "without a label, it could be anything";
-  access_ = site_.access(
-      "roles:\n  releaser: {groups: [root], export: {highest: secret, folders: "
-      "[" +
-      path("") + "]}}\n");
-  EXPECT_EQ(check(""), "") << "this policy has no rule";
-  access_ = Access();
-  EXPECT_EQ(check(""), "");
-}
-
-TEST_F(ReleaseCheck, AReleaseIsForOneCheckpoint) {
-  request();
-  sign("sara");
-  sign("omar");
-  save_labelled(path("checkpoints"), 2, {"classification=internal"});
-  EXPECT_THAT(
-      message_of<PolicyError>([&] { (void)check("release.json", "checkpoints/step-00000002"); }),
-      AllOf(HasSubstr("it releases another checkpoint"), HasSubstr("step-00000001")));
-}
-
-TEST_F(ReleaseCheck, RevokedReleasersDoNotCount) {
-  request();
-  sign("sara");
-  sign("omar");
-  const std::string omar = text_of("omar.pem").substr(text_of("omar.pem").find('\n') + 1);
-  for (const char* const when : {"always left", "2999-01-01T00:00:00Z leaves"}) {
-    site_.write("releasers.pem", text_of("eve.pem") + "# omar\nrevoked: " + when + "\n" + omar +
-                                     text_of("sara.pem"));
-    EXPECT_THAT(refusal(), HasSubstr("1 of the releasers has signed it")) << when;
-  }
-}
-
-TEST_F(ReleaseCheck, ThereMustBeAsManyReleasersAsSigners) {
-  request();
-  site_.write("releasers.pem", text_of("sara.pem"));
-  EXPECT_THAT(refusal(), HasSubstr("holds 1 keys, but the policy asks for 2 signers"));
-  fs::remove(site_.path("releasers.pem"));
-  EXPECT_THAT(refusal(), HasSubstr("which holds the releasers' keys, does not exist"));
-}
-
-TEST_F(ReleaseCheck, AForgedSignatureSpoilsTheOthers) {
-  request();
-  sign("sara");
-  sign("omar");
-  nlohmann::json envelope = nlohmann::json::parse(text_of("release.json"));
-  envelope["signatures"][1]["sig"] = envelope["signatures"][0]["sig"];
-  write("release.json", envelope.dump());
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("a signature that names the key of omar"),
-                               HasSubstr("is not of that key")));
-}
-
-TEST_F(ReleaseCheck, AManifestThatChangedWhileItWasReadIsNotReleased) {
-  request();
-  const StepFolder found = inspect_step(path("checkpoints/step-00000001"));
-  save_labelled(path("other"), 1, {"classification=internal"}, 7);
-  fs::copy_file(path("other/step-00000001/manifest.json"), found.path / "manifest.json",
-                fs::copy_options::overwrite_existing);
-  EXPECT_THAT(message_of<DataError>([&] {
-                (void)check_release(access_, found.manifest.value(), found.path,
-                                    path("release.json"));
-              }),
-              HasSubstr("it changed while it was read"));
-}
-
-TEST_F(ReleaseCheck, KeysAreOpenedForAnExportOnlyAfterTheCheck) {
-  const StepFolder found = inspect_step(path("checkpoints/step-00000001"));
-  const KeyOptions unsigned_export = with_export({}, access_, "");
-  EXPECT_THAT(
-      message_of<PolicyError>([&] { unsigned_export.admit(found.manifest.value(), found.path); }),
-      HasSubstr("signatures of 2 releasers"));
-  request();
-  sign("sara");
-  sign("omar");
-  const KeyOptions signed_export = with_export({}, access_, path("release.json"));
-  EXPECT_NO_THROW(signed_export.admit(found.manifest.value(), found.path));
-  const Access reader =
-      site_.access("roles:\n  auditor: {groups: [root], read: {highest: secret, folders: [/]}}\n");
-  const KeyOptions no_role = with_export({}, reader, path("release.json"));
-  EXPECT_THAT(message_of<PolicyError>([&] { no_role.admit(found.manifest.value(), found.path); }),
-              HasSubstr("the role auditor cannot export a checkpoint"));
 }
 
 }  // namespace

@@ -43,6 +43,24 @@ TEST_F(ScaleCheckTest, RunsThatTheStudyDoesNotAskForAreRefused) {
   fs::rename(path("study/n0001-r01"), path("study/n0002-r01"));
   fs::create_symlink(path("other"), path("study/n0001-r01"));
   refused(65, {}, "is a symbolic link");
+  fs::remove(path("study/n0001-r01"));
+  write("study/n0001-r01", "not a run");
+  refused(65, {}, "/n0001-r01 is no folder");
+  EXPECT_EQ(read_file(path("study/n0001-r01")), "not a run");
+}
+
+// A copy would count as a repetition. The folder of the whole study may be another one.
+TEST_F(ScaleCheckTest, CopiesOfOtherRunsAreRefused) {
+  ASSERT_EQ(here("1,2").code, 0);
+  const std::string config = read_file(path("study/n0002-r01/config.yaml"));
+  write("study/n0002-r01/config.yaml", config + "run.dir: elsewhere/n0002-r01\n");
+  EXPECT_EQ(here("1,2").code, 0);
+  write("study/n0002-r01/config.yaml", config + "run.dir: " + path("study/n0001-r01") + "\n");
+  const CommandRun run = here("1,2");
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("/n0001-r01, and the study asks for n0002-r01: it is a copy "
+                                       "of another run"),
+                             HasSubstr("Remove the folder")));
 }
 
 TEST_F(ScaleCheckTest, ImpossibleTimesAreRefused) {
@@ -90,7 +108,7 @@ TEST_F(ScaleCheckTest, TheSameFileByAnotherPathIsTheSameConfiguration) {
   write("run.yaml", read_file(path("run.yaml")) + "optimizer: {eps: 1}\n");
   const CommandRun changed = here("1,2,4");
   EXPECT_EQ(changed.code, 2);
-  EXPECT_THAT(changed.err, HasSubstr("holds a study with another configuration"));
+  EXPECT_THAT(changed.err, HasSubstr("holds a study with other configuration"));
   EXPECT_EQ(take_calls(), "") << "it is refused before anything runs";
 }
 

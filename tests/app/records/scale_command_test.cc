@@ -121,6 +121,17 @@ TEST_F(ScaleCommandTest, TheRanksOfAllNodesAreStarted) {
                              HasSubstr("\n      4      8     1         40    2.500  0.625 (")));
 }
 
+TEST_F(ScaleCommandTest, AStudyIsMadeInNoDataset) {
+  fs::create_directories(path("study/shards"));
+  write("study/manifest.json", "{}");
+  const CommandRun refused = here("1");
+  EXPECT_EQ(refused.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(refused.err, HasSubstr("--dir: " + path("study") + " is a dataset"));
+  EXPECT_FALSE(fs::exists(path("study/study.json")));
+  EXPECT_FALSE(fs::exists(path("study/.scale.lock")));
+  EXPECT_FALSE(fs::exists(path("calls"))) << "nothing was started";
+}
+
 TEST_F(ScaleCommandTest, AFailedRunIsReportedWithTheEndOfItsOutput) {
   const std::string end(1999, 'b');
   make_program("mpirun", "[ $2 = 1 ] || { printf 'first\\naaaa\\n%s\\n' " + end +

@@ -117,13 +117,19 @@ TEST_F(ScaleStudyTest, AFolderHoldsOneStudy) {
   ScaleOptions longer = options();
   longer.steps = 13;
   EXPECT_THAT(message_of<ConfigError>([&] { const ScaleStudy study(longer); }),
-              HasSubstr("holds a study with another steps: 12, and now 13"));
+              HasSubstr("holds a study with other steps: 12, and now 13"));
+  ScaleOptions in_run = options();
+  in_run.folder = (folder_.path() / "run").string();
+  std::filesystem::create_directory(in_run.folder);
+  std::ofstream(in_run.folder + "/config.yaml") << "{}";
+  EXPECT_THAT(message_of<ConfigError>([&] { const ScaleStudy study(in_run); }),
+              HasSubstr("is the folder of a run, and no study"));
   std::ofstream(folder_.path() / "study/study.json") << "[[[";
   EXPECT_THAT(message_of<DataError>([&] { const ScaleStudy study(options()); }),
               HasSubstr("study.json"));
   std::ofstream(folder_.path() / "study/study.json") << "[]";
   EXPECT_THAT(message_of<ConfigError>([&] { const ScaleStudy study(options()); }),
-              HasSubstr("holds a study with another"));
+              HasSubstr("holds a study with other"));
 }
 
 }  // namespace

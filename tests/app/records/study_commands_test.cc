@@ -125,6 +125,8 @@ TEST_F(StudyCommands, HistoryFindsWhenSomethingChanged) {
     add(bench_json(around(120)), 1.8e9 + day * 86400, "bbbbbbbbbbbb");
   }
   EXPECT_EQ(run({"history", path("history")}).code, 0) << "only --check judges";
+  std::ofstream(path("emptied")) << "";
+  EXPECT_EQ(run({"history", path("emptied"), "--check"}).code, 65) << "nothing was checked";
   const CommandRun slower = run({"history", path("history"), "--check"});
   EXPECT_EQ(slower.code, kSlower);
   EXPECT_THAT(slower.out, AllOf(HasSubstr("+20.0 % SLOWER, commit aaaaaaaaaa -> bbbbbbbbbb"),
@@ -156,7 +158,22 @@ TEST_F(StudyCommands, HistoryRefusesWhatHasNothingToKeep) {
   const CommandRun zeros = add(bench_json({0, 0, 0}), 1.8e9, "a");
   EXPECT_EQ(zeros.code, static_cast<int>(ExitCode::bad_data));
   EXPECT_THAT(zeros.err, HasSubstr("nothing in it belongs into a history"));
+  const CommandRun early = add(bench_json(around(100)), -5, "a");
+  EXPECT_EQ(early.code, static_cast<int>(ExitCode::bad_data));
+  EXPECT_THAT(early.err, AllOf(HasSubstr("its time is missing, zero or negative"),
+                               Not(HasSubstr("all samples"))));
   EXPECT_FALSE(std::filesystem::exists(path("history")));
+}
+
+TEST_F(StudyCommands, HistoryIsKeptInNoDataset) {
+  std::filesystem::create_directories(path("data/shards"));
+  std::ofstream(path("data/manifest.json")) << "{}";
+  const std::string file = path("data/history.jsonl");
+  const CommandRun refused =
+      run({"history", file, "--add", save("added", bench_json(around(100)))});
+  EXPECT_EQ(refused.code, kUsage);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("FILE: " + file), HasSubstr("which is a dataset")));
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 }  // namespace
