@@ -80,16 +80,19 @@ void add_output_options(CommandLine& command, BenchOutput& output, bool with_csv
       .no_default()
       .type_name("SECONDS");
   command.add_option("-J,--json-file", output.json_file, "Also write the results to FILE as JSON")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   if (with_csv) {
     command.add_option("--csv", output.csv_file, "Also write the results to FILE as CSV")
-        .type_name("FILE");
+        .type_name("FILE")
+        .written();
   }
   command
       .add_option("--openmetrics", output.openmetrics_file,
                   "Also write the results to FILE for the textfile collector of node_exporter, "
                   "which reads *.prom")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
 }
 
 void print_results(const Json& results) {

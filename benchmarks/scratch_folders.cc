@@ -9,7 +9,9 @@
 #include <system_error>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include "mpi/launch_environment.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/thread_error.h"
@@ -23,6 +25,8 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 // Ranks that the signal has not reached yet may go on to write for a moment.
 constexpr std::chrono::milliseconds kAfterglow{100};
 constexpr int kMostTries = 20;
+// How long another thread may take to end the process.
+constexpr std::chrono::seconds kPatienceWithAnother{20};
 
 // The process's only ScratchFolders, for remove_before_exit(); and another rank's folder, which a
 // destroyed object left to remove_abandoned().
@@ -30,6 +34,23 @@ std::mutex present_mutex;
 ScratchFolders* present = nullptr;
 fs::path abandoned;
 std::atomic<bool> removed{false};
+std::atomic<bool> another_ends{false};
+
+const pid_t parent_at_start = ::getppid();
+
+// Returns whether mpirun has started this process and is gone: it was killed, or has got a second
+// signal before it passed the first one on. MPI then ends the process within about a second,
+// without running destructors.
+bool has_lost_mpirun() {
+  static const bool has_mpirun = process_environment()("OMPI_COMM_WORLD_RANK").has_value();
+  return has_mpirun && ::getppid() != parent_at_start;
+}
+
+// Returns the signal by which the process has to end, or 0.
+int signal_to_end_by() {
+  const int number = interruption();
+  return number == 0 && has_lost_mpirun() ? SIGTERM : number;
+}
 
 fs::path aside(const fs::path& folder) { return folder.string() + ".removed"; }
 
@@ -65,6 +86,13 @@ void remove_within(std::chrono::duration<double> patience, Remove remove) {
   }
 }
 
+[[noreturn]] void end_process(int signal_number) {
+  if (another_ends) {
+    std::this_thread::sleep_for(kPatienceWithAnother);
+  }
+  end_by_signal(signal_number);
+}
+
 }  // namespace
 
 ScratchFolders::ScratchFolders() : uncaught_at_start_(std::uncaught_exceptions()) {
@@ -95,7 +123,7 @@ ScratchFolders::~ScratchFolders() {
   thread_.join();
   (void)remove_all();
   if (interruption() != 0) {  // after the thread's last look
-    end_by_signal(interruption());
+    end_process(interruption());
   }
 }
 
@@ -135,11 +163,11 @@ bool ScratchFolders::remove_all() {
 void ScratchFolders::wait_for_signal() {
   {
     std::unique_lock lock(mutex_);
-    while (!is_over_ && interruption() == 0) {
+    while (!is_over_ && signal_to_end_by() == 0) {
       changed_.wait_for(lock, kBetweenLooks);
     }
   }
-  const int number = interruption();
+  const int number = signal_to_end_by();
   if (number == 0) {
     return;
   }
@@ -147,8 +175,10 @@ void ScratchFolders::wait_for_signal() {
     std::this_thread::sleep_for(kAfterglow);
   }
   (void)remove_all();
-  end_by_signal(number);
+  end_process(number);
 }
+
+void ScratchFolders::leave_end_to_another(bool is_so) { another_ends = is_so; }
 
 void ScratchFolders::remove_before_exit(std::chrono::duration<double> patience) {
   present_mutex.lock();  // never unlocked: keeps the object alive while the thread runs

@@ -1,7 +1,7 @@
 // ScratchFolders are the folders in which a benchmark writes what it measures with. They are
-// removed when this object is destroyed, and also when a signal (interruption.h) ends the process:
-// a thread waits for the signal, removes the folders, and ends the process by it. Only one object
-// may exist in a process.
+// removed when this object is destroyed, and also when a signal (interruption.h, or SIGPIPE) ends
+// the process or its mpirun is gone: a thread waits for that, removes the folders, and ends the
+// process by the signal or by SIGTERM. Only one object may exist in a process.
 #pragma once
 
 #include <chrono>
@@ -34,6 +34,9 @@ class ScratchFolders {
   // Removes the folders of this process, or gives up after `patience`, as a file system may
   // hang. Can be called once, on any thread, which has to end the process then.
   static void remove_before_exit(std::chrono::duration<double> patience);
+  // is_so: whether another thread ends the process after a signal. The objects then remove their
+  // folders and leave the end to it.
+  static void leave_end_to_another(bool is_so);
   // Removes the folder of another rank, if an error has destroyed the object of this one: srun
   // kills the other rank before it can do so. Call this after the error has been reported, because
   // ranks that go on fail without their folder. Gives up after `patience`.
@@ -44,8 +47,8 @@ class ScratchFolders {
   // Returns whether all folders are gone, also that of another rank.
   bool remove_all();
 
-  NotedSignals noted_;
-  std::mutex mutex_;  // guards the next two
+  NotedSignals noted_{SIGPIPE};  // what reads the output may close the pipe
+  std::mutex mutex_;             // guards the next two
   std::condition_variable changed_;
   bool is_over_ = false;
   std::vector<std::filesystem::path> folders_;

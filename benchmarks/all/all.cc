@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "benchmarks/muted_output.h"
 #include "benchmarks/scratch_folders.h"
 #include "src/base/error.h"
+#include "src/base/interruption.h"
 #include "src/base/say.h"
 #include "src/base/stopwatch.h"
 
@@ -30,34 +32,32 @@ constexpr double kPlannedPart = 0.9;
 constexpr double kReportSeconds = 2;  // before the deadline, for writing what there is
 constexpr std::chrono::seconds kRemovalPatience{
     1};  // part of kReportSeconds: removing scratch folders
+// How long the other ranks wait after a signal while the first one writes the results: mpirun and
+// srun kill all ranks soon after one has ended.
+constexpr std::chrono::seconds kLeadOfFirstRank{10};
+constexpr std::chrono::seconds kPatienceWithGuard{20};
 
 class AllBench {
  public:
   AllBench(const BenchAllOptions& options, AppContext& context,
-           const std::function<int(const std::vector<Answer>&)>& at_deadline)
+           const std::function<int(const std::vector<Answer>&)>& at_end)
       : options_(options),
         world_(context.session().world()),
         questions_(chosen(questions_for(context, options.folder), options.only)),
-        guard_(std::chrono::duration<double>(60 * options.minutes - kReportSeconds), [=, this] {
-          const std::lock_guard lock(mutex_);
-          std::vector<std::string> names;
-          for (const Question& question : questions_) {
-            names.push_back(question.name);
-          }
-          const std::vector<Answer> all =
-              with_unanswered(answers_, names, watch_.seconds(), rows_.all());
-          if (muted_) {
-            muted_->restore();
-          }
-          const int code = at_deadline(all);
-          ScratchFolders::remove_before_exit(kRemovalPatience);
-          std::fflush(nullptr);
-          ::_exit(code);
-        }) {}
+        at_end_(at_end),
+        guard_(std::chrono::duration<double>(60 * options.minutes - kReportSeconds),
+               [this](int signal_number) { end(signal_number); }) {
+    ScratchFolders::leave_end_to_another(true);
+  }
+  ~AllBench() { ScratchFolders::leave_end_to_another(false); }
+  AllBench(const AllBench&) = delete;
+  AllBench& operator=(const AllBench&) = delete;
 
   std::vector<Answer> run();
 
  private:
+  // Ends the process before all questions have been asked. signal_number: 0 at the deadline.
+  [[noreturn]] void end(int signal_number);
   // share: the seconds for the question, preparations included.
   Answer ask(const Question& question, double share, double for_sizes);
 
@@ -69,8 +69,33 @@ class AllBench {
   std::mutex mutex_;   // guards the next two
   std::vector<Answer> answers_;
   std::optional<MutedOutput> muted_;
+  std::function<int(const std::vector<Answer>&)> at_end_;
   TimeGuard guard_;  // declared last, so that it ends before what it uses
 };
+
+void AllBench::end(int signal_number) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const Question& question : questions_) {
+    names.push_back(question.name);
+  }
+  const std::string why = signal_number == 0
+                              ? "did not end in time"
+                              : fmt::format("was interrupted by signal {}", signal_number);
+  if (muted_) {
+    muted_->restore();
+  }
+  const int code = at_end_(with_unanswered(answers_, names, why, watch_.seconds(), rows_.all()));
+  ScratchFolders::remove_before_exit(kRemovalPatience);
+  std::fflush(nullptr);
+  if (signal_number == 0) {
+    ::_exit(code);
+  }
+  if (world_.rank() != 0) {
+    std::this_thread::sleep_for(kLeadOfFirstRank);
+  }
+  end_by_signal(signal_number);
+}
 
 std::vector<Answer> AllBench::run() {
   std::vector<double> weights;
@@ -126,6 +151,11 @@ Answer AllBench::ask(const Question& question, double share, double for_sizes) {
   } catch (const Error& error) {
     answer = failed_answer(question.name, watch.seconds(), error.what(), std::current_exception());
   }
+  if (interruption() != 0) {
+    // The guard is about to end the process. The question may have failed only because its folder
+    // was removed, so its answer must not be kept.
+    std::this_thread::sleep_for(kPatienceWithGuard);
+  }
   const std::lock_guard lock(mutex_);
   muted_.reset();
   return answer;
@@ -134,8 +164,8 @@ Answer AllBench::ask(const Question& question, double share, double for_sizes) {
 }  // namespace
 
 std::vector<Answer> bench_all(const BenchAllOptions& options, AppContext& context,
-                              const std::function<int(const std::vector<Answer>&)>& at_deadline) {
-  return AllBench(options, context, at_deadline).run();
+                              const std::function<int(const std::vector<Answer>&)>& at_end) {
+  return AllBench(options, context, at_end).run();
 }
 
 }  // namespace trireme

@@ -18,11 +18,11 @@ struct BenchAllOptions {
   bool verbose = false;                // shows the tables of the single benchmarks, too
 };
 
-// Returns one answer per question. At the deadline, calls `at_deadline` on every rank, on another
-// thread, with the answers so far, the rows of the question that did not end and
-// the questions that have no answer, and ends the process with its
-// return value. Collective.
+// Returns one answer per question. At the deadline and at an interrupting signal (interruption.h),
+// calls `at_end` on every rank, on another thread, with the answers so far, the rows of the
+// question that did not end and the questions that have no answer, and ends the process: with what
+// `at_end` returns, or by the signal. Collective.
 std::vector<Answer> bench_all(const BenchAllOptions& options, AppContext& context,
-                              const std::function<int(const std::vector<Answer>&)>& at_deadline);
+                              const std::function<int(const std::vector<Answer>&)>& at_end);
 
 }  // namespace trireme

@@ -71,10 +71,11 @@ int code_of(const std::vector<Answer>& answers) {
   return 0;
 }
 
-// Called on rank 0 at the deadline. It must not talk to the others, one of which may hang, and
-// nothing catches what it would throw. So it does not know how long the others waited for a core.
-void report_at_deadline(const std::vector<Answer>& so_far, const BenchOutput& output,
-                        const MpiSession& session, const BusyWatch& busy) {
+// Called on rank 0 at the deadline, or at a signal. It must not talk to the others, one of which
+// may hang, and nothing catches what it would throw. So it does not know how long the others waited
+// for a core.
+void report_at_end(const std::vector<Answer>& so_far, const BenchOutput& output,
+                   const MpiSession& session, const BusyWatch& busy) {
   fmt::print("{}", picture_text(so_far));
   std::fflush(stdout);
   BenchContext about;
@@ -104,14 +105,14 @@ void run_all(const AllArguments& arguments, AppContext& context) {
   const BusyWatch busy;
   MpiSession& session = context.session();
   const bool first = session.world().rank() == 0;
-  const auto at_deadline = [&](const std::vector<Answer>& so_far) {
+  const auto at_end = [&](const std::vector<Answer>& so_far) {
     if (first) {
-      report_at_deadline(so_far, arguments.output, session, busy);
+      report_at_end(so_far, arguments.output, session, busy);
     }
     return static_cast<int>(wrong_question(so_far).empty() ? ExitCode::hang : ExitCode::device);
   };
   const auto measure = [&] {
-    answers = bench_all(arguments.rest, context, at_deadline);
+    answers = bench_all(arguments.rest, context, at_end);
     const Json results = joined(answers);
     if (results.empty() && code_of(answers) == 0) {
       throw ConfigError("no benchmark had time to measure anything: give more --minutes");

@@ -115,17 +115,16 @@ Answer failed_answer(const std::string& question, double seconds, const std::str
 }
 
 std::vector<Answer> with_unanswered(std::vector<Answer> answers,
-                                    const std::vector<std::string>& questions, double seconds,
-                                    Json rows) {
+                                    const std::vector<std::string>& questions,
+                                    const std::string& why, double seconds, Json rows) {
   for (Json& row : rows) {
     row["unfinished"] = true;
   }
   const std::size_t next = answers.size();
   for (std::size_t i = next; i < questions.size(); ++i) {
-    answers.push_back(
-        i == next ? failed_answer(questions[i], seconds, "did not end in time", nullptr)
-                  : Answer{questions[i], 0, Json::array(),
-                           fmt::format("left out: {} did not end in time", questions[next])});
+    answers.push_back(i == next ? failed_answer(questions[i], seconds, why, nullptr)
+                                : Answer{questions[i], 0, Json::array(),
+                                         fmt::format("left out: {} {}", questions[next], why)});
   }
   if (next < answers.size()) {
     answers[next].results = std::move(rows);

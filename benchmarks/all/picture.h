@@ -14,12 +14,12 @@ namespace trireme {
 struct Answer {
   std::string question;
   double seconds = 0;  // how long the question took
-  // Empty if it was left out or failed; of a question that did not end in time, the rows that it
+  // Empty if it was left out or failed; of a question that did not end, the rows that it
   // had measured, each with {"unfinished": true}.
   nlohmann::ordered_json results;
   std::string trouble;  // why there are no results, or ""
   bool has_failed = false;
-  std::exception_ptr error = {};           // why it has failed, unless it did not end in time
+  std::exception_ptr error = {};           // why it has failed, unless it did not end
   std::vector<std::string> left_out = {};  // sizes for which there was no time
 };
 
@@ -27,11 +27,12 @@ struct Answer {
 Answer failed_answer(const std::string& question, double seconds, const std::string& why,
                      std::exception_ptr error);
 
-// Adds, at the deadline, what became of the questions after those that were answered: the next one
-// did not end in time, and the others were not asked. questions: the names of all, in order. rows:
-// what the next one had measured.
+// Adds, at a premature end, what became of the questions after those that were answered: the next
+// one did not end, and the others were not asked. questions: the names of all, in order. why: what
+// is said of the next one, such as "did not end in time". rows: what it had measured.
 std::vector<Answer> with_unanswered(std::vector<Answer> answers,
-                                    const std::vector<std::string>& questions, double seconds,
+                                    const std::vector<std::string>& questions,
+                                    const std::string& why, double seconds,
                                     nlohmann::ordered_json rows);
 
 // Returns the question with an unfinished row in which something came out wrong, or "".

@@ -1,14 +1,27 @@
 #include "benchmarks/all/time_guard.h"
 
-namespace trireme {
+#include <algorithm>
 
-TimeGuard::TimeGuard(std::chrono::duration<double> limit, std::function<void()> at_deadline)
-    : thread_([this, limit, at_deadline = std::move(at_deadline)] {
+namespace trireme {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenSignalChecks{50};
+
+}  // namespace
+
+TimeGuard::TimeGuard(std::chrono::duration<double> limit, std::function<void(int)> at_end)
+    : thread_([this, limit, at_end = std::move(at_end)] {
+        using Clock = std::chrono::steady_clock;
+        const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
         std::unique_lock lock(mutex_);
-        if (!changed_.wait_for(lock, limit, [this] { return ends_; })) {
-          lock.unlock();
-          at_deadline();
+        while (interruption() == 0 && Clock::now() < deadline) {
+          const auto next = std::min(deadline, Clock::now() + kBetweenSignalChecks);
+          if (changed_.wait_until(lock, next, [this] { return ends_; })) {
+            return;
+          }
         }
+        lock.unlock();
+        at_end(interruption());
       }) {}
 
 TimeGuard::~TimeGuard() {

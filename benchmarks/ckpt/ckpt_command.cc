@@ -11,6 +11,7 @@
 #include "src/app/command/number_check.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
+#include "src/train/saving/tmpfs.h"
 
 namespace trireme {
 namespace {
@@ -24,6 +25,14 @@ struct CkptArguments {
   std::string size;
 };
 
+// Throws ConfigError for a folder on a disk, whose speed would be taken for that of memory.
+void check_memory(const std::filesystem::path& folder) {
+  if (!folder.empty() && std::filesystem::exists(folder) && !is_tmpfs(folder)) {
+    throw ConfigError(fmt::format(
+        "--memory {} lies on a disk: name a folder on a tmpfs, such as /dev/shm", folder.string()));
+  }
+}
+
 nlohmann::ordered_json measure_ckpt(const CkptArguments& arguments, double duration,
                                     AppContext& context) {
   BenchCkptOptions options = arguments.rest;
@@ -34,6 +43,7 @@ nlohmann::ordered_json measure_ckpt(const CkptArguments& arguments, double durat
                                   arguments.bytes, format_bytes(kLeastBytes)));
   }
   if (arguments.size.empty()) {
+    check_memory(options.memory);
     return bench_ckpt(options);
   }
   if (options.encrypt) {

@@ -172,7 +172,8 @@ void add_coll_bench(CommandLine& bench, AppContext& context) {
       .add_option("--write-tuning,--tune", arguments->tune_file,
                   "Measure all backends and write to FILE which is best for which size, for "
                   "comm.tuning")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   add_output_options(command, arguments->output);
   command.footer(
       "Example:\n"

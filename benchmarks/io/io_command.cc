@@ -146,7 +146,8 @@ void add_io_bench(CommandLine& bench, AppContext& context) {
   command
       .add_option("--ior-csv", arguments->ior_csv,
                   "Also write the repetitions to FILE with the columns of IOR's CSV")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   add_output_options(command, arguments->output);
   command.footer(
       "Examples:\n"

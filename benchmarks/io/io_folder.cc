@@ -51,6 +51,9 @@ std::string type_of(const fs::path& path) {
 
 IoFolder::IoFolder(const fs::path& within, MpiSession& session) {
   Communicator& world = session.world();
+  // From here on, a signal ends no rank before the folder is gone: mpirun would kill the one that
+  // removes it.
+  world.barrier().wait();
   path_ = run_on_root(world, [&] { return scratch_.make(within).string(); });
   if (world.rank() != 0) {
     scratch_.await(path_);

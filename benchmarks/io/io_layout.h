@@ -24,7 +24,7 @@ struct IoLayout {
   std::int64_t bytes_per_rank() const { return segments * block_bytes; }
   std::int64_t total_bytes() const { return bytes_per_rank() * ranks; }
   std::int64_t file_bytes() const { return file_per_process ? bytes_per_rank() : total_bytes(); }
-  // Returns the place of a rank's transfer number i, in bytes from the begin of its file.
+  // Returns the place of a rank's transfer number i, in bytes from the start of its file.
   std::int64_t offset(int rank, std::int64_t i) const;
 
  private:

@@ -71,6 +71,10 @@ class Emulation {
           "{} is a disk of each node: --emulate needs a file system that all nodes share",
           options.folder.string()));
     }
+    if (static_cast<double>(options.data_bytes) < workload_.sample_bytes) {
+      throw ConfigError(fmt::format("--data-bytes {}: a sample of {} has {:.0f} bytes: give more",
+                                    options.data_bytes, workload_.name, workload_.sample_bytes));
+    }
     workload_.threads = options.threads > 0 ? options.threads : workload_.threads;
     const std::int64_t batches = std::max<std::int64_t>(
         2, options.data_bytes / ranks() / static_cast<std::int64_t>(step_bytes()));

@@ -1,6 +1,8 @@
 #include "benchmarks/loader/loader_command.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -23,7 +25,32 @@ struct LoaderArguments {
   std::string data_bytes = "4G";
   bool must_pass = false;
   BenchOutput output;
+  // The options of each of the two modes that the command line gives.
+  std::vector<std::string> given_for_rates;
+  std::vector<std::string> given_for_emulation;
 };
+
+// Returns a check that accepts every value and notes that the option was given.
+Check noted_in(std::vector<std::string>& given, const std::string& option) {
+  return {"", [&given, option](const std::string&) {
+            given.push_back(option);
+            return std::string();
+          }};
+}
+
+// Throws ConfigError if an option of the other mode is given, which would be ignored.
+void check_mode(const LoaderArguments& arguments) {
+  const bool emulates = !arguments.emulation.workload.empty();
+  std::vector<std::string> ignored =
+      emulates ? arguments.given_for_rates : arguments.given_for_emulation;
+  if (emulates ? arguments.rates.encrypt : arguments.must_pass) {
+    ignored.emplace_back(emulates ? "--encrypt" : "--must-pass");
+  }
+  if (!ignored.empty()) {
+    throw ConfigError(fmt::format("{} has no effect {} --emulate: leave it out", ignored.front(),
+                                  emulates ? "with" : "without"));
+  }
+}
 
 void run_emulation(const LoaderArguments& arguments, AppContext& context) {
   EmulationOptions options = arguments.emulation;
@@ -52,6 +79,7 @@ void run_emulation(const LoaderArguments& arguments, AppContext& context) {
 }
 
 void run_loader(const LoaderArguments& arguments, AppContext& context) {
+  check_mode(arguments);
   if (!arguments.emulation.workload.empty()) {
     run_emulation(arguments, context);
     return;
@@ -65,32 +93,72 @@ void run_loader(const LoaderArguments& arguments, AppContext& context) {
             arguments.output, context);
 }
 
+void add_rates(CommandLine& command, LoaderArguments& arguments) {
+  BenchLoaderOptions& options = arguments.rates;
+  const auto noted = [&](const char* option) {
+    return noted_in(arguments.given_for_rates, option);
+  };
+  command
+      .add_option("--data", options.data,
+                  "The dataset's folder (default: random bytes, packed for the measurement)")
+      .check(noted("--data"))
+      .type_name("DIR");
+  command.add_flag("--encrypt", options.encrypt,
+                   "Encrypt the random bytes with a key of their own");
+  command.add_option("--sequence", options.sequence, "Tokens per sample")
+      .check(positive_count())
+      .check(noted("--sequence"));
+  command.add_option("--micro-batch", options.micro_batch, "Samples read at a time")
+      .check(positive_count())
+      .check(noted("--micro-batch"));
+  command.add_option("--shuffle", options.shuffle, "Order of the samples")
+      .check(one_of({"block", "global", "none"}))
+      .check(noted("--shuffle"));
+  command.add_option("--threads", options.threads, "Threads of the loader")
+      .check(thread_count())
+      .check(noted("--threads"));
+  command
+      .add_option("--rounds", options.rounds,
+                  "Timed rounds of the loader and of plain reads, alternating")
+      .check(positive_count())
+      .check(noted("--rounds"));
+}
+
 void add_emulation(CommandLine& command, LoaderArguments& arguments) {
   EmulationOptions& options = arguments.emulation;
+  const auto noted = [&](const char* option) {
+    return noted_in(arguments.given_for_emulation, option);
+  };
   command
       .add_option("--emulate", options.workload,
                   "Instead: feed accelerators that run this workload of MLPerf Storage, one per "
                   "rank, and tell how much of the time they would compute")
       .check(one_of(workload_names()));
   command.add_option("--accelerator", options.accelerator, "The accelerator, with --emulate")
-      .check(one_of({"h100", "a100"}));
+      .check(one_of({"h100", "a100"}))
+      .check(noted("--accelerator"));
   command.add_option("--dir", options.folder, "Put the samples on the disk of DIR, with --emulate")
+      .check(noted("--dir"))
       .type_name("DIR");
   command
       .add_option("--scale", options.scale,
                   "Multiply sizes and compute times by this; the bytes needed per second stay")
-      .check(within(1e-6, 1.0));
+      .check(within(1e-6, 1.0))
+      .check(noted("--scale"));
   command.add_option("--steps", options.steps, "Steps after the first one, with --emulate")
-      .check(positive_count());
+      .check(positive_count())
+      .check(noted("--steps"));
   command
       .add_option("--data-bytes", arguments.data_bytes,
                   "About the size of all samples, but at most what --steps read, with --emulate")
+      .check(noted("--data-bytes"))
       .type_name("BYTES");
   command
       .add_option("--read-threads", options.threads,
                   "Threads that read, per rank (default: the workload's)")
       .no_default()
-      .check(thread_count());
+      .check(thread_count())
+      .check(noted("--read-threads"));
   command.add_flag("--must-pass", arguments.must_pass,
                    "Exit with 4 if the accelerators compute too little of the time");
 }
@@ -101,23 +169,7 @@ void add_loader_bench(CommandLine& bench, AppContext& context) {
   CommandLine& command = bench.add_command(
       "loader", "Time the data loader and compare it with plain reads, or feed accelerators");
   const auto arguments = std::make_shared<LoaderArguments>();
-  BenchLoaderOptions& options = arguments->rates;
-  command
-      .add_option("--data", options.data,
-                  "The dataset's folder (default: random bytes, packed for the measurement)")
-      .type_name("DIR");
-  command.add_flag("--encrypt", options.encrypt,
-                   "Encrypt the random bytes with a key of their own");
-  command.add_option("--sequence", options.sequence, "Tokens per sample").check(positive_count());
-  command.add_option("--micro-batch", options.micro_batch, "Samples read at a time")
-      .check(positive_count());
-  command.add_option("--shuffle", options.shuffle, "Order of the samples")
-      .check(one_of({"block", "global", "none"}));
-  command.add_option("--threads", options.threads, "Threads of the loader").check(thread_count());
-  command
-      .add_option("--rounds", options.rounds,
-                  "Timed rounds of the loader and of plain reads, alternating")
-      .check(positive_count());
+  add_rates(command, *arguments);
   add_emulation(command, *arguments);
   add_output_options(command, arguments->output);
   command.footer(

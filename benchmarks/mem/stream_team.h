@@ -18,7 +18,7 @@ class StreamTeam {
   // per core.
   StreamTeam(std::vector<PinnedCore> cores, std::int64_t array_bytes);
 
-  // Returns the seconds from the begin of the first thread to the end of the last one.
+  // Returns the seconds from the start of the first thread to the end of the last one.
   double run(StreamKernel kernel, StreamStores stores);
   // Returns how many elements of the arrays differ from what the kernels so far have to give.
   std::int64_t wrong() const;

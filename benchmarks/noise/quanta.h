@@ -29,7 +29,7 @@ std::vector<double> fixed_time(double quantum, double duration, std::size_t most
 
 // A detour is what a quantum took beyond the shortest one of its core.
 struct Detour {
-  double at = 0;       // seconds from the first quantum to the begin of this one
+  double at = 0;       // seconds from the first quantum to the start of this one
   double seconds = 0;  // of the detour
 };
 struct WorkStatistics {

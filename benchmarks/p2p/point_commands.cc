@@ -178,9 +178,11 @@ void add_pairs_bench(CommandLine& bench, AppContext& context) {
                   "median, as in 0.8, or as in 2.5GB/s")
       .type_name("RATE");
   command.add_option("--csv", options.csv_file, "Also write the bandwidths to FILE as CSV")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command.add_option("--svg", options.svg_file, "Also draw the bandwidths in FILE as SVG")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   add_backend_option(command, arguments->backend);
   add_output_options(command, arguments->output, false);
   command.footer(

@@ -3,11 +3,14 @@
 #include <memory>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "benchmarks/bench_options.h"
 #include "benchmarks/train/train.h"
 #include "src/app/command/number_check.h"
+#include "src/app/command/written_files.h"
 #include "src/base/error.h"
+#include "src/train/run/config_files.h"
 
 namespace trireme {
 namespace {
@@ -17,6 +20,16 @@ struct TrainArguments {
   std::string config;
   MlLogOptions mllog{{}, "trireme", "trireme", "trireme"};
 };
+
+void check_outputs(const TrainArguments& arguments, const BenchOutput& output) {
+  const ConfigSources sources{
+      .file = arguments.config, .arguments = arguments.rest.arguments, .environment = environ};
+  check_not_read({{"-J", output.json_file},
+                  {"--csv", output.csv_file},
+                  {"--openmetrics", output.openmetrics_file},
+                  {"--mllog", arguments.mllog.file}},
+                 files_of_config(sources, load_run_config(sources).config));
+}
 
 }  // namespace
 
@@ -36,7 +49,8 @@ void add_train_bench(CommandLine& bench, AppContext& context) {
       .check(integer_within(1, 1'000'000));
   command
       .add_option("--mllog", arguments->mllog.file, "Also write a log of MLPerf Training to FILE")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command
       .add_option("--mllog-benchmark", arguments->mllog.benchmark,
                   "The name of the benchmark in this log")
@@ -52,6 +66,7 @@ void add_train_bench(CommandLine& bench, AppContext& context) {
     if (output.duration > 0) {
       throw ConfigError("bench train runs a fixed number of steps: use --steps, not --duration");
     }
+    check_outputs(*arguments, output);
     BenchTrainOptions all = arguments->rest;
     all.config = arguments->config;
     if (!arguments->mllog.file.empty()) {

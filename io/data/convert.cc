@@ -37,10 +37,17 @@ void check_unchanged(const ForeignInput& input) {
   }
 }
 
-// Returns the number of tokens in a file. Throws before any shard is written if tokens or documents
-// would be lost.
+// Returns the number of tokens in a file. Throws before any shard is written if tokens, documents
+// or a loss mask would be lost.
 std::int64_t check_file(const ForeignInput& input, const ConvertOptions& options) {
   const std::unique_ptr<ForeignFile> file = open_foreign_file(input, names_of(options));
+  if (const std::string mask = file->loss_mask(); !mask.empty()) {
+    throw DataError(fmt::format(
+        "{} is a loss mask, which would be lost, so that a model would be trained on all tokens: "
+        "pack the conversations again with `data pack --messages`, or convert tokens without a "
+        "mask",
+        mask));
+  }
   file->check_documents();
   return file->tokens().size();
 }
@@ -61,7 +68,11 @@ void read_tokens(ForeignFile& file, std::int64_t vocab, std::int64_t at,
   std::vector<std::int64_t> wide(to.size());
   file.tokens().read(at, static_cast<std::int64_t>(to.size()), wide.data());
   for (std::size_t i = 0; i < to.size(); ++i) {
-    if (wide[i] < 0 || wide[i] >= vocab) {
+    if (wide[i] < 0) {
+      throw DataError(fmt::format("{} is {}: token ids are not negative",
+                                  file.place_of(at + static_cast<std::int64_t>(i)), wide[i]));
+    }
+    if (wide[i] >= vocab) {
       throw DataError(fmt::format("{} is {}, outside the vocabulary of {}: give the right --vocab",
                                   file.place_of(at + static_cast<std::int64_t>(i)),
                                   integer_text(wide[i]), vocab));

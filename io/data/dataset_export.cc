@@ -41,6 +41,9 @@ class ExportWriter {
             "{} exists already: choose another name with --out, or remove it", path.string()));
       }
     }
+    if (const fs::path folder = files_.front().parent_path(); !folder.empty()) {
+      make_directories(folder);
+    }
     const std::int64_t documents = manifest_.n_docs();
     std::vector<std::string> heads;
     if (is_megatron_) {

@@ -5,9 +5,9 @@
 //
 // and OUT.loss_mask.npy, u8, if the dataset has a loss mask.
 //
-// `trireme data convert` reads both back, without the mask. All ranks call export_dataset()
-// together and share the shards. The files are written under temporary names, and renamed when they
-// are complete.
+// `trireme data convert` reads both back, and refuses those with a mask. All ranks call
+// export_dataset() together and share the shards. The files are written under temporary names, and
+// renamed when they are complete.
 #pragma once
 
 #include <filesystem>

@@ -7,6 +7,7 @@
 #include "io/data/document_ends.h"
 #include "io/data/megatron_index.h"
 #include "io/data/npy_header.h"
+#include "io/data/shard_check.h"
 #include "io/h5/crash_guard.h"
 #include "io/h5/h5_file.h"
 #include "src/base/error.h"
@@ -18,9 +19,17 @@ constexpr std::string_view kIndexEnd = ".idx";
 constexpr std::string_view kTokensEnd = ".bin";
 constexpr std::string_view kNpyEnd = ".npy";
 constexpr std::string_view kNpyOffsetsEnd = ".offsets.npy";
+constexpr std::string_view kMaskEnd = ".loss_mask.npy";  // of `data export`
 
 std::string with_end(std::string_view path, std::string_view end, std::string_view other) {
   return std::string(path.substr(0, path.size() - end.size())) + std::string(other);
+}
+
+// Returns the mask of a file whose name has this end: NAME.loss_mask.npy, if it exists.
+std::string mask_beside(std::string_view path, std::string_view end) {
+  std::string mask = with_end(path, end, kMaskEnd);
+  std::error_code unknown;
+  return std::filesystem::exists(mask, unknown) ? mask : "";
 }
 
 class Hdf5Tokens final : public ForeignFile {
@@ -42,6 +51,15 @@ class Hdf5Tokens final : public ForeignFile {
     if (offsets_) {
       check_offsets(*offsets_, tokens_.size(), fmt::format("{}: {}", path_, offsets_name_));
     }
+  }
+  std::string loss_mask() const override {
+    const std::string group = tokens_name_.substr(0, tokens_name_.rfind('/') + 1);
+    for (const std::string& name : {group + kLossMaskName, std::string("/") + kLossMaskName}) {
+      if (file_.has_link(name)) {
+        return fmt::format("{}: {}", path_, name);
+      }
+    }
+    return "";
   }
   std::string place_of(std::int64_t token) const override {
     return fmt::format("{}: {}[{}]", path_, tokens_name_, token);
@@ -78,6 +96,7 @@ class MegatronTokens final : public ForeignFile {
   ForeignArray& tokens() override { return tokens_; }
   ForeignArray* offsets() override { return &index_; }
   void check_documents() override { index_.check_all(); }
+  std::string loss_mask() const override { return mask_beside(idx_.path().string(), kIndexEnd); }
   std::string place_of(std::int64_t token) const override {
     return fmt::format("{}: token {}, at byte {},", bin_.path().string(), token,
                        token * index_.type().bytes);
@@ -128,6 +147,10 @@ class NpyTokens final : public ForeignFile {
     if (offsets_file_) {
       check_offsets(*offsets_, tokens_->size(), offsets_file_->path().string());
     }
+  }
+  std::string loss_mask() const override {
+    const std::string path = file_.path().string();
+    return path.ends_with(kMaskEnd) ? path : mask_beside(path, kNpyEnd);
   }
   std::string place_of(std::int64_t token) const override {
     return fmt::format("{}: element {}", file_.path().string(), token);

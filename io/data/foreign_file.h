@@ -35,6 +35,8 @@ class ForeignFile {
   virtual ForeignArray* offsets() = 0;
   // Reads all that the file says about documents. Throws DataError unless they fill the tokens.
   virtual void check_documents() = 0;
+  // Returns the loss mask that belongs to the tokens, or takes their place; "" if there is none.
+  virtual std::string loss_mask() const = 0;
   // Returns the name of a token's place, for messages.
   virtual std::string place_of(std::int64_t token) const = 0;
 };

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/data/dataset_manifest.h"
+#include "io/data/pack_folder.h"
 #include "src/base/check.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -137,6 +138,17 @@ bool InputFile::is_archive() const { return has_suffix(name_inside(path), ".tar"
 
 bool InputFile::is_plain_text() const {
   return !is_jsonl() && !is_archive() && compression() == Compression::none;
+}
+
+fs::path dataset_with(const fs::path& path) {
+  std::error_code code;
+  const fs::path real = fs::canonical(path, code);
+  if (code || !real.has_parent_path()) {
+    return {};  // the command says that it does not exist
+  }
+  const fs::path folder = fs::is_directory(real, code) ? real : real.parent_path();
+  const bool may_be_part = folder.filename() == kShardsFolder;
+  return may_be_part && is_dataset_folder(folder.parent_path()) ? folder.parent_path() : fs::path();
 }
 
 InputFiles find_input_files(const std::vector<std::string>& arguments,

@@ -40,6 +40,10 @@ struct InputFiles {
   std::int64_t skipped = 0;  // symbolic links, FIFOs, sockets and devices below folders
 };
 
+// Returns the folder of the dataset whose shard, or folder of shards, the path leads to, links
+// followed. Empty if there is none.
+std::filesystem::path dataset_with(const std::filesystem::path& path);
+
 // Lists the arguments that are files, and all regular files below those that are folders, sorted by
 // path and without duplicates. Leaves out version control folders, names that match a shell pattern
 // in `exclude` (as a whole or in their last part), other datasets, and `not_in`, the output, which

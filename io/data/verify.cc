@@ -144,6 +144,11 @@ class Verification {
     if (manifest_.is_encrypted()) {
       known.insert(std::string(kKeysFileName));
     }
+    if (manifest_.tokenizer != "bytes") {
+      for (const char* name : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}) {
+        known.insert(std::string("tokenizer/") + name);
+      }
+    }
     for (const ShardEntry& entry : manifest_.shards) {
       known.insert(entry.path);
     }

@@ -18,7 +18,8 @@ struct VerifyReport {
   std::int64_t bytes = 0;
   // One line each: file, block, byte range, expected and found digest.
   std::vector<std::string> damage;
-  // Files below shards/ that the manifest does not list, so that they are never read.
+  // Files that do not belong to the dataset, so that they are never read. The tokenizer's files do,
+  // but are not checked here.
   std::vector<std::string> extras;
 };
 

@@ -124,12 +124,20 @@ TransportRule parse_transport_rule(std::string_view word,
   for (const std::string& text : networks) {
     const std::optional<Network> network = parse_network(text);
     if (!network) {
-      throw ConfigError(fmt::format(
-          "security.networks: '{}' is no network: write it like 10.77.0.0/24 or fd00:7::/64, with "
-          "zeros after the prefix",
-          printable(text)));
+      throw ConfigError(
+          fmt::format("of security.networks, '{}' is no network: write it like 10.77.0.0/24 or "
+                      "fd00:7::/64, with "
+                      "zeros after the prefix",
+                      printable(text)));
     }
     rule.networks.push_back(*network);
+    const bool is_all = network->prefix == 0 || text.ends_with("/0");
+    if (is_all && word == "isolated") {
+      throw ConfigError(fmt::format(
+          "of security.networks, '{}' holds every address, so that nothing is isolated: name the "
+          "networks of the jobs, or set security.transport to any",
+          printable(text)));
+    }
   }
   if (word.starts_with(kTunnel)) {
     rule.kind = TransportKind::tunnel;
@@ -138,19 +146,18 @@ TransportRule parse_transport_rule(std::string_view word,
                          rule.interface.find_first_of("/ \t\n:") == std::string::npos;
     if (!is_name) {
       throw ConfigError(
-          fmt::format("security.transport: '{}' names no interface: write it like tunnel:wg0",
-                      printable(word)));
+          fmt::format("'{}' names no interface: write it like tunnel:wg0", printable(word)));
     }
   } else if (word == "isolated") {
     rule.kind = TransportKind::isolated;
     if (rule.networks.empty()) {
       throw ConfigError(
-          "security.transport: isolated needs security.networks, the networks that the site has "
+          "isolated needs security.networks, the networks that the site has "
           "set apart for jobs, such as [10.77.0.0/24]");
     }
   } else if (word != "any") {
-    throw ConfigError(fmt::format(
-        "security.transport: '{}' is none of any, isolated and tunnel:INTERFACE", printable(word)));
+    throw ConfigError(
+        fmt::format("'{}' is none of any, isolated and tunnel:INTERFACE", printable(word)));
   }
   return rule;
 }

@@ -158,6 +158,7 @@ int run(CommandLine& cli, AppContext& context, const std::vector<std::string>& a
   // of waiting for ranks that never arrive.
   try {
     context.arguments = arguments;
+    context.audit.know_options(cli.option_names(arguments));
     context.audit.begin_if_audited(arguments, environ);
     cli.parse(arguments);
     flush_standard_output();

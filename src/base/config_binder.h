@@ -120,6 +120,8 @@ class ConfigBinder {
   // Called after all keys are bound. Throws one ConfigError with all problems, including unknown
   // keys.
   void finish() const;
+  // Does the same where only a part of the keys is bound: `all` are known, too.
+  void finish_part(const std::vector<ResolvedKey>& all) const;
 
   // The keys are in the order of binding.
   const std::vector<ResolvedKey>& resolved() const { return resolved_; }

@@ -216,7 +216,10 @@ std::string ConfigBinder::unknown_key(const std::string& key, const Given& given
     }
   }
   const std::string nearest = nearest_word(key, known);
-  return fmt::format("{}: {}: unknown key (its value: {}){}", given.origin, key, shown(given.value),
+  // A mistyped key may hold a passphrase, and messages end up in files that others read.
+  const bool may_be_secret = key.starts_with("encryption.") || key.starts_with("audit.");
+  return fmt::format("{}: {}: unknown key{}{}", given.origin, key,
+                     may_be_secret ? "" : fmt::format(" (its value: {})", shown(given.value)),
                      nearest.empty() ? "; `trireme config show` lists all keys"
                                      : fmt::format("; did you mean {}?", nearest));
 }
@@ -268,6 +271,18 @@ void ConfigBinder::finish() const {
     what += fmt::format("\n  and {} more", all.size() - kMaxProblemsTold);
   }
   throw ConfigError(what);
+}
+
+void ConfigBinder::finish_part(const std::vector<ResolvedKey>& all) const {
+  ConfigBinder whole = *this;
+  for (const ResolvedKey& key : all) {
+    const bool bound = std::any_of(resolved_.begin(), resolved_.end(),
+                                   [&](const ResolvedKey& other) { return other.key == key.key; });
+    if (!bound) {
+      whole.resolved_.push_back(key);
+    }
+  }
+  whole.finish();
 }
 
 namespace {

@@ -30,9 +30,9 @@ struct ConfigEntry {
   int line = 0;  // from 1
 };
 
-constexpr std::int64_t kMaxConfigBytes = 1 << 20;
-constexpr int kMaxConfigDepth = 8;
-constexpr std::size_t kMaxConfigEntries = 10000;
+inline constexpr std::int64_t kMaxConfigBytes = 1 << 20;
+inline constexpr int kMaxConfigDepth = 8;
+inline constexpr std::size_t kMaxConfigEntries = 10000;
 
 // Returns the entries in document order. Throws ConfigError that starts with "origin:line: " if the
 // text is not in the subset.

@@ -57,7 +57,7 @@ struct FaultRule {
   friend bool operator==(const FaultRule&, const FaultRule&) = default;
 };
 
-constexpr std::size_t kMaxFaultRules = 1000;
+inline constexpr std::size_t kMaxFaultRules = 1000;
 
 // Parses the text of TRIREME_FAULTS, which may name the points in `sites`; `@path` reads the file.
 // Throws ConfigError that names the rule, what is wrong and what was probably meant, and NotFound

@@ -12,6 +12,7 @@ namespace {
 // A signal handler has no arguments of ours, so these must be global variables.
 std::atomic<int> first_signal{0};
 std::atomic<int> signals_seen{0};
+std::atomic<int> noted_signals{0};  // objects of this class
 
 void note_interruption(int number) {
   int none = 0;
@@ -21,25 +22,34 @@ void note_interruption(int number) {
 
 }  // namespace
 
-NotedSignals::NotedSignals() {
-  first_signal = 0;
-  signals_seen = 0;
+NotedSignals::NotedSignals(std::initializer_list<int> more) {
+  if (noted_signals++ == 0) {
+    first_signal = 0;
+    signals_seen = 0;
+  }
   struct sigaction action {};
   action.sa_handler = note_interruption;
   action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
-    ::sigaction(kInterrupting[i], nullptr, &before_[i]);
-    if (before_[i].sa_handler != SIG_IGN) {
-      ::sigaction(kInterrupting[i], &action, nullptr);
+  std::vector<int> numbers(kInterrupting.begin(), kInterrupting.end());
+  numbers.insert(numbers.end(), more);
+  before_.reserve(numbers.size());
+  for (const int number : numbers) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    before_.emplace_back(number, before);
+    if (before.sa_handler != SIG_IGN) {
+      ::sigaction(number, &action, nullptr);
     }
   }
 }
 
 NotedSignals::~NotedSignals() {
-  for (std::size_t i = 0; i < kInterrupting.size(); ++i) {
-    ::sigaction(kInterrupting[i], &before_[i], nullptr);
+  for (const auto& [number, before] : before_) {
+    ::sigaction(number, &before, nullptr);
   }
-  first_signal = 0;
+  if (--noted_signals == 0) {
+    first_signal = 0;
+  }
 }
 
 int interruption() { return first_signal; }

@@ -8,6 +8,9 @@
 #include <csignal>
 #include <exception>
 #include <functional>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 namespace trireme {
 
@@ -24,18 +27,21 @@ void throw_if_interrupted();
 
 inline constexpr std::array kInterrupting = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-// While it exists, the interrupting signals only set the flag that interruption() reads. Signals
-// that the process ignores (nohup) stay ignored. Only one may exist in a process.
+// While one exists, the interrupting signals only set the flag that interruption() reads. Signals
+// that the process ignores (nohup) stay ignored. One may be made while another exists, and has to
+// be destroyed before that.
 class NotedSignals {
  public:
-  NotedSignals();
-  // Restores the actions of before, and clears the flag.
+  // more: signals to note beside kInterrupting.
+  explicit NotedSignals(std::initializer_list<int> more = {});
+  // Restores what each signal did before this object was made, and clears the flag unless another
+  // object still exists.
   ~NotedSignals();
   NotedSignals(const NotedSignals&) = delete;
   NotedSignals& operator=(const NotedSignals&) = delete;
 
  private:
-  std::array<struct sigaction, kInterrupting.size()> before_{};
+  std::vector<std::pair<int, struct sigaction>> before_;  // by number
 };
 
 // Ends the process by the signal, so that whoever waits for it sees which one.

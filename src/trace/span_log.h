@@ -60,7 +60,7 @@ void sort_by_nesting(std::vector<Span>& spans);
 
 std::int64_t steady_nanoseconds();
 
-// SpanPoint is the begin or the end of a span: a time of the host, or a mark in a stream.
+// SpanPoint is the start or the end of a span: a time of the host, or a mark in a stream.
 struct SpanPoint {
   std::int64_t ns = 0;
   std::optional<StreamMark> mark = {};

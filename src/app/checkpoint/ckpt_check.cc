@@ -81,9 +81,11 @@ Checked check_step(StepFolder& step, StepKeys* keys) {
   return {std::move(faults), code};
 }
 
-void print_faults(const StepFolder& step, const std::vector<std::string>& faults) {
+void print_faults(const StepFolder& step, const Checked& checked) {
+  const auto& [faults, code] = checked;
   for (const std::string& line : faults) {
-    fmt::print("BAD {}\n", printable(line));
+    // What may not be read, or not be opened with the given keys, may be intact.
+    fmt::print("{} {}\n", code == ExitCode::refused ? "REFUSED" : "BAD", printable(line));
   }
   if (faults.empty()) {
     const Manifest& manifest = *step.manifest;
@@ -108,9 +110,19 @@ ordered_json to_json(const StepFolder& step, const std::vector<std::string>& fau
   return object;
 }
 
+void print_json_of(const ordered_json& checked, const std::vector<std::string>& skipped,
+                   ExitCode code) {
+  ordered_json json = {{"schema", 1}, {"valid", code == ExitCode::ok}, {"checkpoints", checked}};
+  if (!skipped.empty()) {
+    json["skipped"] = skipped;
+  }
+  print_json(json);
+}
+
 void verify(const CkptOptions& options, const Access& access, int& exit_code) {
+  std::vector<std::string> skipped;  // steps that a resume would pass over
   std::vector<StepFolder> steps =
-      options.all ? all_steps(options) : std::vector{chosen_step(options)};
+      options.all ? all_steps(options) : std::vector{find_step(options.folder, skipped)};
   if (!options.all) {
     check_readable(steps.front());
   }
@@ -123,19 +135,22 @@ void verify(const CkptOptions& options, const Access& access, int& exit_code) {
   const KeyOptions given = options.keys.options();
   const auto keys = given.uris.empty() ? nullptr : std::make_unique<StepKeys>(self, given);
   ordered_json checked = ordered_json::array();
-  ExitCode code = ExitCode::ok;
+  ExitCode code = skipped.empty() ? ExitCode::ok : ExitCode::bad_data;
+  for (const std::string& line : skipped) {
+    fmt::print(options.json ? stderr : stdout, "BAD {}\n", printable(line));
+  }
   for (StepFolder& step : steps) {
-    const auto [faults, found] = check_step(step, keys.get());
-    code = std::max(code, found);
+    const Checked found = check_step(step, keys.get());
+    code = std::max(code, found.code);
     if (options.json) {
-      checked.push_back(to_json(step, faults));
+      checked.push_back(to_json(step, found.faults));
     } else {
-      print_faults(step, faults);
+      print_faults(step, found);
     }
   }
   if (options.json) {
-    print_json({{"schema", 1}, {"valid", code == ExitCode::ok}, {"checkpoints", checked}});
-  } else if (code == ExitCode::bad_data && !options.all) {
+    print_json_of(checked, skipped, code);
+  } else if (code == ExitCode::bad_data && !options.all && skipped.empty()) {
     fmt::print("{}\n", printable(advice_on_damage(steps.front().path)));
   }
   if (code != ExitCode::ok) {
@@ -171,7 +186,7 @@ void add_ckpt_verify(CommandLine& ckpt, const std::shared_ptr<CkptOptions>& opti
                           "trireme ckpt verify runs/demo/run/checkpoints --all", options);
   options->keys.add_to(command);
   command.add_flag("--all", options->all,
-                   "Check every checkpoint in the folder, not only the newest");
+                   "Check every checkpoint in the folder, not only the newest complete one");
   command.add_flag("--json", options->json, "Print JSON");
   command.callback([options, access, &exit_code] { verify(*options, access(), exit_code); });
 }

@@ -3,14 +3,15 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/load/load_step.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/staging.h"
 #include "io/checkpoint/step_keys.h"
-#include "src/app/access/folder_access.h"
+#include "src/app/access/output_place.h"
 #include "src/app/checkpoint/ckpt_subcommands.h"
+#include "src/app/command/written_files.h"
 #include "src/app/evidence/release_check.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -92,26 +93,17 @@ class ModelFile {
   bool is_done_ = false;
 };
 
-std::map<std::string, std::string> metadata_of(const StepFolder& step) {
-  std::map<std::string, std::string> metadata = {{"format", "pt"},
-                                                 {"trireme_manifest_sha256", step.manifest_sha256}};
-  if (step.manifest->meta.label) {
-    metadata["trireme_label"] = to_json(*step.manifest->meta.label).dump();
-  }
-  return metadata;
-}
-
 void export_step(const ExportOptions& options, const Access& access, AuditTrail& audit) {
   if (fs::exists(fs::symlink_status(options.out))) {
     throw PolicyError(
         fmt::format("--out: {} exists, and an export replaces no file", printable(options.out)));
   }
-  check_release_file(access, options.release);
-  KeyOptions keys = options.keys.options();
-  std::string signer;
-  keys.admit = [&](const Manifest& manifest, const fs::path& path) {
-    access.check({Deed::export_plain, Thing::checkpoint, path, manifest.meta.label});
-    signer = check_release(access, manifest, path, options.release);
+  check_in_no_data("--out", options.out);
+  check_outside_of({"--out", options.out}, options.checkpoint, "which is exported");
+  ReleaseUses releases;
+  KeyOptions keys = with_export(options.keys.options(), access, options.release, releases);
+  keys.admit = [&, admit = keys.admit](const Manifest& manifest, const fs::path& path) {
+    admit(manifest, path);
     if (!manifest.data_key.empty() && !options.plain) {
       throw PolicyError(fmt::format(
           "{} is encrypted, but the exported file is not: give --plain if it may be written",
@@ -120,16 +112,12 @@ void export_step(const ExportOptions& options, const Access& access, AuditTrail&
   };
   with_intact_step(options.checkpoint, keys, [&](const StepFolder& step) {
     ModelFile file(step, options.out);
-    file.write(metadata_of(step));
-    audit.note("checkpoint.exported",
-               {{"folder", fs::absolute(step.path).lexically_normal().string()},
-                {"manifest_sha256", step.manifest_sha256},
-                {"label", label_json(step.manifest->meta.label)},
-                {"file", fs::absolute(options.out).lexically_normal().string()},
-                {"released_by", signer}});
+    file.write(exported_metadata(step));
+    const ReleaseUse& use = releases[step.path];
+    note_export(audit, step, use, options.out, "safetensors");
     fmt::print("{}: {}, {} in plain{}\n", printable(options.out), counted(file.tensors(), "tensor"),
                format_bytes(file.bytes()),
-               signer.empty() ? "" : fmt::format("; released by {}", printable(signer)));
+               use.signers.empty() ? "" : fmt::format("; released by {}", printable(use.signers)));
   });
 }
 

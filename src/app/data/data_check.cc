@@ -8,11 +8,13 @@
 #include "io/data/stage.h"
 #include "io/data/unigram_entropy.h"
 #include "io/data/verify.h"
+#include "io/tokens/dataset_tokenizer.h"
 #include "mpi/agreement.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/data/byte_progress.h"
+#include "src/app/data/data_keys.h"
 #include "src/app/data/data_subcommands.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -21,6 +23,7 @@
 #include "src/keys/manifest_fields.h"
 #include "src/train/run/access_check.h"
 #include "src/train/start/open_dataset.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -40,17 +43,6 @@ const char* encryption_text(const DatasetManifest& m) {
   return !m.is_encrypted() ? ""
          : m.is_open()     ? "; encrypted, and every block opens"
                            : "; encrypted, and no key was given to open it";
-}
-
-// Throws PolicyError if a key was named for a dataset that is not encrypted.
-void check_named_keys(const DatasetManifest& manifest, const KeyChoice& keys,
-                      const std::string& folder) {
-  if (!manifest.is_encrypted() && !keys.uris.empty()) {
-    throw PolicyError(fmt::format(
-        "{}: the dataset is not encrypted, but --key was given: leave it out to look at the "
-        "dataset all the same",
-        folder));
-  }
 }
 
 void print_info(const DatasetManifest& m, const std::optional<TokenCounts>& counts,
@@ -207,6 +199,20 @@ void open_or_check_keys(DatasetManifest& manifest, const VerifyArguments& argume
   });
 }
 
+// Adds what is wrong with the tokenizer's files in the dataset's folder.
+void check_tokenizer(const std::filesystem::path& folder, const DatasetManifest& manifest,
+                     VerifyReport& report) {
+  try {
+    if (manifest.tokenizer != "bytes") {
+      (void)open_tokenizer_of(folder, manifest);
+    }
+  } catch (const PolicyError&) {
+    throw;
+  } catch (const Error& error) {
+    report.damage.emplace_back(error.what());
+  }
+}
+
 void run_verify(const VerifyArguments& arguments, Communicator& comm, const Access& access,
                 int& exit_code) {
   const RankGroup ranks = rank_group(comm);
@@ -219,9 +225,12 @@ void run_verify(const VerifyArguments& arguments, Communicator& comm, const Acce
   if (manifest.is_encrypted()) {
     open_or_check_keys(manifest, arguments, comm);
   }
-  const VerifyReport report = gather(verify_shards(arguments.folder, manifest, ranks.rank,
-                                                   ranks.size, ByteProgress("verify", ranks.rank)),
-                                     ranks);
+  VerifyReport mine = verify_shards(arguments.folder, manifest, ranks.rank, ranks.size,
+                                    ByteProgress("verify", ranks.rank));
+  if (ranks.rank == 0) {
+    check_tokenizer(arguments.folder, manifest, mine);
+  }
+  const VerifyReport report = gather(mine, ranks);
   if (ranks.rank == 0) {
     print_verification(report, manifest, arguments);
   }
@@ -252,6 +261,7 @@ void run_stage(const StageArguments& arguments, Communicator& comm, const Access
   if (arguments.to.empty()) {
     throw ConfigError("TO is empty: name the folder to create on the node");
   }
+  check_place_of_dataset("TO", arguments.to);
   const RankGroup ranks = rank_group(comm);
   check_stage(access, arguments);
   // One rank per node copies, while the others wait for its lock.

@@ -18,6 +18,8 @@
 #include "src/base/units.h"
 #include "src/interchange/export.h"
 #include "src/train/start/open_dataset.h"
+#include "src/train/start/tokenizer_identity.h"
+#include "src/train/text/step_tokenizer.h"
 
 namespace trireme {
 namespace {
@@ -29,9 +31,11 @@ struct DriftArguments {
   std::string after;
   std::string checkpoint;
   KeyChoice keys;
-  double most = 0;  // 0: not given
+  double most = -1;  // below 0: not given
   bool json = false;
 };
+
+constexpr double kMostBits = 1e6;  // no divergence has as many
 
 struct Compared {
   std::string folder;
@@ -72,6 +76,13 @@ EmbeddingDrift drift_in(const DriftArguments& arguments, const Compared& before,
     throw ConfigError(fmt::format("the model of {} has only {} token ids, and the datasets have {}",
                                   arguments.checkpoint, weights.model().vocab,
                                   before.manifest.vocab));
+  }
+  if (const auto other = other_tokenizer_of(weights.step(), tokenizer_of(before.manifest))) {
+    throw ConfigError(fmt::format(
+        "the model of {} was trained on tokens of {}, and the datasets were packed with {}: its "
+        "embeddings belong to other texts",
+        printable(arguments.checkpoint), describe(*other),
+        describe(tokenizer_of(before.manifest))));
   }
   std::vector<float> embedding = weights.read(std::string(token_matrix(weights.model().family)));
   // The rows of ids that the datasets cannot have come last.
@@ -149,7 +160,7 @@ void run_drift(const DriftArguments& arguments, const Access& access, int& exit_
   } else {
     print_drift(before, after, drift, embeddings);
   }
-  if (arguments.most > 0 && drift.divergence > arguments.most) {
+  if (arguments.most >= 0 && drift.divergence > arguments.most) {
     fmt::print(stderr, "trireme: the divergence of {:.6f} bits is above --at-most {:g}\n",
                drift.divergence, arguments.most);
     exit_code = static_cast<int>(ExitCode::below_threshold);
@@ -174,6 +185,7 @@ void add_data_drift(CommandLine& data, const AccessSource& access, int& exit_cod
       .add_option("--at-most", arguments->most,
                   "Exit with 4 if the divergence is larger than this many bits")
       .no_default()
+      .check(within(0.0, kMostBits))
       .type_name("BITS");
   arguments->keys.add_to(command);
   command.add_flag("--json", arguments->json, "Print JSON");

@@ -1,9 +1,11 @@
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "io/data/dataset_export.h"
-#include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
+#include "src/app/access/output_place.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/data/byte_progress.h"
 #include "src/app/data/data_keys.h"
@@ -36,6 +38,7 @@ DatasetExport export_of(const DataExportArguments& arguments, int rank) {
   if (arguments.out.empty() || arguments.out.ends_with('/')) {
     throw ConfigError("--out is a name, to which the ends of the files' names are added");
   }
+  check_in_no_data("--out", arguments.out);
   options.out = arguments.out;
   options.progress = ByteProgress("export", rank);
   return options;
@@ -44,12 +47,18 @@ DatasetExport export_of(const DataExportArguments& arguments, int rank) {
 void run_export(const DataExportArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   const DatasetExport options = export_of(arguments, ranks.rank);
-  // The files are not encrypted and have no label, so that exporting needs the right to do so.
-  check_dataset_access(access, Deed::export_plain, arguments.folder);
+  // Somebody may lead a link in the path to another dataset after the policy was asked about this
+  // one, so links are resolved first.
+  std::error_code unresolved;
+  std::filesystem::path folder = std::filesystem::canonical(arguments.folder, unresolved);
+  folder = unresolved ? std::filesystem::path(arguments.folder) : folder;
   SharedKeys keys(comm, arguments.keys.options().uris);
   constexpr std::int64_t kAnyVocabulary = std::int64_t{1} << 32;
-  const Dataset dataset = open_dataset(arguments.folder, kAnyVocabulary, comm,
-                                       {.keys = &keys, .accept_plain = true, .access = &access});
+  // The files are not encrypted and have no label, so that exporting needs the right to do so.
+  const Dataset dataset = open_dataset(
+      folder, kAnyVocabulary, comm,
+      {.keys = &keys, .accept_plain = true, .access = &access, .deed = Deed::export_plain});
+  check_named_keys(dataset.manifest(), arguments.keys, arguments.folder);
   if (dataset.manifest().is_encrypted() && !arguments.plain) {
     throw PolicyError(fmt::format(
         "{} is encrypted, but exported files are not: give --plain if they may be written",

@@ -6,6 +6,7 @@
 
 #include "mpi/agreement.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -28,6 +29,16 @@ std::vector<std::string> RecipientChoice::keys() const {
     return {};
   }
   return uris.empty() ? site_encryption_config(environ).keys : uris;
+}
+
+void check_named_keys(const DatasetManifest& manifest, const KeyChoice& keys,
+                      const std::filesystem::path& folder) {
+  if (!manifest.is_encrypted() && !keys.uris.empty()) {
+    throw PolicyError(fmt::format(
+        "{}: the dataset is not encrypted, but --key was given: leave it out to use the dataset "
+        "all the same",
+        printable(folder.string())));
+  }
 }
 
 DatasetKeyMaker dataset_key_maker(SharedKeys& keys, Communicator& comm) {

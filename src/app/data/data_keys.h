@@ -8,6 +8,7 @@
 
 #include "io/data/dataset_keys.h"
 #include "io/keys/shared_keys.h"
+#include "src/app/access/key_choice.h"
 #include "src/app/command/command_line.h"
 
 namespace trireme {
@@ -23,6 +24,11 @@ struct RecipientChoice {
   // none if the dataset is not to be encrypted. Throws ConfigError for --key with --plain.
   std::vector<std::string> keys() const;
 };
+
+// Throws PolicyError if --key was given for a dataset that is not encrypted: somebody may have
+// replaced an encrypted one.
+void check_named_keys(const DatasetManifest& manifest, const KeyChoice& keys,
+                      const std::filesystem::path& folder);
 
 // Returns what makes or opens the keys of datasets for all ranks. Both arguments must outlive it.
 DatasetKeyMaker dataset_key_maker(SharedKeys& keys, Communicator& comm);

@@ -1,9 +1,11 @@
 #include <optional>
 
 #include "io/data/convert.h"
+#include "io/data/input_files.h"
 #include "io/data/packer.h"
 #include "io/data/path_list.h"
 #include "io/tokens/tokenizer_files.h"
+#include "src/app/access/folder_access.h"
 #include "src/app/data/byte_progress.h"
 #include "src/app/data/data_keys.h"
 #include "src/app/data/data_provenance.h"
@@ -52,7 +54,7 @@ struct OutputOptions {
     if (out.empty()) {
       throw ConfigError("--out is empty: name the dataset's folder");
     }
-    check_place_of_dataset(out);
+    check_place_of_dataset("--out", out);
     options.out = out;
     options.label = parse_label(label);
     options.shard_bytes = parse_bytes(shard_size);
@@ -132,6 +134,25 @@ Deduplication deduplication_of(const std::string& word) {
   return word == "exact" ? Deduplication::exact : Deduplication::minhash;
 }
 
+// A label is that of a whole dataset: what is made of its shards alone would lose it.
+void check_shards_among(const std::vector<std::string>& inputs, const Access& access) {
+  for (const std::string& input : inputs) {
+    const std::filesystem::path dataset = dataset_with(input);
+    if (dataset.empty()) {
+      continue;
+    }
+    const DatasetManifest manifest = parse_dataset_manifest(
+        read_manifest_text(dataset), (dataset / kDatasetManifestName).string());
+    if (manifest.label) {
+      throw ConfigError(fmt::format(
+          "{} is a part of the dataset {}, whose label counts for it: name what the dataset was "
+          "made of instead, or write its documents with `trireme data export`",
+          input, dataset.string()));
+    }
+    check_access(access, Deed::read, dataset, manifest);
+  }
+}
+
 void run_pack(PackArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
@@ -147,6 +168,7 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
     throw ConfigError(
         "nothing to pack: name files or folders, or give a list of them with --files-from");
   }
+  check_shards_among(arguments.options.inputs, access);
   std::optional<DataProvenance> provenance;
   if (ranks.rank == 0) {
     provenance.emplace(arguments.options);
@@ -262,9 +284,26 @@ struct ConvertArguments {
   OutputOptions output;
 };
 
+// Throws ConfigError if --tokenizer of `data convert` has the path of a file or folder, which would
+// become the tokenizer's name.
+void check_is_name(const std::string& tokenizer) {
+  std::error_code code;
+  const bool is_path =
+      tokenizer.find('/') != tokenizer.npos || std::filesystem::is_regular_file(tokenizer, code);
+  if (is_path ? std::filesystem::exists(tokenizer, code) : holds_tokenizer(tokenizer)) {
+    throw ConfigError(fmt::format(
+        "--tokenizer takes the name of a tokenizer, and {} is the path of a file or folder, which "
+        "`data convert` does not read: choose a name that no file or folder here has, the same for "
+        "all datasets of this tokenizer",
+        tokenizer));
+  }
+}
+
 void run_convert(ConvertArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
+  check_is_name(arguments.options.tokenizer);
   arguments.output.apply(arguments.options);
+  check_shards_among(arguments.options.inputs, access);
   check_output(access, arguments.options.out, arguments.options.label, comm);
   OutputKeys keys(arguments.output, comm);
   arguments.options.make_key = keys.maker();
@@ -305,8 +344,8 @@ void add_data_convert(CommandLine& data, const CommunicatorAccess& communicator,
   command
       .add_option(
           "--tokenizer", options.tokenizer,
-          "Name of the tokenizer that made the ids; bytes means the one of data pack. A run "
-          "refuses datasets of different tokenizers")
+          "Name of the tokenizer that made the ids, not its files; bytes means the one of data "
+          "pack. A run refuses datasets of different tokenizers")
       .type_name("NAME");
   command.add_option("--source", options.source,
                      "A note on the origin of the tokens, stored in the dataset");

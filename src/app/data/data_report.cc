@@ -8,7 +8,7 @@
 
 #include "io/data/dataset_keys.h"
 #include "io/quality/quality_report.h"
-#include "io/tokens/tokenizer_files.h"
+#include "io/tokens/dataset_tokenizer.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
@@ -21,7 +21,6 @@
 
 namespace trireme {
 namespace {
-namespace fs = std::filesystem;
 
 struct ReportArguments {
   std::vector<std::string> inputs;
@@ -139,25 +138,6 @@ void print_quality(const QualityReport& report) {
   }
 }
 
-// Returns the tokenizer that the dataset has with it, or null.
-std::unique_ptr<Tokenizer> tokenizer_of(const fs::path& folder, const DatasetManifest& manifest) {
-  std::error_code unknown;
-  std::unique_ptr<Tokenizer> tokenizer;
-  if (manifest.tokenizer == "bytes") {
-    tokenizer = open_tokenizer("bytes");
-  } else if (fs::is_directory(folder / "tokenizer", unknown)) {
-    tokenizer = open_tokenizer((folder / "tokenizer").string());
-  } else {
-    return nullptr;
-  }
-  if (tokenizer->digest() != manifest.tokenizer_digest) {
-    throw DataError(fmt::format(
-        "{}: the files in tokenizer/ are not those of the tokenizer that made the dataset",
-        folder.string()));
-  }
-  return tokenizer;
-}
-
 QualityReport report_of_dataset(const ReportArguments& arguments, Communicator& comm,
                                 const Access& access, const PackProgress& progress) {
   const std::string& folder = arguments.inputs.front();
@@ -166,7 +146,8 @@ QualityReport report_of_dataset(const ReportArguments& arguments, Communicator& 
   constexpr std::int64_t kAnyVocabulary = std::int64_t{1} << 32;
   const Dataset dataset = open_dataset(folder, kAnyVocabulary, comm,
                                        {.keys = &keys, .accept_plain = true, .access = &access});
-  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_of(folder, dataset.manifest());
+  check_named_keys(dataset.manifest(), arguments.keys, folder);
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_of(folder, dataset.manifest());
   return report_on_dataset(dataset, tokenizer.get(), rank_group(comm), progress);
 }
 

@@ -22,6 +22,7 @@
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
 #include "src/train/start/run_place.h"
+#include "src/train/start/startup.h"
 
 namespace trireme {
 namespace {
@@ -242,7 +243,8 @@ CoursePlan course_of(const LaunchOptions& options, const Ground& place, const Ru
 LaunchPlan make_launch_plan(const LaunchOptions& options, char** environment) {
   const LoadedConfig loaded = load_run(options.run, environment);
   const RunConfig& config = loaded.config;
-  check_place_of_run(config);  // before the launch writes its lock and journal there
+  check_folders(config);  // before the launch writes its lock and journal there
+  check_place_of_run(config);
   check_own_limits();
   check_user(options);
   const Ground place = place_of(options);

@@ -12,6 +12,7 @@
 #include "benchmarks/provenance.h"
 #include "benchmarks/report.h"
 #include "src/app/command/number_check.h"
+#include "src/app/command/written_files.h"
 #include "src/app/plan/plan_subcommands.h"
 #include "src/app/plan/prediction_file.h"
 #include "src/base/error.h"
@@ -21,7 +22,7 @@
 #include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/plan/calibration.h"
-#include "src/train/run/run_config.h"
+#include "src/train/run/config_files.h"
 
 namespace trireme {
 namespace {
@@ -84,9 +85,13 @@ MachineRatesOptions rates_of(const CalibrateOptions& options, const ShortTrainsO
   MachineRatesOptions rates{.shapes = {}, .folder = options.folder, .seconds = options.seconds};
   std::vector<ProductShape>& shapes = rates.shapes;
   for (const std::filesystem::path& file : trains.configs) {
-    const RunConfig config =
-        load_run_config({.file = file, .arguments = trains.arguments, .environment = environ})
-            .config;
+    const ConfigSources sources{
+        .file = file, .arguments = trains.arguments, .environment = environ};
+    const RunConfig config = load_run_config(sources).config;
+    std::vector<std::filesystem::path> read = files_of_config(sources, config);
+    check_not_read({{"-J", options.json_file}}, read);
+    std::erase(read, config.plan_cluster);  // not read here, and this command may renew it
+    check_not_read({{"--out", options.out}}, read);
     rates.threads = static_cast<int>(config.train.threads.integer);
     if (!rates.shapes.empty() && config.train.device != rates.device) {
       throw ConfigError(
@@ -278,7 +283,7 @@ void add_plan_calibrate_command(CommandLine& plan, AppContext& context) {
       .add_option("--cluster", options->cluster,
                   "Take figures that are not measured from this cluster file")
       .type_name("FILE");
-  command.add_option("--out", options->out, "The cluster file to write").required();
+  command.add_option("--out", options->out, "The cluster file to write").required().written();
   command.add_option("--name", options->name, "Name of the cluster (default: that of the host)")
       .type_name("NAME");
   command
@@ -292,7 +297,8 @@ void add_plan_calibrate_command(CommandLine& plan, AppContext& context) {
   command.add_option("--rounds", options->rounds, "How often each short run is made")
       .check(integer_within(1, 100));
   command.add_option("-J", options->json_file, "Write the measured steps to FILE as JSON")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command.footer(
       "Examples:\n"
       "  mpirun -n 2 trireme plan calibrate run.yaml --out two-ranks.yaml\n"

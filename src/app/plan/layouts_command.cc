@@ -1,7 +1,6 @@
 #include "src/app/plan/layouts_command.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "mpi/self_communicator.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/command/written_files.h"
 #include "src/app/plan/counted_memory.h"
 #include "src/app/plan/layouts_report.h"
 #include "src/base/error.h"
@@ -19,6 +19,7 @@
 #include "src/base/units.h"
 #include "src/plan/planned_run.h"
 #include "src/report/plan_section.h"
+#include "src/train/run/config_files.h"
 #include "src/train/saving/teacher_weights.h"
 
 namespace trireme {
@@ -74,20 +75,6 @@ void report_misfit(const PlanView& view) {
   fmt::print(stderr, "{}\n", text);
 }
 
-// Throws ConfigError if what is written would replace what is read.
-void check_outputs(const LayoutOptions& options) {
-  for (const auto& [option, out] :
-       std::array{std::pair("-J", options.out), std::pair("--html", options.html)}) {
-    for (const std::string& in : {options.config, options.cluster.string()}) {
-      std::error_code none;
-      if (!out.empty() && std::filesystem::equivalent(out, in, none)) {
-        throw ConfigError(
-            fmt::format("{} {}: this file is read by the same command", option, printable(out)));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void plan_run(const LayoutOptions& options, int& exit_code) {
@@ -96,14 +83,12 @@ void plan_run(const LayoutOptions& options, int& exit_code) {
         "trireme plan: give a run's YAML file and --cluster, or one of the commands "
         "that trireme plan --help lists");
   }
-  check_outputs(options);
   const Cluster cluster = load_cluster(options.cluster);
   SelfCommunicator self;
-  const RunConfig config = with_teacher(
-      load_run_config(
-          {.file = options.config, .arguments = options.arguments, .environment = environ})
-          .config,
-      self);
+  const ConfigSources sources{
+      .file = options.config, .arguments = options.arguments, .environment = environ};
+  const RunConfig config = with_teacher(load_run_config(sources).config, self);
+  check_not_read({{"-J", options.out}, {"--html", options.html}}, files_of_config(sources, config));
   const PlanTask task = plan_task(config);
   const std::vector<std::int64_t> nodes = node_counts(options, cluster);
   PlanResult result = plan_layouts(task, cluster, nodes);
@@ -163,12 +148,15 @@ void add_layout_options(CommandLine& command, LayoutOptions& options) {
       .add_option("--why-not", options.why_not,
                   "Say why this layout is not the best, as in dp=8,tp=4,pp=2,zero=1")
       .type_name("LAYOUT");
-  command.add_option("-J", options.out, "Write the layouts to FILE as JSON").type_name("FILE");
+  command.add_option("-J", options.out, "Write the layouts to FILE as JSON")
+      .type_name("FILE")
+      .written();
   command
       .add_option("--html", options.html,
                   "Write a page with pictures of the best layouts: their time, memory, the front, "
                   "the timeline of a step and the distribution of goodput")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command.add_flag("--json", options.json, "Print the same JSON");
 }
 

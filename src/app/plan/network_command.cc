@@ -115,7 +115,7 @@ void add_plan_network_command(CommandLine& plan) {
   add_switch_options(command, *options);
   command.add_flag("--scattered", options->plan.is_scattered, "Take the nodes in a random order");
   command.add_option("--seed", options->plan.seed, "Determines that order").check(any_seed());
-  command.add_option("--svg", options->svg, "Draw the bus bandwidths").type_name("FILE");
+  command.add_option("--svg", options->svg, "Draw the bus bandwidths").type_name("FILE").written();
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(
       "Examples:\n"

@@ -162,7 +162,8 @@ void add_plan_schedule_command(CommandLine& plan) {
   CommandLine& command = plan.add_command("schedule", "Simulate a pipeline schedule and draw it");
   const auto options = std::make_shared<ScheduleOptions>();
   command.add_option("--schedule-svg", options->svg, "Draw the schedule as an SVG figure")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   add_schedule_shape(command, *options);
   add_schedule_times(command, *options);
   command.add_flag("--json", options->json, "Print JSON");

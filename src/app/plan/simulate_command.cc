@@ -180,7 +180,9 @@ void add_plan_simulate_command(CommandLine& plan) {
   command.add_option("--draws", options->draws, "Number of simulations")
       .check(integer_within(1, 100'000));
   command.add_option("--threads", options->threads, "Number of threads").check(thread_count());
-  command.add_option("--svg", options->svg, "Draw the distribution of goodput").type_name("FILE");
+  command.add_option("--svg", options->svg, "Draw the distribution of goodput")
+      .type_name("FILE")
+      .written();
   command.add_flag("--no-measures", options->no_measures, "Leave out what would help");
   command.add_flag("--json", options->json, "Print JSON");
   command.footer(

@@ -247,7 +247,9 @@ void add_plan_validate_command(CommandLine& plan) {
       .required();
   command.add_option("--worst", options->worst, "Runs to show of each source")
       .check(integer_within(0, 100'000));
-  command.add_option("-J", options->out, "Write the errors to FILE as JSON").type_name("FILE");
+  command.add_option("-J", options->out, "Write the errors to FILE as JSON")
+      .type_name("FILE")
+      .written();
   command.add_flag("--json", options->json, "Print the same JSON");
   command.footer(
       "Example:\n"

@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "io/checkpoint/store.h"
+#include "io/data/input_files.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
@@ -34,6 +36,10 @@ std::vector<fs::path> files_of(const LogCommandOptions& options) {
   if (!fs::is_directory(options.path)) {
     return {options.path};
   }
+  if (fs::path(options.path).extension() == ".jsonl") {
+    throw DataError(fmt::format("{} is a folder, and not the file that a run writes: move it away",
+                                options.path));
+  }
   const fs::path logs = fs::path(options.path) / "logs";
   std::vector<fs::path> files;
   for (const fs::path& file : {older_log_file(logs, options.rank), log_file(logs, options.rank)}) {
@@ -48,6 +54,26 @@ std::vector<fs::path> files_of(const LogCommandOptions& options) {
                     log_file(logs, options.rank).string()));
   }
   return files;
+}
+
+// A dataset or a checkpoint has a label of its own, by which other commands ask the policy whether
+// they may print it.
+void check_is_text_of_run(const fs::path& file) {
+  std::error_code code;
+  const fs::path real = fs::canonical(file, code);
+  if (code) {
+    return;
+  }
+  if (const fs::path dataset = dataset_with(real); !dataset.empty()) {
+    throw ConfigError(fmt::format(
+        "{} is a part of the dataset {}, and no log: `trireme data export` writes its documents",
+        file.string(), dataset.string()));
+  }
+  if (is_step_folder(real.parent_path())) {
+    throw ConfigError(
+        fmt::format("{} is a part of the checkpoint {}, and no log: see `trireme ckpt show`",
+                    file.string(), real.parent_path().string()));
+  }
 }
 
 // Says on standard error if a process did not end its part of the file.
@@ -66,12 +92,16 @@ void note_unclosed(const fs::path& run) {
   if (const std::string lack = run.empty() ? "" : lack_of_closing_record(run); !lack.empty()) {
     fmt::print(stderr, "trireme: {}: {}\n", printable(run.string()), lack);
   }
+  if (const std::string note = run.empty() ? "" : note_of_files_set_aside(run); !note.empty()) {
+    fmt::print(stderr, "trireme: {}: {}\n", printable(run.string()), note);
+  }
 }
 
 void print_files(const LogCommandOptions& options, const fs::path& run) {
   const KeyedTextReader reader = options.keys.reader();
   TextPrinter printer;
   for (const fs::path& file : files_of(options)) {
+    check_is_text_of_run(file);
     if (is_sealed_file(file)) {
       const OpenedText opened = reader.open_sections(read_file(file, kMostBytes), file);
       printer.print(opened.text);

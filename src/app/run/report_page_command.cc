@@ -9,6 +9,7 @@
 
 #include "src/app/access/folder_access.h"
 #include "src/app/access/key_choice.h"
+#include "src/app/access/shown_run.h"
 #include "src/app/command/output_check.h"
 #include "src/app/command/version.h"
 #include "src/app/evidence/verify_page.h"
@@ -76,8 +77,8 @@ void add_run(const fs::path& path, Inputs& inputs) {
   inputs.runs.push_back(
       read_run_folder(path, state == "running" || state == "starting", inputs.reader));
   warn_of_damaged_lines(inputs.runs.back());
-  // A command in launch.on_event may hold a token.
-  inputs.runs.back().config = redact(inputs.runs.back().config).text;
+  redact_run(inputs.runs.back());
+  inputs.runs.back().path = redact_path(path.string());
   inputs.states.push_back(state);
 }
 

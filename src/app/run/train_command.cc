@@ -18,6 +18,7 @@
 #include "src/app/command/version.h"
 #include "src/app/plan/layout_choice.h"
 #include "src/app/run/early_end.h"
+#include "src/app/run/finished_run.h"
 #include "src/app/run/launch_variables.h"
 #include "src/app/run/stop_message.h"
 #include "src/base/fault.h"
@@ -180,26 +181,21 @@ LoadedConfig TrainStart::load_config() {
   return loaded;
 }
 
-// Returns whether an earlier start has finished the run. Rank 0 checks for all ranks.
+// Returns whether an earlier start has finished the run. Rank 0 checks for all ranks. Throws
+// ConfigError on all ranks if what it has finished is another run.
 bool TrainStart::is_finished(const RunConfig& config, const RunDirectory& run) {
   const bool is_one = !replays() && world().rank() == 0 && trireme::is_finished(config);
   if (all_reduce_value(world(), std::int64_t{is_one}, ReduceOp::max) == 0) {
     return false;
   }
+  run_on_root(world(), [&] {
+    check_same_as_finished(config, run);
+    return std::string();
+  });
   note_progress(ProgressPhase::end, config.train.steps, config.deadline.start);
   if (world().rank() == 0) {
     run.forget_exit_reason();
-    const std::int64_t step = run.done_step().value_or(config.train.steps);
-    const std::string state =
-        step > config.train.steps
-            ? fmt::format("finished at step {} (train.steps is {})", step, config.train.steps)
-            : fmt::format("finished, step {} of {}", step, config.train.steps);
-    fmt::print(
-        "{}: {}.\nTo train longer, for example twice as long with the "
-        "learning rate's schedule stretched, run the same command with\n  train.steps={} "
-        "optimizer.schedule.steps={} checkpoint.allow_change=optimizer.schedule.steps\n",
-        printable(config.run_dir.string()), state, 2 * std::max(step, config.train.steps),
-        2 * std::max(step, config.train.steps));
+    print_finished(config, run);
   }
   return true;
 }

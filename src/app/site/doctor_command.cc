@@ -13,6 +13,7 @@
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/site/launch_checks.h"
+#include "src/app/site/policy_checks.h"
 #include "src/app/site/transport_checks.h"
 #include "src/app/site/weight_checks.h"
 #include "src/base/log.h"
@@ -145,8 +146,8 @@ std::vector<Finding> compare(const std::vector<RankFacts>& facts, const RunConfi
 }
 
 // summaries: receives a line on the GPUs of each host.
-std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::vector<Finding> found,
-                             std::vector<std::string>& summaries) {
+std::vector<Finding> examine(const DoctorOptions& options, const AccessSource& access, Ranks& ranks,
+                             std::vector<Finding> found, std::vector<std::string>& summaries) {
   Communicator& world = ranks.world();
   std::optional<LoadedConfig> loaded;
   try {
@@ -177,6 +178,7 @@ std::vector<Finding> examine(const DoctorOptions& options, Ranks& ranks, std::ve
   }
   // In the order of a start, whose first error determines the exit code.
   append(found, checks.host(options.planned));
+  append(found, check_policy(access, config, host_name()));
   append(found, check_taken_weights(config, world));
   append(found, checks.devices(options.planned, summaries));
   const std::vector<Finding> layout = checks.layout(options.planned);
@@ -250,7 +252,8 @@ void doctor(const DoctorOptions& options, AppContext& context) {
   std::vector<Finding> found;
   Ranks ranks = start(context, found);
   std::vector<std::string> summaries;
-  found = merged(examine(options, ranks, std::move(found), summaries));
+  const auto access = [&]() -> const Access& { return context.access(); };
+  found = merged(examine(options, access, ranks, std::move(found), summaries));
   context.exit_code = static_cast<int>(exit_code_of(found));
   if (!speaks(ranks)) {
     return;

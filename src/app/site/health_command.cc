@@ -238,7 +238,8 @@ void add_health_command(CommandLine& app, int& exit_code) {
   command
       .add_option("--save-baseline", options->save,
                   "Write the measured rates to FILE if the node is healthy")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command
       .add_option("--dir", options->folder,
                   "Measure the disk that holds DIR (default: the baseline's, else $TMPDIR)")

@@ -25,6 +25,8 @@
 #include "src/base/digest.h"
 #include "src/base/file.h"
 #include "src/base/host_site.h"
+#include "src/base/named_file.h"
+#include "src/base/printable.h"
 #include "src/compute/compute_threads.h"
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
@@ -33,7 +35,9 @@
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
 #include "src/train/numerics/self_check.h"
+#include "src/train/report/openmetrics.h"
 #include "src/train/run/fingerprint.h"
+#include "src/train/run/openmetrics_path.h"
 #include "src/train/run/run_config_checks.h"
 #include "src/train/saving/base_weights.h"
 #include "src/train/saving/resume_check.h"
@@ -72,6 +76,29 @@ std::vector<Finding> check_space(const RunConfig& config, const std::string& hos
     finding.code = ExitCode::io;
   }
   return {finding};
+}
+
+// Warns if the file for metrics.openmetrics cannot be written, which does not end a run, or holds
+// what another program has written.
+std::vector<Finding> check_metrics_file(const RunConfig& config, const std::string& host) {
+  if (config.metrics.openmetrics.empty()) {
+    return {};
+  }
+  try {
+    const std::filesystem::path file = openmetrics_path(config);
+    check_named_file(file, "metrics.openmetrics:");
+    if (holds_foreign_metrics(file)) {
+      return {
+          warning_of(fmt::format("metrics.openmetrics: {} was not written by a run, which would "
+                                 "replace it",
+                                 printable(file.string())),
+                     host, "name another file *.prom, or a folder")};
+    }
+  } catch (const Error& error) {
+    return {warning_of(error.what(), host,
+                       "name a file *.prom, or a folder, that this user can write to")};
+  }
+  return {};
 }
 
 // Returns what the run's manifests would say of its base, or nothing if that cannot be found, which
@@ -179,6 +206,7 @@ std::vector<Finding> LaunchChecks::host(const PlannedRanks& planned) const {
   append(found, check_memory_lock(config_.security, host));
   if (world_.rank() == 0) {
     append(found, check_audit(config_.audit, host));  // rank 0 records and signs for all
+    append(found, check_metrics_file(config_, host));
     check_key("comm.tuning", host, found, [&] { (void)read_tuning(config_.comm_tuning); });
   }
   (void)check_training_data(config_, host, found);

@@ -13,11 +13,13 @@
 #include "slurm/render/shell_words.h"
 #include "src/app/access/key_choice.h"
 #include "src/app/command/number_check.h"
+#include "src/app/command/written_files.h"
 #include "src/app/site/sbatch.h"
 #include "src/app/site/sweep.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/printable.h"
+#include "src/train/run/config_files.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_directory.h"
 
@@ -38,14 +40,16 @@ struct SlurmOptions {
   KeyChoice keys;
 };
 
-// Returns the configuration of one run, checked as on the ranks.
+// Returns the configuration of one run of the job. Throws ConfigError if its layout does not fit
+// the nodes, or if the script (-o) would replace a file that the configuration names.
 RunConfig checked_config(const SlurmOptions& options, const std::vector<std::string>& more,
                          const SiteProfile& profile) {
   std::vector<std::string> arguments = options.arguments;
   arguments.insert(arguments.end(), more.begin(), more.end());
-  RunConfig config =
-      load_run_config({.file = options.config, .arguments = arguments, .environment = environ})
-          .config;
+  const ConfigSources sources{
+      .file = options.config, .arguments = arguments, .environment = environ};
+  RunConfig config = load_run_config(sources).config;
+  check_not_read({{"-o", options.output}}, files_of_config(sources, config));
   (void)make_layout(config, options.nodes * profile.node.ranks, profile.node.ranks);
   return config;
 }
@@ -78,7 +82,7 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
           axis));
     }
   }
-  request.tasks = combinations(options.axes, kMostTasks);
+  request.tasks = combinations(options.axes, options.arguments, kMostTasks);
   if (options.at_once > 0 && options.axes.empty()) {
     throw ConfigError("--at-once limits the runs of an array: give --array too");
   }
@@ -210,7 +214,8 @@ void add_slurm_command(CommandLine& app, const AccessSource& access) {
   CommandLine& to_text = slurm.add_command("render", "Print the job script of a run");
   add_options(to_text, *options);
   to_text.add_option("-o,--output", options->output, "Write the script to FILE instead")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   to_text.footer(
       "Examples:\n"
       "  trireme slurm render run.yaml --cluster cpu.yaml --nodes 8 -o run.sbatch\n"

@@ -1,7 +1,9 @@
 #include "src/app/site/sweep.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "src/base/config_tree.h"
 #include "src/base/error.h"
 
 namespace trireme {
@@ -22,6 +24,32 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+// Returns "0.001" for "1e-3", so that numbers can be compared; integers and words stay.
+std::string as_compared(const std::string& item) {
+  char* end = nullptr;
+  const double number = std::strtod(item.c_str(), &end);
+  const bool is_real = !item.empty() && *end == '\0' && item.find_first_of(".eE") != item.npos;
+  return is_real ? fmt::format("{}", number) : item;
+}
+
+// Returns a text that two values share if they mean the same, such as 1e-3 and 0.001.
+std::string meaning_of(const std::string& value) {
+  std::string meaning;
+  try {
+    for (const ConfigEntry& entry : parse_config("value: " + value, "--array")) {
+      meaning += entry.key + ":";
+      for (const std::string& item : entry.value.items) {
+        meaning += as_compared(item) + "\n";
+      }
+    }
+  } catch (const ConfigError&) {
+    return value;  // the check of the run's configuration says what is wrong
+  }
+  return meaning;
+}
+
+std::string key_of(const std::string& word) { return word.substr(0, word.find('=')); }
+
 std::vector<std::string> values_of(const std::string& axis) {
   const std::size_t equals = axis.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -29,23 +57,45 @@ std::vector<std::string> values_of(const std::string& axis) {
   }
   const std::string key = axis.substr(0, equals + 1);
   std::vector<std::string> all;
+  std::vector<std::string> meanings;
   for (const std::string& value : split(axis.substr(equals + 1))) {
     if (value.empty()) {
       throw ConfigError(fmt::format("--array {}: a value is empty", axis));
     }
-    if (std::find(all.begin(), all.end(), key + value) != all.end()) {
+    if (std::find(meanings.begin(), meanings.end(), meaning_of(value)) != meanings.end()) {
       throw ConfigError(fmt::format(
           "--array {}: {} is given twice, which would start two identical runs", axis, value));
     }
     all.push_back(key + value);
+    meanings.push_back(meaning_of(value));
   }
   return all;
+}
+
+void refuse_repeated_keys(const std::vector<std::string>& axes,
+                          const std::vector<std::string>& fixed) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto has_key = [&](const std::string& word) { return key_of(word) == key_of(axes[i]); };
+    const auto before = axes.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(axes.begin(), before, has_key)) {
+      throw ConfigError(
+          fmt::format("--array {}: {} has an --array already: give all of its values "
+                      "in one",
+                      axes[i], key_of(axes[i])));
+    }
+    if (const auto word = std::find_if(fixed.begin(), fixed.end(), has_key); word != fixed.end()) {
+      throw ConfigError(fmt::format("--array {}: {} would have no effect: leave one of them out",
+                                    axes[i], *word));
+    }
+  }
 }
 
 }  // namespace
 
 std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& axes,
+                                                   const std::vector<std::string>& fixed,
                                                    std::size_t most) {
+  refuse_repeated_keys(axes, fixed);
   std::vector<std::vector<std::string>> all;
   for (const std::string& axis : axes) {
     const std::vector<std::string> values = values_of(axis);

@@ -10,6 +10,7 @@
 #include "io/data/file_lock.h"
 #include "slurm/job/host_list.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/command/written_files.h"
 #include "src/app/study/accept_runner.h"
 #include "src/app/study/acceptance_text.h"
 #include "src/base/command.h"
@@ -18,8 +19,10 @@
 #include "src/base/file.h"
 #include "src/base/interruption.h"
 #include "src/base/named_file.h"
+#include "src/base/printable.h"
 #include "src/base/say.h"
 #include "src/base/stopwatch.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -165,14 +168,18 @@ void run(AcceptOptions& options, int& exit_code, const UsageCheck& check) {
   check_measures(profile, options.profile, check);
   if (!options.out.empty()) {
     check_named_file(options.out);
-    std::error_code absent;
-    if (std::filesystem::equivalent(options.out, options.profile, absent)) {
-      throw ConfigError("-J would replace the profile: name another file");
-    }
+    check_outside_of({"-J", options.out}, options.folder,
+                     "which holds what the same command measures");
   }
   if (options.folder.empty()) {
     options.folder = fmt::format("accept-{:%Y%m%d-%H%M%S}", fmt::gmtime(std::time(nullptr)));
   }
+  if (const std::string problem = problem_with_place_of_acceptance(options.folder);
+      !problem.empty()) {
+    throw ConfigError(fmt::format("--dir: {} {}: name another folder", printable(options.folder),
+                                  printable(problem)));
+  }
+  (void)nodes_of(profile, options.profile);  // before the folder is made
   const FileLock lock = locked_folder(options.folder);
   Acceptance acceptance = accept(profile, options);
   acceptance.drain_asked = options.drain || options.drain_all;
@@ -214,7 +221,9 @@ void add_accept_command(CommandLine& app, int& exit_code, UsageCheck check) {
       "Drain the bad nodes in Slurm instead of only printing the commands, unless they "
       "are too many to be at fault themselves (drain_at_most in the profile)");
   command.add_flag("--drain-all", options->drain_all, "Drain the bad nodes, however many they are");
-  command.add_option("-J", options->out, "Write the verdicts to FILE as JSON").type_name("FILE");
+  command.add_option("-J", options->out, "Write the verdicts to FILE as JSON")
+      .type_name("FILE")
+      .written();
   command.add_flag("--json", options->json, "Print the same JSON");
   command.footer(
       "Examples:\n"

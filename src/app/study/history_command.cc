@@ -15,6 +15,7 @@
 #include "src/base/printable.h"
 #include "src/base/units.h"
 #include "src/study/history.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
@@ -90,6 +91,10 @@ Json to_json(const HistorySeries& series, const std::vector<Level>& levels) {
 }
 
 void add_results(const HistoryOptions& options) {
+  if (const std::string problem = problem_with_place_of_result(options.file); !problem.empty()) {
+    throw ConfigError(
+        fmt::format("FILE: {} {}: name another file", printable(options.file), printable(problem)));
+  }
   const KeyedTextReader reader = options.keys.reader();
   for (const std::string& path : options.results) {
     const MeasuredResult result = read_measured_result(path, reader);
@@ -100,11 +105,10 @@ void add_results(const HistoryOptions& options) {
     }
     const Added added = add_to_history(options.file, result);
     if (added.lines + added.present == 0) {
-      throw DataError(
-          fmt::format("{}: nothing in it belongs into a history: all samples are zero, negative, "
-                      "missing, or of "
-                      "an unknown unit",
-                      path));
+      throw DataError(fmt::format(
+          "{}: nothing in it belongs into a history: {}", path,
+          result.time > 0 ? "all samples are zero, negative, missing, or of an unknown unit"
+                          : "its time is missing, zero or negative"));
     }
     fmt::print("{}: {} added to {}{}\n", printable(path), counted(added.lines, "line"),
                printable(options.file),
@@ -122,6 +126,11 @@ void show(const HistoryOptions& options, int& exit_code) {
   if (history.torn_lines > 0) {
     fmt::print(stderr, "trireme: {}: ignored {} that a crash has torn\n", printable(options.file),
                counted(history.torn_lines, "line"));
+  }
+  if (options.check && history.series.empty()) {
+    throw DataError(
+        fmt::format("{}: no result is left in it, so that nothing can be checked: was it cut off?",
+                    options.file));
   }
   Json all = Json::array();
   std::int64_t slower = 0;

@@ -31,6 +31,13 @@ std::string unlike_asked(const ScaleStudy& study, const ScaleRun& run,
                           found == nullptr ? "not known" : *found, asked);
     }
   };
+  // The study may have been moved as a whole, or be named from another folder.
+  const std::string name = run.folder.filename().string();
+  const std::string* const folder = value_in(result, "run.dir");
+  if (folder != nullptr && std::filesystem::path(*folder).filename() != name) {
+    text += fmt::format("\n  run.dir: {}, and the study asks for {}: it is a copy of another run",
+                        *folder, name);
+  }
   const int ranks_per_node = study.options().ranks_per_node;
   compare("start.ranks", std::to_string(run.nodes * ranks_per_node));
   if (!study.options().cluster.empty()) {
@@ -98,6 +105,14 @@ MeasuredResult read_scale_run(const ScaleStudy& study, const ScaleRun& run,
 void check_finished_runs(const ScaleStudy& study) {
   const KeyedTextReader reader = study.options().keys.reader();
   for (const ScaleRun& run : study.runs()) {
+    const std::filesystem::file_status status = std::filesystem::symlink_status(run.folder);
+    if (std::filesystem::exists(status) && !std::filesystem::is_directory(status) &&
+        !std::filesystem::is_symlink(status)) {
+      with_advice(run, [&]() -> MeasuredResult {
+        throw DataError(
+            fmt::format("{} is no folder, and not a run of this study", run.folder.string()));
+      });
+    }
     if (run.done()) {
       (void)read_scale_run(study, run, reader);
     }

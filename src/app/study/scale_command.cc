@@ -6,12 +6,14 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "benchmarks/report.h"
 #include "io/data/file_lock.h"
 #include "slurm/render/site_profile.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/command/written_files.h"
 #include "src/app/study/scale_check.h"
 #include "src/app/study/scale_report.h"
 #include "src/app/study/scale_runner.h"
@@ -19,13 +21,24 @@
 #include "src/base/file.h"
 #include "src/base/interruption.h"
 #include "src/base/named_file.h"
+#include "src/base/printable.h"
 #include "src/base/say.h"
+#include "src/train/run/config_files.h"
+#include "src/train/start/run_place.h"
 
 namespace trireme {
 namespace {
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void check_output_place(const ScaleOptions& options) {
+  const ConfigSources sources{
+      .file = options.config, .arguments = options.arguments, .environment = environ};
+  check_not_read({{"-J", options.out}}, files_of_config(sources, load_run_config(sources).config));
+  check_outside_of({"-J", options.out}, options.folder,
+                   "which holds what the same command measures");
 }
 
 void scale(ScaleOptions options, int& exit_code) {
@@ -43,6 +56,11 @@ void scale(ScaleOptions options, int& exit_code) {
   if (options.ranks_per_node == 0) {
     throw ConfigError("without --cluster, give the ranks of each node with --ranks-per-node");
   }
+  if (const std::string problem = problem_with_place_of_study(options.folder); !problem.empty()) {
+    throw ConfigError(fmt::format("--dir: {} {}: name another folder", printable(options.folder),
+                                  printable(problem)));
+  }
+  check_output_place(options);
   const ScaleStudy study(options);
   const std::optional<FileLock> lock =
       FileLock::try_take(std::filesystem::path(options.folder) / ".scale.lock");
@@ -117,7 +135,8 @@ void add_options(CommandLine& command, ScaleOptions& options) {
   command.add_flag("--no-wait", options.no_wait, "Submit the jobs and end");
   options.keys.add_to(command);
   command.add_option("-J", options.out, "Write everything that was measured to FILE as JSON")
-      .type_name("FILE");
+      .type_name("FILE")
+      .written();
   command.add_flag("--json", options.json, "Print the same JSON");
 }
 

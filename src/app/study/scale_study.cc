@@ -160,6 +160,10 @@ void ScaleStudy::open_folder() const {
                       {"version", version.at("version")},
                       {"commit", version.at("commit")}};
   if (!std::filesystem::exists(file)) {
+    if (std::filesystem::exists(std::filesystem::path(options_.folder) / "config.yaml")) {
+      throw ConfigError(fmt::format(
+          "--dir: {} is the folder of a run, and no study: name another folder", options_.folder));
+    }
     make_directories(options_.folder);
     write_file_durably(file, json_text(study) + "\n");
     return;
@@ -184,7 +188,7 @@ void ScaleStudy::open_folder() const {
     }
     if (before != now) {
       throw ConfigError(fmt::format(
-          "{} holds a study with another {}: {}, and now {}. Its runs cannot be compared with new "
+          "{} holds a study with other {}: {}, and now {}. Its runs cannot be compared with new "
           "ones: choose another folder with --dir",
           options_.folder, key,
           before.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), json_line(now)));

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/launch_environment.h"
-#include "src/base/digest.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/replace_file.h"
+#include "src/train/run/openmetrics_path.h"
 #include "src/train/run/run_directory.h"
 #include "src/train/run/run_limits.h"
 
@@ -228,22 +228,9 @@ std::string openmetrics_text(const RunGauges& g) {
   return w.str();
 }
 
-std::filesystem::path openmetrics_path(const RunConfig& config) {
-  const std::filesystem::path& given = config.metrics.openmetrics;
-  if (given.extension() == ".prom") {
-    return given;
-  }
-  const std::filesystem::path run = std::filesystem::absolute(config.run_dir).lexically_normal();
-  std::string name = config.run_name.empty() ? run.filename().string() : config.run_name;
-  for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    c = plain || c == '-' || c == '_' ? c : '_';
-  }
-  constexpr std::size_t kMostName = 64;
-  // Runs of the same name in different folders must not share a file.
-  return given / fmt::format("trireme-{}-{:08x}.prom", name.substr(0, kMostName),
-                             static_cast<std::uint32_t>(xxh3(
-                                 run.c_str(), static_cast<std::int64_t>(run.native().size()))));
+bool holds_foreign_metrics(const std::filesystem::path& file) {
+  return std::filesystem::exists(file) &&
+         read_file(file).find("\ntrireme_run_info{") == std::string::npos;
 }
 
 OpenMetricsFile::OpenMetricsFile(const RunConfig& config, std::int64_t ranks,

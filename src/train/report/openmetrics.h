@@ -50,9 +50,9 @@ struct RunGauges {
 // Returns the text of a file. Values that are unknown are left out.
 std::string openmetrics_text(const RunGauges& gauges);
 
-// Returns the file for metrics.openmetrics: the path itself if it ends in .prom, or a file in that
-// folder whose name follows from the run's name and folder.
-std::filesystem::path openmetrics_path(const RunConfig& config);
+// Returns whether something lies there that no run has written, and that a run would replace.
+// Throws PolicyError or IoError if it cannot be read.
+bool holds_foreign_metrics(const std::filesystem::path& file);
 
 class OpenMetricsFile {
  public:

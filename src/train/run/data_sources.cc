@@ -45,6 +45,16 @@ std::string default_name(const std::filesystem::path& path) {
   return (name == "train" || name == "validation") && !parent.empty() ? parent : name;
 }
 
+// Returns the one path of a folder that a configuration may write in several ways, also through a
+// link or as an absolute path. A folder that is not there needs no other name than its own.
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code code;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, code);
+  const std::filesystem::path real = std::filesystem::weakly_canonical(absolute, code);
+  const std::filesystem::path found = code ? path.lexically_normal() : real;
+  return found.has_filename() ? found : found.parent_path();
+}
+
 bool is_name(const std::string& name) {
   // In statements of provenance, KEY.provenance stands for the provenance of the dataset KEY.
   return !name.empty() && name.size() <= kMostNameBytes && !name.ends_with("provenance") &&
@@ -174,7 +184,7 @@ std::vector<Item> read_all(ConfigBinder& binder, const char* key, const Mappings
                            const Read& read) {
   std::vector<Item> all;
   std::set<std::string> names;
-  std::set<std::filesystem::path> paths;
+  std::map<std::filesystem::path, std::string> paths;  // as given, by what they resolve to
   if (items.size() > kMostSources) {
     binder.refuse(
         key, fmt::format("{} datasets are listed, and {} are allowed", items.size(), kMostSources));
@@ -197,8 +207,12 @@ std::vector<Item> read_all(ConfigBinder& binder, const char* key, const Mappings
       } else if (!names.insert(item.name).second) {
         reader.refuse(fmt::format("the name {} occurs twice: set name to another", item.name));
       }
-      if (!paths.insert(item.path.lexically_normal()).second) {
-        reader.refuse(fmt::format("{} occurs twice", item.path.string()));
+      const std::string given = item.path.string();
+      const auto [first, is_new] = paths.emplace(resolved(item.path), given);
+      if (!is_new) {
+        reader.refuse(first->second == given
+                          ? fmt::format("{} occurs twice", given)
+                          : fmt::format("{} occurs twice, first as {}", given, first->second));
       }
     }
     all.push_back(std::move(item));

@@ -21,10 +21,28 @@ void bind_encryption_keys(ConfigBinder& b, EncryptionConfig& c) {
             "same keys; trireme log prints them (docs/encryption.md)");
 }
 
-void bind_audit_copies(ConfigBinder& b, AuditConfig& c) {
+void bind_audit(ConfigBinder& b, AuditConfig& c) {
+  b.path("audit.log", c.log,
+         "file to which commands append what they do, as lines that are chained by digests; empty: "
+         "none (docs/evidence.md)");
+  b.path("audit.key", c.key,
+         "private key, as made by trireme audit keygen, or the pkcs11: URI of one in a token, with "
+         "which the audit log and the provenance of checkpoints and datasets are signed; empty: "
+         "nothing is signed");
   b.texts("audit.copies", c.copies,
           "services of the host that get a copy of each line of the audit log: syslog, journald, "
           "or either with its socket, as in syslog:/run/audit.sock (docs/evidence.md)");
+}
+
+// Has the site's files and the environment.
+ConfigBinder site_binder(const char* const* environment, const std::filesystem::path& site) {
+  ConfigBinder b;
+  b.add_site_files(site);
+  if (environment != nullptr) {
+    b.add_environment(environment);
+  }
+  b.allow_word_for("parallel", "parallel.layout");
+  return b;
 }
 
 }  // namespace
@@ -63,16 +81,7 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
       .above(0)
       .at_most(3600);
   bind_launch_tls(b);
-  b.path("audit.log", c.audit.log,
-         "file to which commands append what they do, as lines that are chained by digests; empty: "
-         "none (docs/evidence.md)");
-  b.path(
-      "audit.key", c.audit.key,
-      "private key, as made by trireme audit keygen, or the pkcs11: URI of one in a token, with "
-      "which "
-      "the audit log and the provenance of checkpoints and datasets are signed; empty: nothing is "
-      "signed");
-  bind_audit_copies(b, c.audit);
+  bind_audit(b, c.audit);
   bind_encryption_keys(b, c.encryption);
   b.text("security.transport", c.security.transport,
          "over what the ranks may exchange data: any; isolated, only security.networks; "
@@ -90,14 +99,10 @@ void bind_site_keys(ConfigBinder& b, RunConfig& c) {
 }
 
 AuditConfig site_audit_config(const char* const* environment, const std::filesystem::path& site) {
-  ConfigBinder b;
-  b.add_site_files(site);
-  if (environment != nullptr) {
-    b.add_environment(environment);
-  }
-  AuditConfig config{b.given_text("audit.log").value_or(""),
-                     b.given_text("audit.key").value_or("")};
-  bind_audit_copies(b, config);
+  ConfigBinder b = site_binder(environment, site);
+  AuditConfig config;
+  bind_audit(b, config);
+  b.finish_part(run_config_keys());
   if (const std::string fault = fault_of_site_log(b, config, site); !fault.empty()) {
     throw ConfigError(fmt::format("{}: audit.log: {}", b.origin_of("audit.log"), fault));
   }
@@ -106,13 +111,10 @@ AuditConfig site_audit_config(const char* const* environment, const std::filesys
 
 EncryptionConfig site_encryption_config(const char* const* environment,
                                         const std::filesystem::path& site) {
-  ConfigBinder b;
-  b.add_site_files(site);
-  if (environment != nullptr) {
-    b.add_environment(environment);
-  }
+  ConfigBinder b = site_binder(environment, site);
   EncryptionConfig config;
   bind_encryption_keys(b, config);
+  b.finish_part(run_config_keys());
   return config;
 }
 

@@ -30,7 +30,7 @@ std::optional<JsonValue> first_weights_of(const StepFolder& base,
       {kFirstImported, nlohmann::json::object()},
       {kFirstTokenizer, tokenizer_digest}};
   const nlohmann::json& imported = object_field(extra, kFirstImported);
-  for (const char* const name : {"model_type", "special_ids"}) {
+  for (const char* const name : {"model_type", "special_ids", kGenerationEndsField}) {
     if (imported.contains(name)) {
       record[kFirstImported][name] = imported.at(name);
     }

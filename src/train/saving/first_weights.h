@@ -4,7 +4,7 @@
 // these checkpoints. Runs with adapters record their base instead (base_weights.h).
 //
 //   "first_weights": {"base": FOLDER, "base_sha256": of its manifest,
-//                     "imported": {"model_type": ..., "special_ids": ...},
+//                     "imported": {"model_type": ..., "special_ids": ..., "generation_ends": ...},
 //                     "tokenizer_digest": of the files beside it, "" if none can be read}
 #pragma once
 
@@ -18,6 +18,8 @@
 namespace trireme {
 
 inline constexpr const char* kFirstWeightsField = "first_weights";
+// The field of `imported` with the ids that a generation_config.json has named, as a list.
+inline constexpr const char* kGenerationEndsField = "generation_ends";
 
 // Returns the record for a run that takes its first weights from `base`; nothing if they were not
 // imported. tokenizer_digest: that of the files beside them (step_tokenizer.h).

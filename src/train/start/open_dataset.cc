@@ -119,6 +119,9 @@ Dataset open_dataset(const std::filesystem::path& folder, std::int64_t vocab, Co
   DatasetManifest manifest = parse_dataset_manifest(text, (folder / kDatasetManifestName).string());
   if (keys.access != nullptr) {
     check_on_all_ranks(*keys.access, {Deed::read, Thing::dataset, folder, manifest.label}, comm);
+    if (keys.deed) {
+      check_on_all_ranks(*keys.access, {*keys.deed, Thing::dataset, folder, manifest.label}, comm);
+    }
   }
   if (manifest.is_encrypted()) {
     std::optional<SharedKeys> none;

@@ -14,6 +14,7 @@
 namespace trireme {
 
 class Access;
+enum class Deed;  // src/policy/access.h
 
 // Throws ConfigError if the dataset's tokenizer has more ids than `vocab`, that of the model.
 void check_vocabulary(const Dataset& dataset, std::int64_t vocab);
@@ -27,8 +28,10 @@ void check_same_tokenizer(const std::string& key, const Dataset& dataset,
 struct DatasetKeys {
   SharedKeys* keys = nullptr;  // null on all ranks if there are none
   bool accept_plain = false;   // also open datasets that are not encrypted, although there are keys
-  // Says what may be read, by the policy of the site; null on all ranks if nothing is checked.
+  // Says what is allowed, by the policy of the site; null on all ranks if nothing is checked.
   const Access* access = nullptr;
+  // What is done with the dataset besides reading it.
+  std::optional<Deed> deed = std::nullopt;
 };
 
 // Collective, with the same manifest on all ranks. Gives an encrypted manifest its key. Every rank
