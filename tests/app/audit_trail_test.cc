@@ -92,6 +92,27 @@ TEST(AuditTrail, RecordsTheDigestOfAKeyWithoutAKnownScheme) {
               ElementsAre("pkcs11:token=11?pin-value=" + digest("11")));
 }
 
+TEST(AuditTrail, RecordsTheDigestOfTheValueOfAnUnknownOption) {
+  const OptionNames known = {"--help", "-h", "--key", "--out", "-k", "--token"};
+  const auto words = [&](const std::vector<std::string>& more) {
+    return recorded_arguments(more, known).words;
+  };
+  const std::string digest = "sha256:" + sha256_hex("hunter2");
+  for (const char* const option : {"--pin", "--ky", "--kye", "--kEY", "--sing", "--passphrase"}) {
+    EXPECT_THAT(words({"data", "decrypt", "d", option, "hunter2"}),
+                ElementsAre("data", "decrypt", "d", option, digest));
+    EXPECT_THAT(words({"log", std::string(option) + "=hunter2"}),
+                ElementsAre("log", std::string(option) + "=" + digest));
+    EXPECT_THAT(words({option, "--out", "new"}), ElementsAre(option, "--out", "new"));
+  }
+  EXPECT_THAT(words({"--key=", "hunter2"}), ElementsAre("--key=", digest));
+  EXPECT_THAT(words({"-khunter2"}), ElementsAre("-k" + digest));
+  EXPECT_THAT(words({"--key", "a", "hunter2"}),
+              ElementsAre("--key", "sha256:" + sha256_hex("a"), digest));
+  EXPECT_THAT(words({"--key", "file:a", "new", "--out", "new", "-1"}),
+              ElementsAre("--key", "file:a", "new", "--out", "new", "-1"));
+}
+
 TEST(AuditTrail, RecordsAStartAndOneEnd) {
   const TempFolder folder;
   const std::filesystem::path log = folder.path() / "log";

@@ -122,6 +122,17 @@ TEST_F(CkptExport, NoFileIsReplaced) {
   EXPECT_FALSE(fs::exists(path("nowhere")));
 }
 
+TEST_F(CkptExport, NoFileIsWrittenIntoACheckpoint) {
+  const std::string step = path("plain/step-00000002");
+  fs::create_directory_symlink(step, path("link"));
+  for (const std::string& out : {step + "/model.safetensors", path("link/model.safetensors")}) {
+    const CommandRun run = ckpt({"export", path("plain"), "--out", out});
+    EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
+    EXPECT_THAT(run.err, HasSubstr("lies in the checkpoint " + step));
+  }
+  EXPECT_EQ(ckpt({"verify", step}).code, 0);
+}
+
 TEST_F(CkptExport, OfDamagedDataNothingIsLeft) {
   File shard = File::open_to_update(path("plain/step-00000002/shard-00001.safetensors"));
   shard.write_at(4100, "????", 4);

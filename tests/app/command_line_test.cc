@@ -5,7 +5,9 @@
 
 #include "src/app/command/help_text.h"
 #include "src/app/command/number_check.h"
+#include "src/base/file.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/words_of.h"
 
 namespace trireme {
@@ -60,6 +62,15 @@ class CommandLineTest : public testing::Test {
   std::string ran_;
 };
 
+TEST_F(CommandLineTest, NamesTheOptionsOfTheCommandsGiven) {
+  using ::testing::Contains;
+  using ::testing::IsSupersetOf;
+  EXPECT_THAT(bakery_.option_names(words_of("bake rye")),
+              IsSupersetOf({"-h", "--help", "-n", "--loaves", "--salt"}));
+  EXPECT_THAT(bakery_.option_names(words_of("shop bake")), Not(Contains("--salt")));
+  EXPECT_THAT(bakery_.option_names(words_of("shop open -- bake")), Contains("--salt"));
+}
+
 TEST_F(CommandLineTest, FillsInValuesAndRunsTheInnermostFirst) {
   run("bake rye --seed poppy --size 10,30 -n 3 --heat 220.5 --salt --seed sesame");
   EXPECT_EQ(kind_, "rye");
@@ -94,10 +105,18 @@ TEST_F(CommandLineTest, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("bake rye --heat 120 --heat 130"),
               HasSubstr("--heat is given more than once\n"));
   EXPECT_THAT(complaint("bake rye --size 1,2,3"), HasSubstr("--size"));
+  for (const char* const list : {"1,,2", ",", ",1,2", "1,2,"}) {
+    EXPECT_THAT(complaint(fmt::format("bake rye --size {} --salt", list)),
+                HasSubstr(fmt::format("bakery bake: --size: a value in '{}' is empty\n", list)));
+  }
+  EXPECT_THAT(complaint("bake --size=1,,2 rye"), HasSubstr("--size: a value in '1,,2' is empty\n"));
   EXPECT_THAT(complaint("bake rye spelt"), HasSubstr("bakery bake: unexpected argument 'spelt'\n"));
   EXPECT_THAT(complaint("bake rye --burn"), HasSubstr("bakery bake: unknown option '--burn'\n"));
   EXPECT_THAT(complaint("bake rye --loafs=2"),
               HasSubstr("unknown option '--loafs'; did you mean '--loaves'?\n"));
+  EXPECT_THAT(complaint("bake rye --loa 3"), HasSubstr("did you mean '--loaves'?"));
+  EXPECT_THAT(complaint("bake --loafs"), HasSubstr("unknown option '--loafs'"))
+      << "although KIND is missing, too";
   EXPECT_EQ(ran_, "");
 }
 
@@ -203,6 +222,35 @@ TEST_F(CommandLineTest, HelpOfAGroupListsItsCommands) {
   EXPECT_THAT(help_text(bakery_), AllOf(StartsWith("Usage: bakery [OPTION]...\n"
                                                    "       bakery COMMAND [ARGUMENT]...\n"),
                                         HasSubstr("\nCommands:\n  bake                    Make ")));
+}
+
+TEST(WrittenFiles, AreNoOtherFilesOfTheLine) {
+  const TempFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  write_file_durably(folder.path() / "grain", "rye");
+  std::string grain;
+  std::string text;
+  std::string csv;
+  int ground = 0;
+  CommandLine mill("Mill", "mill");
+  CommandLine& grind = mill.add_command("grind", "Make flour");
+  grind.add_option("GRAIN", grain, "What is ground");
+  grind.add_option("-J,--json-file", text, "Also write JSON").type_name("FILE").written();
+  grind.add_option("--csv", csv, "Also write CSV").type_name("FILE").written();
+  grind.callback([&] { ++ground; });
+  mill.parse({"grind", path("grain"), "-J", path("a"), "--csv", path("b")});
+  EXPECT_EQ(ground, 1);
+  EXPECT_THAT(message_of<UsageError>([&] {
+                mill.parse({"grind", path("grain"), "-J", path("a"), "--csv", path("./a")});
+              }),
+              AllOf(StartsWith("mill grind: "), HasSubstr("are the same file")));
+  EXPECT_THAT(message_of<UsageError>([&] {
+                mill.parse({"grind", path("grain"), "-J", path("./grain")});
+              }),
+              HasSubstr("--json-file and GRAIN are the same file"));
+  EXPECT_THAT(mill.usage_problem({"grind", path("grain"), "--csv", path("grain")}),
+              HasSubstr("--csv and GRAIN"));
+  EXPECT_EQ(ground, 1);
 }
 
 TEST(Filled, BreaksBetweenWords) {

@@ -302,6 +302,8 @@ TEST_F(DataCommandTest, ExportsWhatConvertReads) {
   }
   EXPECT_THROW(run("export " + in("set") + " --format parquet --out " + in("x")), ConfigError);
   EXPECT_THROW(run("export " + in("set") + " --format npy --out " + in("x/")), ConfigError);
+  EXPECT_THROW(run("export " + in("set") + " --format npy --out " + in("set/x")), ConfigError)
+      << "verify would call the dataset damaged";
 }
 
 TEST_F(DataCommandTest, EverySubcommandShowsAnExample) {

@@ -121,6 +121,16 @@ TEST_F(LaunchChecksTest, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(about("checkpoint.dir", found), IsEmpty());
 }
 
+TEST_F(LaunchChecksTest, AFileOfMetricsThatCannotBeWrittenOrIsForeignIsAWarning) {
+  config_.metrics.openmetrics = folder_.path() / "none/x.prom";
+  SelfCommunicator alone;
+  const auto found = [&] { return LaunchChecks(config_, alone, places_on({"n1"})).host({}); };
+  EXPECT_EQ(about("cannot write metrics.openmetrics", found()).size(), 1U);
+  config_.metrics.openmetrics = folder_.path() / "other.prom";
+  write_file_durably(config_.metrics.openmetrics, "node_load1 0.5\n");
+  EXPECT_EQ(about("metrics.openmetrics: ", found()).size(), 1U);
+}
+
 TEST_F(LaunchChecksTest, AnAuditLogAndAKeyThatCannotBeUsedAreErrors) {
   const fs::path log = folder_.path() / "audit.jsonl";
   const fs::path key = folder_.path() / "key";

@@ -201,6 +201,11 @@ TEST_F(LaunchPlanTest, ARunWithinADatasetIsRefused) {
   EXPECT_FALSE(fs::exists(folder_.path() / "run"));
 }
 
+TEST_F(LaunchPlanTest, ARunWithoutAFolderOfItsOwnIsRefused) {
+  std::ofstream(folder_.path() / "run") << "a file";
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("run.dir"), HasSubstr("is not a folder")));
+}
+
 TEST_F(LaunchPlanTest, NodesGetTheSameNumberOfRanks) {
   options_.hosts = host_file("n1 slots=4\nn2 slots=4\nn3 slots=2\n");
   EXPECT_THAT(complaint(), AllOf(HasSubstr("n1 has slots=4, but n3 has slots=2"),

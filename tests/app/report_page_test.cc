@@ -193,12 +193,14 @@ TEST_F(ReportPage, APageReplacesNoneOfItsInputs) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"results/a.json", "-o", "results/a.json"},
         {"-o", "results/a.json", "results/../results/a.json"},
-        {"results", "-o", "results/a.json"},
-        {"run", "-o", "run/config.yaml"}}) {
+        {"results", "-o", "results/a.json"}}) {
     const CommandRun run = report(words);
     EXPECT_EQ(run.code, static_cast<int>(ExitCode::usage));
     EXPECT_THAT(run.err, HasSubstr("would replace a file"));
   }
+  const CommandRun own = report({"run", "-o", "run/config.yaml"});
+  EXPECT_EQ(own.code, static_cast<int>(ExitCode::usage));
+  EXPECT_THAT(own.err, HasSubstr("-o run/config.yaml belongs to the run in"));
   EXPECT_EQ(read_file("results/a.json"), before);
   EXPECT_EQ(report({"run", "-o", "run/report.html"}).code, 0);
   EXPECT_EQ(report({"run", "-o", "run/report.html"}).code, 0) << "its own page is replaced";

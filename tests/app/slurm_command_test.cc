@@ -208,6 +208,32 @@ TEST_F(SlurmCommand, AnArrayHasATaskForEachCombination) {
   EXPECT_EQ(slurm("render", {"--array", thousand + ",1000"}).code, 2);
 }
 
+TEST_F(SlurmCommand, TheScriptReplacesNothingThatTheRunReads) {
+  const fs::path plan = folder_.path() / "plan.yaml";
+  const fs::path own = run_ / "config.yaml";
+  fs::create_directories(run_ / "logs");
+  for (const fs::path& file : {plan, own, run_ / "logs/rank-00000.jsonl"}) {
+    std::ofstream(file) << "kept";
+  }
+  for (const fs::path& file : {config_, cluster_, plan, own}) {
+    const std::string before = read_file(file);
+    const CommandRun run = slurm("render", {"plan.cluster=" + plan.string(), "-o", file.string()});
+    EXPECT_EQ(run.code, 2) << file;
+    EXPECT_THAT(run.err, HasSubstr("name another file")) << file;
+    EXPECT_EQ(read_file(file), before);
+  }
+}
+
+TEST_F(SlurmCommand, AnArrayMakesNoRunTwice) {
+  const CommandRun twice =
+      slurm("render", {"--array", "train.seed=1,2", "--array", "train.seed=3"});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("train.seed has an --array already"));
+  const CommandRun hidden = slurm("render", {"--array", "train.seed=1,2", "train.seed=5"});
+  EXPECT_EQ(hidden.code, 2);
+  EXPECT_THAT(hidden.err, HasSubstr("train.seed=5 would have no effect"));
+}
+
 TEST_F(SlurmCommand, SparesImplyALaunch) {
   EXPECT_THAT(rendered(), Not(HasSubstr("#SBATCH --no-kill\n")));
   EXPECT_THAT(rendered({"--supervised"}), HasSubstr("#SBATCH --no-kill\n"));

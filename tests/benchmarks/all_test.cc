@@ -1,4 +1,5 @@
 #include <atomic>
+#include <csignal>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kLate = "did not end in time";
 
 TEST(Budget, SharesFollowTheWeights) {
   const Budget budget({1, 3, 4}, 80);
@@ -52,16 +55,26 @@ TEST(Budget, SizesAreRungsOfALadder) {
 TEST(TimeGuard, ActsAtTheDeadlineOnly) {
   std::atomic<int> calls = 0;
   {
-    const TimeGuard guard(std::chrono::hours(1), [&] { ++calls; });
+    const TimeGuard guard(std::chrono::hours(1), [&](int) { ++calls; });
   }
   EXPECT_EQ(calls, 0);
   {
-    const TimeGuard guard(std::chrono::milliseconds(1), [&] { ++calls; });
+    const TimeGuard guard(std::chrono::milliseconds(1), [&](int number) { calls += 1 + number; });
     while (calls == 0) {
       std::this_thread::yield();
     }
   }
   EXPECT_EQ(calls, 1);
+}
+
+TEST(TimeGuard, ActsAtASignal) {
+  std::atomic<int> number = 0;
+  const TimeGuard guard(std::chrono::hours(1), [&](int which) { number = which; });
+  std::raise(SIGTERM);
+  while (number == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(number, SIGTERM);
 }
 
 Json result(const std::string& name, Json params, Json metrics) {
@@ -95,14 +108,15 @@ TEST(Picture, ShowsALinePerAnswerAndWhatIsMissing) {
 TEST(Picture, NamesWhatHadNoAnswerAtTheDeadline) {
   const std::vector<std::string> questions = {"gemm", "mem", "io", "step"};
   const std::vector<Answer> all =
-      with_unanswered({{"gemm", 1, Json::array(), ""}}, questions, 58, Json::array());
+      with_unanswered({{"gemm", 1, Json::array(), ""}}, questions, kLate, 58, Json::array());
   ASSERT_EQ(all.size(), 4U);
   EXPECT_TRUE(all[1].has_failed);
   EXPECT_FALSE(all[2].has_failed) << "it was never asked";
   EXPECT_THAT(picture_text(all), HasSubstr("# mem: failed: did not end in time\n"
                                            "# io: left out: mem did not end in time\n"
                                            "# step: left out: mem did not end in time\n"));
-  EXPECT_EQ(with_unanswered(all, questions, 58, Json::array()).size(), 4U) << "all have an answer";
+  EXPECT_EQ(with_unanswered(all, questions, kLate, 58, Json::array()).size(), 4U)
+      << "all have an answer";
 }
 
 TEST(Picture, MarksTheRowsOfAQuestionThatDidNotEnd) {
@@ -111,7 +125,7 @@ TEST(Picture, MarksTheRowsOfAQuestionThatDidNotEnd) {
   Json rows = Json::array(
       {result("gemm", {{"precision", "bf16"}, {"m", 64}}, {{"flops_per_s", 2e9}, {"wrong", 0}})});
   std::vector<Answer> all =
-      with_unanswered({{"gemm", 1, Json::array({done}), ""}}, {"gemm", "mem"}, 58, rows);
+      with_unanswered({{"gemm", 1, Json::array({done}), ""}}, {"gemm", "mem"}, kLate, 58, rows);
   EXPECT_TRUE(all[1].has_failed);
   EXPECT_EQ(all[1].results.at(0).at("unfinished"), true);
   EXPECT_FALSE(all[0].results.at(0).contains("unfinished"));
@@ -120,7 +134,7 @@ TEST(Picture, MarksTheRowsOfAQuestionThatDidNotEnd) {
                                                           "# mem: failed: did not end in time")));
   EXPECT_EQ(wrong_question(all), "");
   rows[0]["metrics"]["wrong"] = 2;
-  all = with_unanswered({}, {"gemm", "mem"}, 58, rows);
+  all = with_unanswered({}, {"gemm", "mem"}, kLate, 58, rows);
   EXPECT_EQ(wrong_question(all), "gemm");
 }
 

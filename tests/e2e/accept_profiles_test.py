@@ -28,7 +28,7 @@ class Profiles(unittest.TestCase):
         """What no node can start is a wrong profile, found before anything is started."""
         folder = harness.workspace()
         profile = folder / "accept.yaml"
-        right = "nodes: n[1-3]\nrounds: 1\nnode: {start: [env], measures: [MEASURE]}\n"
+        right = "nodes: n[1-3]\nrounds: 1\nnode: {start: [env, 'N={node}'], measures: [MEASURE]}\n"
         for measure, words in [("gem --size 64", "unknown command 'gem'; did you mean 'gemm'?"),
                                ("gemm --sise 64", "'--sise'; did you mean '--size'?"),
                                ("gemm -J x", "--json-file is given more than once"),
@@ -40,10 +40,12 @@ class Profiles(unittest.TestCase):
                 for part in (str(profile), "node.measures", measure, words):
                     self.assertIn(part, result.stderr)
                 self.assertFalse((folder / "a").exists())
-        for start, words in [("nosuchlauncher", "no program 'nosuchlauncher' in the PATH"),
+        for start, words in [("nosuchlauncher, '{node}'",
+                              "no program 'nosuchlauncher' in the PATH"),
+                             ("env", "no word has {node}, so that the program would not start"),
                              ("'env', 'N={nodes}'", "names of nodes are {node}")]:
             with self.subTest(start):
-                profile.write_text(right.replace("[env]", f"[{start}]")
+                profile.write_text(right.replace("[env, 'N={node}']", f"[{start}]")
                                    .replace("MEASURE", "health"))
                 result = harness.run("accept", profile, "--dir", folder / "a")
                 self.assertEqual(result.returncode, 2, result.stderr)
@@ -58,8 +60,8 @@ class Profiles(unittest.TestCase):
     def test_nodes_that_do_not_answer(self):
         folder = harness.workspace()
         profile = folder / "accept.yaml"
-        profile.write_text("nodes: n[1-3]\nrounds: 1\nnode: {start: ['false']}\n"
-                           "link: {start: [/nonexistent/launcher]}\n")
+        profile.write_text("nodes: n[1-3]\nrounds: 1\nnode: {start: ['false', '{node}']}\n"
+                           "link: {start: [/nonexistent/launcher, '{a},{b}']}\n")
         # A scontrol that would be noticed: nothing is drained without --drain.
         called = folder / "called"
         (folder / "bin").mkdir()
@@ -86,8 +88,9 @@ class Profiles(unittest.TestCase):
         """Rounds are repeated until the time has passed, and all of them count."""
         folder = harness.workspace()
         profile = folder / "accept.yaml"
-        profile.write_text("nodes: n1\nrounds: 1\nburn_in_minutes: 0.03\nnode: {start: [env], "
-                           "measures: ['gemm --size 32 --precision fp32 --duration 0.1'], "
+        profile.write_text("nodes: n1\nrounds: 1\nburn_in_minutes: 0.03\n"
+                           "node: {start: [env, 'N={node}'], measures: "
+                           "['gemm --size 32 --precision fp32 --duration 0.1'], "
                            "limits: ['gemm m=32 flops_per_s=1']}\n")
         result = harness.run("accept", profile, "--dir", folder / "a", "--json")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
@@ -103,7 +106,7 @@ class Profiles(unittest.TestCase):
         """Without link.measures, nodes are judged and links are said not to be."""
         folder = harness.workspace()
         profile = folder / "accept.yaml"
-        profile.write_text("nodes: n[1-2]\nrounds: 1\nnode: {start: [env], "
+        profile.write_text("nodes: n[1-2]\nrounds: 1\nnode: {start: [env, 'N={node}'], "
                            "measures: ['gemm --size 32 --precision fp32 --duration 0.1'], "
                            "limits: ['gemm flops_per_s=1']}\nlink: {measures: []}\n")
         result = harness.run("accept", profile, "--dir", folder / "a")
@@ -119,8 +122,9 @@ class Profiles(unittest.TestCase):
         names = ["gemm precision=fp32 flops_per_s=1", "mem_stream kernel=triad bytes_per_s=1",
                  "mem_latency latency_ns=1e9", "noise lost_fraction=1",
                  "noise_core lost_fraction=1"]
-        text = ("nodes: n1\nrounds: 1\nnode:\n  start: [env]\n  measures: ['gemm --size 64 "
-                "--precision fp32 --duration 0.1', 'mem --bytes 4M --duration 0.2', "
+        text = ("nodes: n1\nrounds: 1\nnode:\n  start: [env, 'N={{node}}']\n  "
+                "measures: ['gemm --size 64 --precision fp32 --duration 0.1', "
+                "'mem --bytes 4M --duration 0.2', "
                 "'noise --method work --duration 0.2']\n  limits: {}\n")
         profile.write_text(text.format(json.dumps(names)))
         result = harness.run("accept", profile, "--dir", folder / "a", "--json")

@@ -324,8 +324,8 @@ class Interrupted(unittest.TestCase):
         folder = harness.workspace()
         profile = folder / "accept.yaml"
         profile.write_text(
-            f"nodes: n[1-2]\nnode: {{start: [{harness.MPIEXEC}, --oversubscribe, -n, '2'], "
-            "measures: ['gemm --size 64 --precision fp32 --duration 300']}\n")
+            f"nodes: n[1-2]\nnode: {{start: [{harness.MPIEXEC}, --oversubscribe, -n, '2', env, "
+            "'N={node}'], measures: ['gemm --size 64 --precision fp32 --duration 300']}\n")
         interrupt(self, signal.SIGINT, [PROGRAM, "accept", profile, "--dir", folder / "accept"],
                   folder, lambda: len([words for words in harness.processes_with(
                       str(folder / "accept")).values() if words.startswith(PROGRAM + " bench")])

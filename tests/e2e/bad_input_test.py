@@ -100,6 +100,17 @@ class BadInput(unittest.TestCase):
         self.assertIn(result.returncode, (2, 65, 66), result.stderr)
         self.refused(2, ["vocab", "200"], "train", config, "model.vocab=200")
 
+    def test_a_dataset_lies_in_no_dataset_and_no_checkpoint(self):
+        text = self.folder / "few.txt"
+        text.write_text("few words")
+        step = next((harness.run_dir(self.trained) / "checkpoints").glob("step-*"))
+        for place in (self.datasets[0], step):
+            before = sorted(os.listdir(place))
+            for words in (("pack", text, "--out", place / "new"),
+                          ("stage", self.datasets[1], place / "new")):
+                self.refused(2, [f"lies in {place}"], "data", *words)
+            self.assertEqual(sorted(os.listdir(place)), before)
+
     def test_damaged_dataset(self):
         config = self.config("damaged")
         whole = self.datasets[0]
@@ -191,6 +202,8 @@ class BadInput(unittest.TestCase):
                                  "checkpoint.allow_change=optimizer.schedule.steps", ranks=2))
         names = sorted(step.name for step in folder.glob("step-*"))
         self.assertEqual(names, ["step-00000008", "step-00000009", "step-00000012"])
+        os.truncate(shard, shard.stat().st_size - 1)  # it is not even complete
+        self.refused(65, ["BAD ", "step-00000012", "step-00000009: all"], "ckpt", "verify", folder)
 
     def test_a_step_that_contradicts_itself_is_skipped(self):
         config = self.copy_of_trained("contradicts")

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -316,6 +317,28 @@ class All(Machine):
         self.assertIn("no complete answer of gemm: did not end in time", added.stderr)
         compared = harness.run("compare", path, path)
         self.assertIn("A: no complete answer of gemm: did not end in time", compared.stdout)
+
+    def test_a_signal_keeps_what_was_measured(self):
+        # mpirun passes SIGUSR1 on; at SIGTERM, it kills its ranks after a second.
+        for ranks, number in ((0, signal.SIGTERM), (2, signal.SIGUSR1)):
+            with self.subTest(ranks=ranks):
+                path, log = self.folder / f"ended-{ranks}.json", self.folder / f"ended-{ranks}.log"
+                process = harness.start("bench", "all", "--minutes", 0.8, "--only", "noise,step",
+                                        "-J", path, ranks=ranks, log=log)
+                self.addCleanup(harness.end_group, process)
+                harness.until(f"noise: {log.read_text()}", 280,
+                              lambda: "bench all: step" in log.read_text())
+                process.send_signal(number)
+                code = process.wait(60)
+                if ranks == 0:
+                    self.assertEqual(code, -number)
+                harness.until(path, 10, path.exists)
+                self.assertEqual(validate.problems_of(path.read_text()), [])
+                document = json.loads(path.read_text())
+                self.assertEqual({r["name"] for r in document["results"]}, {"noise", "noise_core"})
+                reason = f"was interrupted by signal {int(number)}"
+                self.assertEqual(document["failed"], [{"question": "step", "reason": reason}])
+                self.assertIn(f"# step: failed: {reason}\n", log.read_text())
 
     def test_any_number_of_ranks_can_step(self):
         path = self.folder / "three.json"

@@ -201,10 +201,19 @@ class Emulation(Storage):
                 (2, "use h100", ["llm", "--accelerator", "a100"]),
                 (2, "--emulate", ["bert"]),
                 (2, "--scale", ["llm", "--scale", 0]),
+                (2, "--data-bytes 1: a sample of llm has", ["llm", "--data-bytes", 1]),
+                (2, "--threads has no effect with --emulate", ["llm", "--threads", 3]),
+                (2, "--shuffle has no effect", ["llm", "--shuffle", "global"]),
+                (2, "--encrypt has no effect", ["llm", "--encrypt"]),
                 (74, "is too small", ["unet3d", "--data-bytes", "4000T", "--steps", 10**5])]:
             with self.subTest(arguments):
                 _, _, errors = self.emulate(*arguments, ranks=0, code=code)
                 self.assertIn(words, errors)
+        for words, arguments in [("--scale", ["--scale", 0.5]), ("--must-pass", ["--must-pass"]),
+                                 ("--dir", ["--rounds", 1, "--dir", self.disk])]:
+            with self.subTest(arguments):
+                _, _, errors = self.bench(*arguments, code=2, question="loader")
+                self.assertIn(f"{words} has no effect without --emulate", errors)
 
 
 class ModelCheckpoints(Storage):
@@ -236,6 +245,8 @@ class ModelCheckpoints(Storage):
             with self.subTest(arguments):
                 _, _, errors = self.checkpoint(*arguments, code=code)
                 self.assertIn(words, errors)
+        _, _, errors = self.bench("--memory", self.disk, code=2, question="ckpt")
+        self.assertIn(f"--memory {self.disk} lies on a disk", errors)
 
 
 class Ends(Storage):
@@ -253,6 +264,7 @@ class Ends(Storage):
         for name, ranks, number in [("io", 0, signal.SIGINT), ("io", 3, signal.SIGINT),
                                     ("ckpt", 0, signal.SIGTERM), ("loader", 2, signal.SIGTERM),
                                     ("ckpt of a model", 2, signal.SIGTERM),
+                                    ("io", 2, signal.SIGKILL),  # of mpirun alone
                                     ("all", 0, signal.SIGHUP), ("all", 2, signal.SIGINT)]:
             with self.subTest(name, ranks=ranks):
                 log = self.folder / f"{name}-{ranks}.log"
@@ -272,6 +284,19 @@ class Ends(Storage):
                               lambda: not harness.processes_with(str(disk)))
                 self.assertEqual(os.listdir(disk), [], "files are left behind")
                 self.assertNotIn("No such file", log.read_text())
+
+    def test_a_closed_pipe(self):
+        disk = self.folder / "disk of a pipe"
+        disk.mkdir()
+        process = subprocess.Popen(
+            harness.command(["bench", "io", "--dir", disk, "--duration", 300, *self.ENDLESS["io"]],
+                            0),
+            env=harness.ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=60), -signal.SIGPIPE)
+        self.assertEqual(os.listdir(disk), [], "files are left behind")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs to mount a file system: run as root")
     def test_a_read_only_disk_is_found_before_measuring(self):

@@ -135,6 +135,20 @@ class Train(unittest.TestCase):
                 _, errors = self.bench(*arguments, ranks=0, code=code)
                 self.assertIn(words, errors)
 
+    def test_nothing_that_the_run_reads_is_replaced(self):
+        cluster = self.folder / "cluster.yaml"
+        cluster.write_text("kept")
+        manifest = self.folder / "train/manifest.json"
+        for option, file in [("-J", self.config), ("-J", cluster), ("--csv", cluster),
+                             ("-J", manifest), ("--mllog", manifest)]:
+            with self.subTest(option, file=file):
+                before = file.read_bytes()
+                ran = harness.run("bench", "train", self.config, f"plan.cluster={cluster}",
+                                  "--steps", 1, option, file)
+                self.assertEqual(ran.returncode, 2, ran.stdout + ran.stderr)
+                self.assertRegex(ran.stderr, "name another file")
+                self.assertEqual(file.read_bytes(), before)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -149,6 +149,13 @@ class Commands(unittest.TestCase):
         harness.must(harness.run("config", "show", self.config, "run.name=x", *longer))
         shorter = harness.must(harness.run("train", self.config, "train.steps=10", ranks=2))
         self.assertIn("finished at step 20 (train.steps is 10)", shorter.stdout)
+        # What was not trained must not pass for trained.
+        for key in ("model.layers=3", "optimizer.lr=0.5", "train.global_batch=2"):
+            other = harness.run("train", self.config, key, ranks=2)
+            self.assertEqual(other.returncode, 2, other.stdout + other.stderr)
+            self.assertIn("is finished, and the checkpoint of step 20 belongs to another run",
+                          other.stderr)
+            self.assertIn(key.split("=")[0], other.stderr)
         # The resolved configuration is a valid configuration.
         resolved = harness.run_dir(self.config) / "config.yaml"
         harness.must(harness.run("train", resolved, ranks=2))

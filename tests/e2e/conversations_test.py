@@ -2,6 +2,7 @@
 mask, the same bits on any ranks, and the other commands on such a dataset."""
 
 import json
+import shutil
 import subprocess
 import unittest
 
@@ -180,12 +181,14 @@ class Conversations(unittest.TestCase):
         self.assertLess(0, info["targets"])
         self.assertLess(info["targets"], info["tokens"] / 2)
         self.assertIn("targets", self.output("data", "info", self.data / "train"))
-        self.output("data", "verify", self.data / "train")
+        self.assertNotIn("note:", self.output("data", "verify", self.data / "train"))
         self.output("data", "report", self.data / "train")
         self.output("data", "export", self.data / "train", "--format", "npy", "--out",
-                    self.folder / "arrays")
-        mask = (self.folder / "arrays.loss_mask.npy").read_bytes()[128:]
+                    self.folder / "made/exported/arrays")
+        mask = (self.folder / "made/exported/arrays.loss_mask.npy").read_bytes()[128:]
         self.assertEqual((len(mask), sum(mask)), (info["tokens"], info["targets"]))
+        self.refused(65, ["arrays.loss_mask.npy", "would be lost"], "data", "convert",
+                     self.folder / "made", "--vocab", 300, "--out", self.folder / "converted")
         self.output("data", "stage", self.data / "train", self.folder / "staged")
         key = self.folder / "site.key"
         harness.must(harness.run("keys", "create", "--out", key))
@@ -195,6 +198,15 @@ class Conversations(unittest.TestCase):
         self.assertEqual(
             self.output("tokenizer", "chat", self.data / "train/tokenizer", self.lines),
             self.output("tokenizer", "chat", self.tokenizer, self.lines))
+        changed = self.folder / "changed"
+        shutil.copytree(self.data / "train", changed)
+        file = changed / "tokenizer/tokenizer.json"
+        definition = json.loads(file.read_text())
+        definition["model"]["merges"].pop()
+        file.write_text(json.dumps(definition))
+        verified = harness.run("data", "verify", changed)
+        self.assertEqual(verified.returncode, 65)
+        self.assertIn("the files in tokenizer/ are not those", verified.stdout)
 
 
 if __name__ == "__main__":

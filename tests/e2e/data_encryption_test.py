@@ -1,6 +1,7 @@
 """Encrypts datasets: packing and training as with plain ones, no plain text in any file, keys that
 change, and refusals. sealed_reader.py is an independent reader."""
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -328,7 +329,15 @@ class Keys(unittest.TestCase):
         shutil.copy(folder / "keys.json", folder / "keys.json.tmp-7")
         refused = harness.run("keys", "destroy", folder)
         self.assertEqual(refused.returncode, 77, refused.stderr)
-        output("keys", "destroy", folder, "--confirm", "doomed", "--confirm", "doomed")
+        words = ("keys", "destroy", folder, "--confirm", "doomed", "--confirm", "doomed")
+        (folder / "keys.json").chmod(0o400)
+        with_rights = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+        refused = subprocess.run([*with_rights, *harness.command(words, 0)], check=False, text=True,
+                                 env=harness.ENVIRONMENT, stdin=subprocess.DEVNULL,
+                                 capture_output=True, timeout=60)
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        (folder / "keys.json").chmod(0o600)
+        output(*words)
         for file in folder.rglob("keys.json*"):
             self.assertNotIn('"wrapped"', file.read_text(), file)
         for words in (["data", "verify", folder], ["data", "info", folder],

@@ -83,10 +83,12 @@ class Drift(unittest.TestCase):
 
     def test_a_bound_ends_with_4(self):
         words = ("data", "drift", self.before, self.after, "--at-most")
-        for bound, code in ((0.01, 4), (1, 0)):
+        for bound, code in ((0, 4), (0.01, 4), (1, 0)):
             result = harness.run(*words, bound)
             self.assertEqual(result.returncode, code, result.stdout + result.stderr)
             self.assertIn("divergence of the tokens", result.stdout)
+        for bound in ("-1", "", "nan"):
+            self.assertEqual(harness.run(*words, bound).returncode, 2, bound)
         same = harness.must(harness.run("data", "drift", self.before, self.before)).stdout
         self.assertIn("0.000000 bits", same)
 

@@ -170,6 +170,25 @@ class Ends(unittest.TestCase):
         self.assertTrue(list(run.glob("log-keys/*/closed.json")))
 
 
+    def test_a_resumed_run_does_not_make_a_forged_file_authentic(self):
+        run = self.copy(RUN, "forged")
+        (run / "metrics.jsonl").write_text('{"step": 6, "note": "FORGED"}\n')
+        (run / "logs/rank-00001.jsonl").unlink()
+        self.refused(run / "metrics.jsonl", "is not encrypted")
+        audit = FOLDER / "forged.jsonl"
+        resumed = harness.must(train("train.steps=8", "optimizer.schedule.steps=6",
+                                     f"audit.log={audit}", folder=run))
+        self.assertIn("were moved to set-aside/start-3: metrics.jsonl", resumed.stderr)
+        told = harness.must(log(run / "metrics.jsonl"))
+        self.assertNotIn("FORGED", told.stdout)
+        self.assertIn("a start found plain files in the place of encrypted ones", told.stderr)
+        self.assertIn("FORGED", (run / "set-aside/start-3/metrics.jsonl").read_text())
+        events = [json.loads(line) for line in audit.read_text().splitlines()]
+        details = [event["details"] for event in events if event["event"] == "logs.replaced"][-1]
+        self.assertEqual((details["start"], details["set_aside"], details["missing"]),
+                         (3, ["metrics.jsonl"], ["logs/rank-00001.jsonl"]))
+
+
 class Stops(unittest.TestCase):
     def test_a_hang_leaves_encrypted_dumps(self):
         run = FOLDER / "hung"
@@ -229,6 +248,23 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(own[-1]["details"]["key"], record.parent.name)
         self.assertEqual(own[-1]["details"]["sha256"],
                          hashlib.sha256(record.read_bytes()).hexdigest())
+
+    def test_a_start_that_is_refused_leaves_no_key(self):
+        other = FOLDER / "other-owner.key"
+        harness.must(harness.run("keys", "create", "--out", other))
+        earlier = FOLDER / "earlier"
+        shutil.copytree(RUN, earlier)
+        plain = FOLDER / "plain-logs"
+        harness.must(train("encryption.logs=false", folder=plain))
+        for run, starts in ((earlier, 2), (plain, 0)):
+            with self.subTest(run=run.name):
+                told = train("train.steps=8", f"encryption.keys=[file:{other}]", "audit.log=",
+                             folder=run)
+                self.assertEqual(told.returncode, 77, told.stderr)
+                self.assertEqual(len(list(run.glob("log-keys/*"))), starts)
+        harness.must(log(earlier / "logs/rank-00000.jsonl"))
+        harness.must(train("train.steps=8", "checkpoint.allow_change=[optimizer.schedule.steps]",
+                           "audit.log=", folder=earlier))
 
     def test_an_archive(self):
         out = FOLDER / "run.tar"

@@ -113,6 +113,8 @@ class Encryption(unittest.TestCase):
                       output("ckpt", "verify", checkpoints, "--all", "--key", f"file:{KEY}"))
         wrong = harness.run("ckpt", "verify", checkpoints, "--key", f"file:{OTHER}")
         self.assertEqual(wrong.returncode, 77, wrong.stderr)
+        self.assertIn("REFUSED", wrong.stdout)
+        self.assertNotIn("BAD", wrong.stdout)
         missing = harness.run("ckpt", "verify", checkpoints, "--key", f"file:{FOLDER}/none")
         self.assertEqual((missing.returncode, missing.stdout), (66, ""), missing.stderr)
 
@@ -199,8 +201,10 @@ class Encryption(unittest.TestCase):
             refused = harness.run("keys", "destroy", checkpoints, *confirm)
             self.assertEqual(refused.returncode, 77, refused.stderr)
             self.assertEqual(digest("doomed", 6, "--key", f"file:{KEY}"), digest("plain", 6))
-        harness.must(harness.run("keys", "destroy", checkpoints, "--confirm", "checkpoints",
-                                 "--confirm", "checkpoints"))
+        os.link(step_folder("doomed", 6) / "keys.json", FOLDER / "backup.json")
+        done = harness.must(harness.run("keys", "destroy", checkpoints, "--confirm", "checkpoints",
+                                        "--confirm", "checkpoints"))
+        self.assertIn("was not overwritten, because it has 1 other name", done.stderr)
         gone = harness.run("ckpt", "digest", checkpoints, "--key", f"file:{KEY}")
         self.assertEqual(gone.returncode, 65, gone.stderr)
         self.assertIn("was destroyed", gone.stderr)

@@ -191,7 +191,7 @@ class Erase(unittest.TestCase):
         self.refused(2, "no key to sign", self.step, sign=None)
         self.refused(66, "is no folder", self.place / "absent")
         self.refused(2, "nothing else is erased", self.place)
-        self.refused(2, "lies in the folder", self.checkpoints,
+        self.refused(2, "belongs to the run in", self.checkpoints,
                      certificate=self.checkpoints / "erased")
         link = self.checkpoints / "link"
         link.symlink_to(self.step)
@@ -200,7 +200,7 @@ class Erase(unittest.TestCase):
         os.link(self.step / "shard-00000.safetensors", self.place / "other-name")
         self.refused(77, "has other names", self.step)
         (self.place / "other-name").unlink()
-        self.refused(77, "replaces no file", self.step, certificate=KEY)
+        self.refused(77, "replaces no file", self.step, certificate=f"{KEY}.pub")
         self.assertIn("PRIVATE KEY", KEY.read_text())
 
     def test_links_are_not_followed(self):

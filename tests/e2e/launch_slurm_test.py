@@ -59,13 +59,13 @@ class Job(Launch):
         return self.events(name)[count - 1]
 
     def causes(self):
-        """Returns the causes of the ends. Under srun, it omits one attempt whose rank died while
-        MPI started, which is not tested here: Slurm's PMIx sometimes lets a rank leave MPI_Init
-        early, and its messages then kill a rank that is not ready (docs/slurm.md)."""
+        """Returns the causes of the ends. Under srun, it omits up to three attempts whose rank died
+        while MPI started, which is not tested here: Slurm's PMIx sometimes lets a rank leave
+        MPI_Init early, and its messages then kill a rank that is not ready (docs/slurm.md)."""
         ends = self.events("attempt_end")
         early = [e for e in ends if self.launcher == "srun" and e["cause"] == "process_death"
                  and e.get("rank0", {}).get("phase") == "start"]
-        return [e["cause"] for e in ends if e not in early[:1]]
+        return [e["cause"] for e in ends if e not in early[:3]]
 
     def text(self):
         return self.log.read_text(errors="replace")[-6000:] if self.log.exists() else ""

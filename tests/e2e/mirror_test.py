@@ -47,6 +47,9 @@ class Mirror(unittest.TestCase):
         (cls.builder / "etc/apt/sources.list").write_text(
             f"deb [trusted=yes] file:/mnt/mirror {SUITE} main\n")
         (cls.builder / "etc/dpkg/dpkg.cfg.d/no-sync").write_text("force-unsafe-io\n")
+        # As Debian's installer writes it. Without it, mpirun's hwloc asks a DNS server for
+        # localhost.
+        (cls.builder / "etc/hosts").write_text("127.0.0.1 localhost\n")
         must("cp", "-a", cls.builder, cls.node)
         must("cp", "-al", mirror, cls.node / "mnt/mirror")
         mirror.rename(cls.builder / "mnt/mirror")

@@ -63,6 +63,18 @@ class Mixture(unittest.TestCase):
         self.assertEqual(self.exact(two), expected)
         self.assertEqual(harness.digest(two), harness.digest(self.reference))
 
+    def test_weights_change_in_the_middle_of_a_run(self):
+        changed = self.config("changed")
+        killed = harness.run(
+            "train", changed, f"data.train=[{{name: web, path: {self.web}, weight: 2}}, "
+            f"{{path: {self.code}, weight: 0.5, epochs: 1}}]",
+            env={"TRIREME_FAULTS": "step.end:0:6:kill"})
+        self.assertNotEqual(killed.returncode, 0)
+        self.refused(["data.mixture: checkpoint"], changed)
+        harness.must(harness.run("train", changed, "checkpoint.allow_change=[data.mixture]"))
+        self.assertEqual(self.exact(changed), self.exact(self.reference))
+        self.assertEqual(harness.digest(changed), harness.digest(self.reference))
+
     def test_labels_and_weights_are_in_the_checkpoint(self):
         step = sorted((harness.run_dir(self.reference) / "checkpoints").glob("step-*"))[-1]
         manifest = json.loads((step / "manifest.json").read_text())

@@ -125,6 +125,18 @@ class ModelUse(unittest.TestCase):
                      "train.steps=6", f"data.train={self.gpt2}", f"data.validation={self.gpt2}",
                      "checkpoint.allow_change=[data.digest]")
 
+    def test_ids_end_where_the_model_ends_a_document(self):
+        text, data = self.folder / "ab.jsonl", self.folder / "ab-data"
+        text.write_text('{"text": "ab"}\n' * 400)
+        harness.must(harness.run("data", "pack", text, "--out", data))
+        config = self.config("ab", train=data, data__validation='""')
+        harness.must(harness.run("train", config, CONSTANT, "train.steps=40", "optimizer.lr=0.01"))
+        for words in (["--prompt", "a"], ["--ids", "--prompt", "97"]):
+            result = harness.must(harness.run(
+                "generate", "--checkpoint", self.checkpoints(config), "--temperature", 0,
+                "--tokens", 8, "--json", *words))
+            self.assertEqual(json.loads(result.stdout)["finish"], "end", result.stdout)
+
     def test_models_of_other_tokenizers_are_prompted_with_ids(self):
         config = self.config("ids", train=self.gpt2, data__validation='""')
         harness.must(harness.run("train", config))

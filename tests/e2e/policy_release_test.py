@@ -55,6 +55,12 @@ class Releases(unittest.TestCase):
         return self.site.run(role, "ckpt", "export", self.steps, "--out", self.out, *more,
                              env={"TRIREME_AUDIT__LOG": str(AUDIT)})
 
+    def export_folder(self, kind):
+        shutil.rmtree(FOLDER / "model", ignore_errors=True)
+        return self.site.run("releaser", "export", self.steps, "--format", kind, "--out",
+                             FOLDER / "model", "--release", self.release,
+                             env={"TRIREME_AUDIT__LOG": str(AUDIT)})
+
     def refused(self, told, words, code=77):
         self.assertEqual(told.returncode, code, told.stdout + told.stderr)
         self.assertIn(words, told.stderr)
@@ -130,6 +136,66 @@ class Releases(unittest.TestCase):
         told = self.export()
         self.refused(told, "not a release", 65)
         self.assertNotIn("other step", told.stderr)  # the checkpoint is sound
+
+    def test_damaged_keys_of_the_releasers(self):
+        self.request()
+        for name in ("sara", "omar"):
+            harness.must(self.sign(name))
+        keys = self.site.files / "releasers.pem"
+        whole = keys.read_text()
+        self.addCleanup(keys.write_text, whole)
+        for damaged in (whole[:-40], "revoked: alway x\n" + whole):
+            keys.write_text(damaged)
+            told = self.export()
+            self.refused(told, "/etc/trireme/releasers.pem", 65)
+            self.assertNotIn("another checkpoint", told.stderr)
+
+    def test_release_with_another_label(self):
+        self.request()
+        envelope = json.loads(self.release.read_text())
+        payload = json.loads(base64.b64decode(envelope["payload"]))
+        payload.update(label={"classification": "public"}, uri="file:///tmp/harmless")
+        envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
+        self.release.write_text(json.dumps(envelope))
+        for name in ("sara", "omar"):
+            told = self.sign(name)
+            self.assertIn("no whole checkpoint at file:///tmp/harmless", told.stderr)
+            harness.must(told)
+        self.refused(self.export(), "it gives the label public to the checkpoint")
+        self.refused(self.export_folder("hf"), "it gives the label public to the checkpoint")
+
+    def test_every_format_is_recorded(self):
+        self.request()
+        for name in ("sara", "omar"):
+            harness.must(self.sign(name))
+        for kind in ("hf", "gguf", "onnx", "triton"):
+            AUDIT.unlink(missing_ok=True)
+            told = harness.must(self.export_folder(kind))
+            self.assertIn("released by sara", told.stdout)
+            exported = [event["details"] for event in policy_harness.events(FOLDER)
+                        if event["event"] == "checkpoint.exported"]
+            self.assertEqual(len(exported), 1, kind)
+            self.assertEqual(exported[0]["format"], kind)
+            self.assertEqual(exported[0]["file"], str(FOLDER / "model"))
+            self.assertEqual(exported[0]["label"]["classification"], "internal")
+            self.assertEqual(exported[0]["manifest_sha256"], hashlib.sha256(
+                (self.steps / "step-00000004/manifest.json").read_bytes()).hexdigest())
+            self.assertIn("omar", exported[0]["released_by"])
+
+    def test_import_keeps_the_label(self):
+        secret, back = FOLDER / "secret", FOLDER / "back"
+        label = ["--label", "classification=public", "--label", "jurisdiction=AE"]
+        harness.must(harness.run("export", self.steps, "--format", "hf", "--out", FOLDER / "own"))
+        harness.must(harness.run("import", FOLDER / "own", "--out", secret, "--label",
+                                 "classification=secret"))
+        harness.must(harness.run("export", secret, "--format", "hf", "--out", FOLDER / "foreign"))
+        told = self.site.run("trainer", "import", FOLDER / "foreign", "--out", back, *label)
+        self.refused(told, "secret")
+        self.assertFalse(back.exists())
+        told = self.site.run("trainer", "import", FOLDER / "own", "--out", back, *label)
+        harness.must(told)
+        shown = harness.must(harness.run("ckpt", "show", back))
+        self.assertIn("label: internal; jurisdiction AE; owner health", shown.stdout)
 
     def test_too_few_keys(self):
         def one_key(files):

@@ -233,6 +233,39 @@ class Policy(unittest.TestCase):
         told = self.site.run("games", "data", "verify", FOLDER / "internal")
         self.refused(told, "no role of the policy names a group or account of this user")
 
+    def test_shards_are_no_files_of_other_programs(self):
+        data = pack("shards", "--label", "classification=secret", "--label", "jurisdiction=SA")
+        shard = next((data / "shards").iterdir())
+        link = FOLDER / "linked.h5"
+        link.symlink_to(shard)
+        for words in (["data", "convert", data / "shards", "--vocab", "257"],
+                      ["data", "convert", shard, "--vocab", "257"],
+                      ["data", "convert", link, "--vocab", "257"]):
+            told = self.site.run("data_steward", *words, "--out", FOLDER / "lower", "--label",
+                                 "classification=public", "--label", "jurisdiction=AE")
+            self.refused(told, f"is a part of the dataset {data}", 2)
+            self.assertFalse((FOLDER / "lower").exists())
+        told = self.site.run("data_steward", "data", "pack", shard, "--out", FOLDER / "lower",
+                             "--label", "classification=public", "--label", "jurisdiction=AE")
+        self.refused(told, "whose label counts for it", 2)
+        plain = next((FOLDER / "plain/shards").iterdir())
+        told = self.site.run("data_steward", "data", "convert", plain, "--vocab", "257", "--out",
+                             FOLDER / "lower", "--label", "classification=public", "--label",
+                             "jurisdiction=AE")
+        self.refused(told, "no label")
+        for path in (shard, link):
+            self.refused(self.site.run("key_custodian", "log", path), "and no log", 2)
+
+    def test_doctor_asks(self):
+        told = self.site.run("trainer", "doctor", FOLDER / "run.yaml")
+        self.assertIn(told.returncode, (0, 4), told.stdout + told.stderr)
+        told = self.site.run("data_steward", "doctor", FOLDER / "run.yaml", "--json")
+        self.assertEqual(told.returncode, 77, told.stdout + told.stderr)
+        found = [f for f in json.loads(told.stdout)["findings"] if f["code"] == 77]
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("checkpoint.dir: the policy of the site refuses to write", found[0]["what"])
+        self.assertFalse(AUDIT.exists())
+
     def test_links_do_not_lead_out(self):
         inside = FOLDER / "inside"
         inside.mkdir(exist_ok=True)
@@ -315,6 +348,15 @@ class Policy(unittest.TestCase):
         self.refused(later.run("trainer", "data", "verify", data), "is behind: the policy")
         harness.must(later.run("trainer", "data", "verify", FOLDER / "internal"))
 
+    def test_exports_of_data_are_recorded(self):
+        harness.must(self.site.run("data_steward", "data", "export", FOLDER / "internal",
+                                   "--format", "npy", "-o", FOLDER / "exported",
+                                   env={"TRIREME_AUDIT__LOG": str(AUDIT)}))
+        self.assertEqual([(e["event"], e["details"].get("deed")) for e in events()],
+                         [("log.created", None), ("data.export.start", None),
+                          ("policy.allowed", "read"), ("policy.allowed", "export"),
+                          ("data.export.end", None)])
+
     def test_check(self):
         told = self.site.run("trainer", "policy", "check", FOLDER / "run.yaml")
         harness.must(told)
@@ -327,6 +369,17 @@ class Policy(unittest.TestCase):
                          [("read", True), ("write", False)])
         self.assertFalse((FOLDER / "run").exists())
         self.assertFalse(AUDIT.exists())
+        base = pack("base", "--label", "classification=secret", "--label", "jurisdiction=AE")
+        harness.must(harness.run("train", config("base.yaml", base, "base-run")))
+        for key in ("checkpoint.init_from", "distill.teacher"):
+            words = (FOLDER / "run.yaml", f"run.dir={FOLDER}/of-base",
+                     f"{key}={FOLDER}/base-run/checkpoints")
+            self.refused(self.site.run("trainer", "train", *words), "and it is secret")
+            told = self.site.run("trainer", "policy", "check", *words)
+            self.assertEqual(told.returncode, 77, told.stderr)
+            self.assertRegex(told.stdout, rf"REFUSED  read the checkpoint .* \({key}\)")
+            told = self.site.run("trainer", "doctor", *words)
+            self.assertIn(f"{key}: the policy of the site refuses to read", told.stdout)
         told = harness.run("policy", "check", FOLDER / "run.yaml")
         if not pathlib.Path("/etc/trireme/policy.yaml").exists():
             harness.must(told)

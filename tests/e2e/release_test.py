@@ -96,6 +96,17 @@ class Release(unittest.TestCase):
         (self.folder / "SHA256SUMS.sig").unlink()
         self.expect(77, "nobody has signed the list")
 
+    def test_a_signature_is_not_replaced(self):
+        signature = self.folder / "SHA256SUMS.sig"
+        before = signature.read_bytes()
+        harness.must(harness.run("audit", "sign", self.sums, "--key", self.key))
+        other = self.keys / "second.key"
+        harness.must(harness.run("audit", "keygen", "--out", other))
+        told = harness.run("audit", "sign", self.sums, "--key", other)
+        self.assertEqual(told.returncode, 77, told.stderr)
+        self.assertIn("is not this key's signature of the list", told.stderr)
+        self.assertEqual(signature.read_bytes(), before)
+
     def test_names_do_not_lead_out_of_the_folder(self):
         digest = "0" * 64
         for name in ("../key", "/etc/passwd", "..", "b/c"):

@@ -60,7 +60,12 @@ class Scale(unittest.TestCase):
         # Another study does not fit into the folder.
         for words, arguments in [("scaling", ["--weak"]), ("arguments", ["train.seed=5"])]:
             message = self.scale(*arguments, "--repeat", 1, code=2).stderr
-            self.assertIn(f"holds a study with another {words}", message)
+            self.assertIn(f"holds a study with other {words}", message)
+        for file in (self.study / "study.json", self.study / "n0001-r01/metrics.jsonl",
+                     self.folder / "train/manifest.json", self.config):
+            before = file.read_bytes()
+            self.scale("--repeat", 1, "-J", file, code=2)
+            self.assertEqual(file.read_bytes(), before)
         (self.study / "study.json").write_text('{"schema": 1, "half')
         self.assertIn("study.json", self.scale("--repeat", 1, code=65).stderr)
 

@@ -112,15 +112,16 @@ class OnSlurm(unittest.TestCase):
     # Launchers
 
     def test_srun(self):
-        """Repeats a start in which a rank dies in MPI_Init, which is a fault of Slurm and not
+        """Repeats starts in which a rank dies in MPI_Init, which is a fault of Slurm and not
         tested here (docs/slurm.md, srun and PMIx)."""
         config = self.make_config("srun")
         train = ["srun", "--mpi=pmix", "-N4", "-n4", "--kill-on-bad-exit=1", PROGRAM, "train",
                  config]
-        first = self.cluster.command(*train, env=self.environment, check=False, timeout=240,
-                                     cwd=self.folder)
-        if first.returncode == 139 and not (harness.run_dir(config) / "metrics.jsonl").exists():
-            first = self.run_here(*train)
+        for _ in range(5):
+            first = self.cluster.command(*train, env=self.environment, check=False, timeout=240,
+                                         cwd=self.folder)
+            if first.returncode != 139 or (harness.run_dir(config) / "metrics.jsonl").exists():
+                break
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assert_same_as_reference(config)
 

@@ -55,6 +55,10 @@ class Tokenizers(unittest.TestCase):
         other.write_text("{")
         self.refused(65, [other], "tokenizer", "info", other)
         self.refused(66, ["none.json"], "tokenizer", "info", self.folder / "none.json")
+        for path in (self.llama3, self.folder):
+            self.refused(2, ["--tokenizer takes the name of a tokenizer", path], "data", "convert",
+                         "tokens.npy", "--vocab", 9, "--out", self.folder / "converted",
+                         "--tokenizer", path)
 
     def test_trains_the_same_tokenizer_with_any_threads(self):
         text = harness.make_text(self.folder / "to-train", 60_000, 3)

@@ -4,6 +4,7 @@ these kinds of interfaces are accepted is tested on messages of the kernel (test
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -155,12 +156,19 @@ class SeveralHosts(unittest.TestCase):
         harness.until("steps", 120, lambda: (
             harness.run_dir(config) / "metrics.jsonl").exists() and harness.metrics(config))
         # The other host is reached over another cable from now on, which is in no network.
+        # Meanwhile the ranks do not look, so that they never see the interface without its route.
+        ranks = harness.processes_with(str(config))
+        self.assertTrue(ranks)
+        for rank in ranks:
+            os.kill(rank, signal.SIGSTOP)
         pid = self.hosts.pid("host0")
         self.hosts._on(self.hosts.switch.pid, f"""
             ip link add spare type veth peer name eth1 netns {pid}
             ip link set spare master br0 up""")
         self.on("host0", "ip link set eth1 up && "
                          "ip route add 10.77.0.2/32 dev eth1 src 10.77.0.1")
+        for rank in ranks:
+            os.kill(rank, signal.SIGCONT)
         started = time.monotonic()
         output, _ = process.communicate(timeout=240)
         self.assertEqual(process.returncode, REFUSED, output)

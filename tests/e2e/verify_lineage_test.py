@@ -81,6 +81,19 @@ class Lineage(Copies):
         self.flip(data / "shards/00000.h5")
         self.expect(65, "00000.h5", run)
 
+    def test_tokenizer_of_an_unsigned_dataset(self):
+        data, run, tokenizer = (FOLDER / name for name in ("worded", "on-words", "tokenizer"))
+        harness.must(harness.run("tokenizer", "train", FOLDER / "text", "--vocab", 259, "--out",
+                                 tokenizer))
+        harness.must(harness.run("data", "pack", FOLDER / "text", "--tokenizer", tokenizer,
+                                 "--validation-fraction", 0.3, "--out", data))
+        harness.must(train(f"run.dir={run}", f"data.train={data}/train", "train.steps=2",
+                           f"data.validation={data}/validation", "audit.log="))
+        self.expect(66, "the files from which it was packed are unknown", run)
+        file = data / "train/tokenizer/tokenizer_config.json"
+        file.write_text(file.read_text().replace("<|endoftext|>", "a"))
+        self.expect(65, "the files in tokenizer/ are not those", run)
+
     def test_dataset_that_has_lost_its_provenance(self):
         path = self.all / "data/train" / BUNDLE
         good = path.read_text()

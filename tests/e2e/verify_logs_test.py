@@ -103,6 +103,11 @@ class Page(unittest.TestCase):
         self.assertIn("authenticated with their keys", item["summary"])
         self.assertFalse(any("only the keys" in fact for fact in item["facts"]))
 
+    def test_a_wrong_key_authenticates_nothing(self):
+        code, found = verify(RUN, "--key", f"file:{OTHER}")
+        self.assertEqual(code, 77)
+        self.assertNotIn("authenticated", self.logs(found)["summary"])
+
     def test_the_statements_name_the_logs(self):
         identity = json.loads(record_of(RUN).read_text())["contents"].split(" ")[1]
         named = {}

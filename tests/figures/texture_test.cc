@@ -23,7 +23,7 @@ constexpr int kShifts = 120;
 using Row = std::bitset<kWidth + kShifts>;
 using Bar = std::array<Row, kRows>;
 
-// Returns whether a dashed line has ink at this distance from its begin (SVG 1.1, 11.4).
+// Returns whether a dashed line has ink at this distance from its start (SVG 1.1, 11.4).
 bool has_ink(std::string_view dash, double at) {
   std::vector<double> lengths;
   const std::string text(dash);

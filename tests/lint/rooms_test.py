@@ -98,10 +98,11 @@ ROOMS = {
     "src/evaluation": PARALLEL + ["io/data", "io/tokens"],
     "src/interchange/onnx": NN + ["src/nn", "io/checkpoint"],
     "src/interchange": PARTS + ["io/chat", "io/tokens", "src/train", "src/interchange/onnx"],
-    "src/lineage": CHECKPOINT + ["src/evidence", "io/checkpoint", "io/h5", "io/data"],
+    "src/lineage": CHECKPOINT + ["src/evidence", "io/checkpoint", "io/h5", "io/data", "io/tokens"],
     "src/registry": CHECKPOINT + ["src/evidence", "io/checkpoint"],
     "src/app/sbom": ["src/base"],
-    "src/app/command": RUN + ["src/evidence", "src/train/run", "src/app/sbom"],
+    "src/app/command": RUN + ["src/evidence", "src/train/run", "src/train/start",
+                               "src/app/sbom"],
     "benchmarks": TRAIN + ["src/train", "src/app/command", "slurm/health"],
     "benchmarks/kernels": NN,
     "src/study": ["src/base", "benchmarks", "slurm/job"],
@@ -144,7 +145,7 @@ FOREIGN = {
     r"p11-kit/.*": r"(src|tests)/keys/.*",
     r"simdjson\.h": r"io/data/line_text\.cc",
     r"sqlite3\.h": r"src/registry/sqlite_database\.cc",
-    r"CLI/.*": r"src/app/command/command_line\.cc",
+    r"CLI/.*": r"src/app/command/(command_line|written_files)\.cc",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 BACKEND_SWITCH = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|UCX)")

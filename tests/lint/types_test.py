@@ -20,9 +20,6 @@ KINDS = ("class", "struct", "union", "enum")
 HEADERS = (".h", ".cuh")
 CONSTANT = ("inline", "static", "constexpr", "constinit", "const", "extern")  # begin a declaration
 SHARED = ("inline", "extern")  # in a declaration: one constant for all sources
-# A change to these headers compiles half of the program anew, so their constants become inline with
-# the next one that has to.
-NEXT_TIME = ("src/base/config_tree.h", "src/base/fault_plan.h", "src/device/memory_source.h")
 PAIRS = {"<": ">", "[": "]", "(": ")"}
 
 
@@ -141,7 +138,7 @@ def main():
                 types[namespace, name].append(f"{path}:{line}")
             elif path.suffix in HEADERS:  # each source's constants are its own
                 constants[namespace, name].setdefault(alternative(path), f"{path}:{line}")
-                if what == "copied constant" and str(path) not in NEXT_TIME:
+                if what == "copied constant":
                     problems.append(f"{path}:{line}: {namespace}::{name} is not inline: write "
                                     "inline constexpr")
     places = [*types.items(), *((key, list(where.values())) for key, where in constants.items())]

@@ -59,8 +59,8 @@ AUDIT = [
         "      } else if (found.sha256 != head.sha256) {\n", "      } else if (false) {\n",
         "Audit.ACutIsFoundByAHeadFromElsewhere", EVIDENCE),
     Mutation(
-        "audit_clock", "a clock that went back is noted", CHECK, "    if (time < last_time_ &&",
-        "    if (false &&", "Audit.AClockThatWentBackIsNoted", EVIDENCE),
+        "audit_clock", "a clock that went back is noted", "src/evidence/audit_line.cc",
+        "time < last_time) {", "false) {", "Audit.AClockThatWentBackIsNoted", EVIDENCE),
     Mutation(
         "audit_lock", "one writer appends at a time", LOG,
         "  lock(file);\n  Tail tail", "  Tail tail",

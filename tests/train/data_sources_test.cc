@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace trireme {
 namespace {
@@ -77,7 +78,9 @@ TEST(DataSources, WhatIsWrongIsNamed) {
            {"[{path: a, weight: {0: 1, 9: 0}}, {path: b, weight: {0: 1, 5: 0}}]",
             "all weights are 0 from step 9 on"},
            {"[x/a, y/a]", "the name a occurs twice: set name to another"},
-           {"[{name: a, path: p/q}, {name: b, path: p/./q}]", "p/./q occurs twice"},
+           {"[{name: a, path: p/q}, {name: b, path: p/q}]", "p/q occurs twice"},
+           {"[{name: a, path: p/q}, {name: b, path: p/./q}]", "p/./q occurs twice, first as p/q"},
+           {"[{name: a, path: p/q}, {name: b, path: p/q/}]", "p/q/ occurs twice, first as p/q"},
            {"[{name: a/b, path: p}, q]", "either values or mappings"},
            {"[{name: a/b, path: p}, {path: q}]", "the name 'a/b' is not allowed"},
            {"[{name: x.provenance, path: p}, {path: q}]", "does not end in 'provenance'"},
@@ -95,6 +98,20 @@ TEST(DataSources, WhatIsWrongIsNamed) {
     many += fmt::format("d{}, ", i);
   }
   EXPECT_THAT(ReadSources(many + "]").refusal, HasSubstr("257 datasets are listed, and 256"));
+}
+
+TEST(DataSources, AFolderIsTheSameThroughALinkAndByItsAbsolutePath) {
+  const TempFolder temp;
+  const std::filesystem::path folder = temp.path() / "a";
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_directory_symlink("a", temp.path() / "link");
+  for (const std::filesystem::path& other :
+       {temp.path() / "link", temp.path() / "link" / "", std::filesystem::relative(folder)}) {
+    EXPECT_THAT(ReadSources(fmt::format("[{{name: x, path: {}}}, {{name: y, path: {}}}]",
+                                        folder.string(), other.string()))
+                    .refusal,
+                HasSubstr(fmt::format("{} occurs twice, first as", other.string())));
+  }
 }
 
 TEST(DataSources, SharesFollowWeightsOrSizes) {

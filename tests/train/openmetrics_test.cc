@@ -13,6 +13,7 @@
 #include "src/base/command.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
+#include "src/train/run/openmetrics_path.h"
 #include "tests/support/temp_folder.h"
 
 namespace trireme {
@@ -281,6 +282,16 @@ TEST(EnergyFactors, TurnJoulesIntoCarbonAndMoney) {
   factors.pue = 1.5;
   EXPECT_DOUBLE_EQ(factors.grams(3.6e6).value(), 600);
   EXPECT_DOUBLE_EQ(factors.price(7.2e6).value(), 1.5);
+}
+
+TEST(OpenMetricsText, IsKnownInAFile) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder.path() / "run.prom";
+  EXPECT_FALSE(holds_foreign_metrics(file)) << "there is none";
+  write_file_durably(file, openmetrics_text({}));
+  EXPECT_FALSE(holds_foreign_metrics(file));
+  write_file_durably(file, "node_load1 0.5\n");
+  EXPECT_TRUE(holds_foreign_metrics(file));
 }
 
 }  // namespace

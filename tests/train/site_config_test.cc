@@ -65,5 +65,22 @@ TEST_F(SiteConfig, AreNotForEverybodyToWrite) {
   EXPECT_EQ(site_audit_config(nullptr, folder_.path()).log, "");  // nothing is read there
 }
 
+TEST_F(SiteConfig, RefusesWhatIsMistyped) {
+  site("model: {preset: gpt2-124m}\nparallel: auto\naudit: {lgo: /var/log/audit.jsonl}\n");
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("site.yaml:3: audit.lgo: unknown key"), HasSubstr("audit.log?")));
+  site("encription: {keys: file:/etc/site.key}\n");
+  const auto told = [&] {
+    return message_of<ConfigError>([&] { (void)site_encryption_config(nullptr, folder_.path()); });
+  };
+  EXPECT_THAT(told(), HasSubstr("site.yaml:1: encription.keys: unknown key"));
+  site("encryption: {keys: {file: /etc/site.key}}\n");
+  EXPECT_THAT(told(), HasSubstr("encryption.keys"));
+  site("encryption: {accept_plain: maybe}\n");
+  EXPECT_THAT(told(), HasSubstr("encryption.accept_plain: maybe is not allowed"));
+  site("audit: {log: [/var/log/audit.jsonl]}\n");
+  EXPECT_THAT(refusal(), HasSubstr("audit.log"));
+}
+
 }  // namespace
 }  // namespace trireme

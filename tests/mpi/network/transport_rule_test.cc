@@ -58,6 +58,10 @@ TEST(TransportRule, RefusesOthersWithAdvice) {
   EXPECT_THAT(refused("isolated", {}), HasSubstr("needs security.networks"));
   EXPECT_THAT(refused("isolated", {"10.77.0.1/24"}), HasSubstr("'10.77.0.1/24' is no network"));
   EXPECT_THAT(refused("any", {"eth0"}), HasSubstr("'eth0' is no network"));
+  for (const char* all : {"0.0.0.0/0", "::/0"}) {
+    EXPECT_THAT(refused("isolated", {all}), HasSubstr("holds every address")) << all;
+    EXPECT_NO_THROW((void)parse_transport_rule("any", {all}));
+  }
 }
 
 TEST(TransportRule, AnyAllowsEverything) {

@@ -45,11 +45,14 @@ const std::vector<std::pair<std::string, std::string>> kRank = {
 // or this user's set-user-ID program.
 Child start_as_nobody(const std::string& ids) {
   Child child({.argv = {"setpriv", ids, "--clear-groups", "sleep", "60"}, .environment = kRank});
-  const auto name_of = [&] {
+  const auto sleeps = [&] {
     std::error_code gone;
-    return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child.pid()), gone).filename();
+    const std::string link = fmt::format("/proc/{}/exe", child.pid());
+    // A program's name is seen a moment before its variables are.
+    return std::filesystem::read_symlink(link, gone).filename() == "sleep" &&
+           variable_of(child.pid(), "TRIREME_NODE");
   };
-  for (int i = 0; i < 500 && name_of() != "sleep"; ++i) {
+  for (int i = 0; i < 500 && !sleeps(); ++i) {
     ::usleep(10'000);
   }
   return child;
