@@ -183,6 +183,13 @@ TransportUse observe_transport() {
     }
     use.connections.push_back(connection);
   }
+  const bool is_new =  // an interface that has come meanwhile
+      std::any_of(use.connections.begin(), use.connections.end(), [&](const auto& connection) {
+        return connection.interface && find_interface(use, *connection.interface) == nullptr;
+      });
+  if (is_new) {
+    use.interfaces = list_interfaces();
+  }
   return use;
 }
 

@@ -20,7 +20,7 @@ namespace {
 fs::path plain_path(const fs::path& path) {
   const fs::path absolute = fs::absolute(path);
   const bool goes_up = std::find(absolute.begin(), absolute.end(), "..") != absolute.end();
-  const fs::path plain = goes_up ? fs::weakly_canonical(absolute) : absolute.lexically_normal();
+  const fs::path plain = goes_up ? without_links(absolute) : absolute.lexically_normal();
   return plain.has_filename() ? plain : plain.parent_path();
 }
 

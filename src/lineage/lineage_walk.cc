@@ -36,6 +36,12 @@ std::string detail_of(const Provenance& provenance, const char* name) {
   return details[name].is_string() ? details[name].get<std::string>() : details[name].dump();
 }
 
+fs::path without_links(const fs::path& path) {
+  std::error_code code;
+  const fs::path real = fs::weakly_canonical(path, code);
+  return code ? fs::absolute(path).lexically_normal() : real;
+}
+
 std::vector<std::string> facts_of(const SignedStatement& statement) {
   const Provenance& provenance = statement.provenance;
   std::vector<std::string> facts;

@@ -127,6 +127,9 @@ class LineageWalk {
 ExitCode worse_of(ExitCode one, ExitCode other);
 // Returns a field of the statement's details as text, or "" if there is none.
 std::string detail_of(const Provenance& provenance, const char* name);
+
+// Returns a path without links, or just without dots if a live run deletes what it names meanwhile.
+std::filesystem::path without_links(const std::filesystem::path& path);
 // Returns what a statement says, for people.
 std::vector<std::string> facts_of(const SignedStatement& statement);
 

@@ -106,7 +106,7 @@ void LineageWalk::dataset(const fs::path& path, int depth, const std::string& ro
 }
 
 void LineageWalk::visit_dataset(const fs::path& path, int depth, const std::string& role) {
-  if (!seen_.insert("folder:" + fs::weakly_canonical(path).string()).second) {
+  if (!seen_.insert("folder:" + without_links(path).string()).second) {
     return;
   }
   const std::size_t item = lineage.items.size();

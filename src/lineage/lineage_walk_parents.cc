@@ -221,7 +221,7 @@ void LineageWalk::check_ancestors(const std::vector<SignedStatement>& statements
                     (parent / kProvenanceName).string()));
     return;
   }
-  const auto bundle = bundles_.find(fs::weakly_canonical(parent).string());
+  const auto bundle = bundles_.find(without_links(parent).string());
   if (bundle == bundles_.end()) {
     return;
   }

@@ -232,7 +232,7 @@ bool LineageWalk::step(const fs::path& path, int depth, const std::string& role)
 }
 
 bool LineageWalk::visit_step(const fs::path& path, int depth, const std::string& role) {
-  const std::string key = fs::weakly_canonical(path).string();
+  const std::string key = without_links(path).string();
   if (!seen_.insert("folder:" + key).second) {
     add_item(depth, role, path.string()).summary = "see above";
     return true;

@@ -230,7 +230,7 @@ TEST_F(LineageTest, ARunThatDeletesStepsMeanwhileIsNoDamage) {
   constexpr int kSteps = 60;
   (void)save_chain(kSteps);
   std::atomic<bool> ends = false;
-  std::thread retention([&] {
+  std::jthread retention([&] {
     for (int number = 1; number < kSteps; ++number) {
       const fs::path trash = folder_.path() / fmt::format(".trash-{}-1", number);
       fs::rename(step(number), trash);
@@ -245,7 +245,6 @@ TEST_F(LineageTest, ARunThatDeletesStepsMeanwhileIsNoDamage) {
       EXPECT_EQ(fault.code, ExitCode::not_found) << fault.what;
     }
   }
-  retention.join();
 }
 
 TEST_F(LineageTest, FindsAStepOfAnotherFolder) {
