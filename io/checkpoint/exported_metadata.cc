@@ -8,15 +8,23 @@
 namespace trireme {
 namespace {
 
+constexpr const char* kPrefix = "trireme_";
 constexpr const char* kLabelKey = "trireme_label";
 
 }  // namespace
 
-std::map<std::string, std::string> exported_metadata(const StepFolder& step) {
-  std::map<std::string, std::string> metadata = {{"format", "pt"},
-                                                 {"trireme_manifest_sha256", step.manifest_sha256}};
+std::map<std::string, std::string> exported_facts(const StepFolder& step) {
+  std::map<std::string, std::string> facts = {{"manifest_sha256", step.manifest_sha256}};
   if (step.manifest->meta.label) {
-    metadata[kLabelKey] = to_json(*step.manifest->meta.label).dump();
+    facts["label"] = to_json(*step.manifest->meta.label).dump();
+  }
+  return facts;
+}
+
+std::map<std::string, std::string> exported_metadata(const StepFolder& step) {
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  for (const auto& [name, value] : exported_facts(step)) {
+    metadata[kPrefix + name] = value;
   }
   return metadata;
 }

@@ -5,11 +5,15 @@
 #include <span>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "io/data/document_ends.h"
 #include "io/data/foreign_file.h"
+#include "io/data/label_file.h"
 #include "io/data/tokenizer.h"
 #include "src/base/digest.h"
 #include "src/base/error.h"
+#include "src/base/json_fields.h"
 
 namespace trireme {
 namespace {
@@ -142,7 +146,16 @@ std::vector<ForeignRange> plan(const std::vector<ForeignInput>& inputs,
   return ranges;
 }
 
-DatasetJob empty_job(const ConvertOptions& options) {
+// Returns the join of the labels beside the files and that of the options, as a manifest has it.
+std::string joined_label(const ConvertOptions& options, const std::vector<ForeignInput>& inputs) {
+  std::optional<Label> all = options.label;
+  for (const ForeignInput& input : inputs) {
+    all = join(all, label_beside(input.file.path), options.classifications);
+  }
+  return all ? label_file_text(*all) : "{}";
+}
+
+DatasetJob empty_job(const ConvertOptions& options, const std::optional<Label>& label) {
   DatasetJob job;
   job.folder = options.out;
   job.format.token_bytes = options.vocab <= 65536 ? 2 : 4;
@@ -150,7 +163,7 @@ DatasetJob empty_job(const ConvertOptions& options) {
   job.format.tokenizer = options.tokenizer;
   job.format.tokenizer_digest = foreign_tokenizer_digest(options.tokenizer, options.vocab);
   job.format.source = options.source;
-  job.label = options.label;
+  job.label = label;
   job.format.alignment_bytes = options.alignment_bytes;
   job.progress = options.progress;
   job.make_key = options.make_key;
@@ -182,25 +195,33 @@ PackReport convert(const ConvertOptions& options, const RankGroup& ranks) {
     throw ConfigError("--tokens is empty: name the HDF5 dataset that holds the tokens");
   }
   std::string listed;
-  std::string counted;
+  std::string labels;
   if (ranks.rank == 0) {
-    const InputFiles found = find_input_files(foreign_arguments(options.inputs), {}, options.out);
-    const std::vector<ForeignInput> inputs = foreign_inputs(found.files);
-    if (inputs.empty()) {
+    const InputFiles all = find_input_files(foreign_arguments(options.inputs), {}, options.out);
+    const std::vector<ForeignInput> known = foreign_inputs(all.files);
+    if (known.empty()) {
       throw DataError(
           "none of the inputs is a file of tokens that is known: their names must end in .h5 or "
           ".hdf5 (HDF5), .idx with a .bin file beside it (Megatron-LM), or .npy (NumPy)");
     }
-    check_names(options, inputs);
-    listed = input_files_text(found);
+    check_names(options, known);
+    listed = input_files_text(all);
+    labels = joined_label(options, known);
+  }
+  const InputFiles found = parse_input_files(ranks.broadcast(listed));
+  const std::vector<ForeignInput> inputs = foreign_inputs(found.files);
+  const std::optional<Label> label = label_of(parse_json(ranks.broadcast(labels)));
+  if (options.admit) {
+    options.admit(label);
+  }
+  std::string counted;
+  if (ranks.rank == 0) {
     for (const ForeignInput& input : inputs) {
       counted += fmt::format("{} ", check_file(input, options));
     }
   }
-  const InputFiles found = parse_input_files(ranks.broadcast(listed));
-  const std::vector<ForeignInput> inputs = foreign_inputs(found.files);
   const std::vector<std::int64_t> counts = parse_counts(ranks.broadcast(counted));
-  DatasetJob job = empty_job(options);
+  DatasetJob job = empty_job(options, label);
   job.empty_because =
       inputs.size() > 1 ? "every input is empty"
       : is_hdf5(inputs.front().file.path)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,19 @@ struct ConvertOptions {
   std::string tokenizer = "foreign";
   std::string source;
   std::int64_t shard_bytes = std::int64_t{1} << 30;
-  std::optional<Label> label = {};
+  std::optional<Label> label = {};                // joined with those beside the files
+  std::vector<std::string> classifications = {};  // from the lowest
+  // Called on all ranks with the joined label before anything is written. May throw, or be empty.
+  std::function<void(const std::optional<Label>&)> admit = {};
   std::int64_t alignment_bytes = 4096;
   PackProgress progress;
   DatasetKeyMaker make_key = {};  // empty: the shards are not encrypted
 };
 
 // Throws DataError if a file lacks tokens or does not hold all the values it claims (see
-// H5Integers), if documents do not fit the tokens, or if a token lies outside the vocabulary.
+// H5Integers), if documents do not fit the tokens, or if a token lies outside the vocabulary;
+// PolicyError if a label beside a file (label_file.h) has a classification that is not in
+// options.classifications.
 PackReport convert(const ConvertOptions& options, const RankGroup& ranks);
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "io/data/label_file.h"
 #include "io/data/megatron_index.h"
 #include "io/data/npy_header.h"
 #include "src/base/error.h"
@@ -25,7 +26,7 @@ class ExportWriter {
       : dataset_(dataset),
         manifest_(dataset.manifest()),
         is_megatron_(options.format == ArrayFormat::megatron),
-        files_(exported_files(options, dataset.manifest().has_mask())),
+        files_(exported_files(options, manifest_.has_mask(), manifest_.label.has_value())),
         progress_(options.progress),
         ranks_(ranks) {
     for (std::size_t i = 0; i < manifest_.shards.size(); ++i) {
@@ -54,6 +55,9 @@ class ExportWriter {
     }
     if (manifest_.has_mask()) {
       heads.push_back(npy_header_text(manifest_.n_tokens(), {.bytes = 1}));
+    }
+    if (manifest_.label) {
+      heads.push_back(label_file_text(*manifest_.label));
     }
     for (std::size_t i = 0; i < files_.size(); ++i) {
       const fs::path temporary = temporary_of(files_.at(i));
@@ -186,13 +190,16 @@ class ExportWriter {
 
 }  // namespace
 
-std::vector<fs::path> exported_files(const DatasetExport& options, bool has_mask) {
+std::vector<fs::path> exported_files(const DatasetExport& options, bool has_mask, bool has_label) {
   const std::string out = options.out.string();
   std::vector<fs::path> files = options.format == ArrayFormat::megatron
                                     ? std::vector<fs::path>{out + ".bin", out + ".idx"}
                                     : std::vector<fs::path>{out + ".npy", out + ".offsets.npy"};
   if (has_mask) {
     files.emplace_back(out + ".loss_mask.npy");
+  }
+  if (has_label) {
+    files.push_back(label_file_of(options.format == ArrayFormat::megatron ? files[1] : files[0]));
   }
   return files;
 }

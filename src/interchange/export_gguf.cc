@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
 #include "io/tokens/tokenizer_files.h"
@@ -145,6 +146,9 @@ class GgufExport {
       : weights_(weights), type_(type), parts_(gguf_parts(weights.model(), weights.tensors())) {
     head_.values = gguf_values(weights.model(), name, type);
     head_.values.merge(vocabulary.values);
+    for (const auto& [fact, value] : exported_facts(weights.step())) {
+      head_.values["trireme." + fact] = value;
+    }
     for (const GgufPart& part : parts_) {
       head_.tensors.push_back({part.name, part.shape(), type_of_part(part, type), 0});
     }

@@ -1,5 +1,6 @@
 #include "src/interchange/export_onnx.h"
 
+#include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/names.h"
 #include "io/checkpoint/workers.h"
 #include "mpi/agreement.h"
@@ -51,7 +52,11 @@ std::vector<float> transposed(const std::vector<float>& from, std::int64_t rows)
 class OnnxExport {
  public:
   OnnxExport(CheckpointWeights& weights, OnnxType type)
-      : weights_(weights), graph_(onnx_graph(weights.model(), type, kOnnxDataName)) {}
+      : weights_(weights), graph_(onnx_graph(weights.model(), type, kOnnxDataName)) {
+    for (const auto& [fact, value] : exported_facts(weights.step())) {
+      graph_.model.metadata["trireme_" + fact] = value;
+    }
+  }
 
   // Returns the number of bytes.
   std::int64_t write(const fs::path& folder) {

@@ -12,6 +12,19 @@ FOLDER = harness.workspace()
 AUDIT = FOLDER / "audit.jsonl"
 
 
+def label_of_export(kind, folder):
+    """Returns the label in an exported model."""
+    if kind == "hf":
+        data = (folder / "model.safetensors").read_bytes()
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        return json.loads(header["__metadata__"]["trireme_label"])
+    name = {"gguf": "model.gguf", "onnx": "model.onnx", "triton": "1/model.onnx"}[kind]
+    _, value = (folder / name).read_bytes().split(b"trireme.label" if kind == "gguf" else
+                                                  b"trireme_label")
+    # GGUF has the type, 8 bytes of length and the text, ONNX a tag, 1 byte or 2 of length and it.
+    return json.JSONDecoder().raw_decode(value[value.index(b"{"):].decode(errors="replace"))[0]
+
+
 @unittest.skipUnless(policy_harness.can_mount(), "file systems cannot be mounted here")
 class Releases(unittest.TestCase):
     """An export of a checkpoint needs two of three releasers."""
@@ -178,6 +191,7 @@ class Releases(unittest.TestCase):
             self.assertEqual(exported[0]["format"], kind)
             self.assertEqual(exported[0]["file"], str(FOLDER / "model"))
             self.assertEqual(exported[0]["label"]["classification"], "internal")
+            self.assertEqual(label_of_export(kind, FOLDER / "model"), exported[0]["label"])
             self.assertEqual(exported[0]["manifest_sha256"], hashlib.sha256(
                 (self.steps / "step-00000004/manifest.json").read_bytes()).hexdigest())
             self.assertIn("omar", exported[0]["released_by"])

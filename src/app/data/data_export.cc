@@ -54,7 +54,8 @@ void run_export(const DataExportArguments& arguments, Communicator& comm, const 
   folder = unresolved ? std::filesystem::path(arguments.folder) : folder;
   SharedKeys keys(comm, arguments.keys.options().uris);
   constexpr std::int64_t kAnyVocabulary = std::int64_t{1} << 32;
-  // The files are not encrypted and have no label, so that exporting needs the right to do so.
+  // The files are not encrypted, and other programs ignore the label beside them, so that exporting
+  // needs the right to do so.
   const Dataset dataset = open_dataset(
       folder, kAnyVocabulary, comm,
       {.keys = &keys, .accept_plain = true, .access = &access, .deed = Deed::export_plain});
@@ -70,7 +71,8 @@ void run_export(const DataExportArguments& arguments, Communicator& comm, const 
   }
   const DatasetManifest& manifest = dataset.manifest();
   std::vector<std::string> files;
-  for (const std::filesystem::path& file : exported_files(options, manifest.has_mask())) {
+  for (const std::filesystem::path& file :
+       exported_files(options, manifest.has_mask(), manifest.label.has_value())) {
     files.push_back(file.string());
   }
   if (arguments.json) {

@@ -305,6 +305,10 @@ void run_convert(ConvertArguments& arguments, Communicator& comm, const Access& 
   arguments.output.apply(arguments.options);
   check_shards_among(arguments.options.inputs, access);
   check_output(access, arguments.options.out, arguments.options.label, comm);
+  arguments.options.classifications = access.classifications();
+  arguments.options.admit = [&](const std::optional<Label>& label) {
+    check_output(access, arguments.options.out, label, comm);
+  };
   OutputKeys keys(arguments.output, comm);
   arguments.options.make_key = keys.maker();
   arguments.options.progress = ByteProgress("convert", ranks.rank);

@@ -17,6 +17,7 @@ TEST(ExportedMetadata, CarriesTheLabel) {
   EXPECT_EQ(metadata.at("format"), "pt") << "transformers reads no other file";
   EXPECT_EQ(metadata.at("trireme_manifest_sha256"), step.manifest_sha256);
   EXPECT_EQ(exported_label(metadata), step.manifest->meta.label);
+  EXPECT_EQ(exported_facts(step).at("label"), metadata.at("trireme_label"));
 }
 
 TEST(ExportedMetadata, ADamagedLabelIsNoMissingOne) {

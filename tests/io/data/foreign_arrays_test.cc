@@ -8,6 +8,7 @@
 
 #include "io/data/convert.h"
 #include "io/data/dataset_export.h"
+#include "io/data/label_file.h"
 #include "src/base/error.h"
 #include "tests/io/data/data_fixture.h"
 
@@ -193,6 +194,40 @@ TEST_F(ForeignArraysTest, PythonReadsWhatIsExported) {
     fs::remove_all(back.out);
     EXPECT_EQ(convert(back, {}).n_docs, dataset.manifest().n_docs());
     EXPECT_EQ(all_tokens(Dataset::open(back.out)), all_tokens(dataset));
+  }
+}
+
+// What is converted from an export is restricted as the dataset was, whatever else is said.
+TEST_F(ForeignArraysTest, TheLabelGoesWithTheTokens) {
+  write("in/a.txt", "some words");
+  PackOptions o = options("in", "data");
+  o.label = parse_label({"classification=secret", "jurisdiction=AE,SA", "retention=2030-12-31"});
+  pack(o, {});
+  const Dataset dataset = Dataset::open(o.out);
+  for (const ArrayFormat format : {ArrayFormat::megatron, ArrayFormat::npy}) {
+    const DatasetExport one = {format, folder_ / "exported"};
+    export_dataset(dataset, one, {});
+    const std::vector<fs::path> files = exported_files(one, false, true);
+    EXPECT_EQ(read_file(files.back()), label_file_text(*o.label));
+    ConvertOptions back = from(files[0]);
+    back.vocab = 257;
+    back.label = parse_label({"classification=public", "jurisdiction=SA", "owner=health"});
+    back.classifications = default_classifications();
+    std::optional<Label> asked;
+    back.admit = [&](const std::optional<Label>& label) { asked = label; };
+    fs::remove_all(back.out);
+    convert(back, {});
+    EXPECT_EQ(asked, join(o.label, back.label, back.classifications));
+    EXPECT_EQ(Dataset::open(back.out).manifest().label, asked);
+
+    fs::remove_all(back.out);
+    back.admit = [](const auto&) { throw PolicyError("not here"); };
+    EXPECT_THROW(convert(back, {}), PolicyError);
+    EXPECT_FALSE(fs::exists(back.out));
+    for (const char* const damaged : {"", "{}", "[]", R"({"label": {"classification": 1}})"}) {
+      std::ofstream(files.back()) << damaged;
+      EXPECT_THAT(convert_refusal(files[0]), HasSubstr(files.back().string())) << damaged;
+    }
   }
 }
 
