@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -29,7 +31,7 @@ constexpr std::int64_t kHeaderAlignment = 4096;
 struct ExportOptions {
   std::string checkpoint;
   std::string out;
-  std::string release;
+  std::vector<std::string> releases;
   KeyChoice keys;
   bool plain = false;
 };
@@ -101,7 +103,8 @@ void export_step(const ExportOptions& options, const Access& access, AuditTrail&
   check_in_no_data("--out", options.out);
   check_outside_of({"--out", options.out}, options.checkpoint, "which is exported");
   ReleaseUses releases;
-  KeyOptions keys = with_export(options.keys.options(), access, options.release, releases);
+  KeyOptions keys = with_export(options.keys.options(), access,
+                                {options.releases.begin(), options.releases.end()}, releases);
   keys.admit = [&, admit = keys.admit](const Manifest& manifest, const fs::path& path) {
     admit(manifest, path);
     if (!manifest.data_key.empty() && !options.plain) {
@@ -133,8 +136,10 @@ void add_ckpt_export(CommandLine& ckpt, AuditTrail& audit, const AccessSource& a
       .required();
   command.add_option("--out", options->out, "The new file").required().type_name("FILE");
   command
-      .add_option("--release", options->release,
-                  "A release of this checkpoint, if the policy of the site asks for one")
+      .add_option("--release", options->releases,
+                  "A release of this checkpoint, if the policy of the site asks for one; can be "
+                  "repeated, for the checkpoint beside which this one was trained")
+      .one_value_per_use()
       .type_name("FILE");
   options->keys.add_to(command);
   command.add_flag("--plain", options->plain,

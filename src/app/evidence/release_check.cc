@@ -1,8 +1,6 @@
 #include "src/app/evidence/release_check.h"
 
-#include <vector>
-
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
@@ -58,12 +56,8 @@ std::string manifest_digest(const fs::path& step_folder, const Manifest& manifes
 
 // The manifest alone says what is released, but the releasers have only read what the release says
 // of it. Throws PolicyError.
-void check_is_about(const Release& release, const Manifest& manifest, const fs::path& step_folder,
-                    const std::string& origin) {
-  if (release.manifest_sha256 != manifest_digest(step_folder, manifest)) {
-    throw PolicyError(fmt::format("{}: it releases another checkpoint, {}", printable(origin),
-                                  printable(release.uri)));
-  }
+void check_label(const Release& release, const Manifest& manifest, const fs::path& step_folder,
+                 const std::string& origin) {
   if (release.label != manifest.meta.label) {
     throw PolicyError(fmt::format(
         "{}: it gives the label {} to the checkpoint {}, which has the label {}: ask for another "
@@ -82,13 +76,31 @@ std::string other_place(const Release& release, const fs::path& step_folder) {
 struct ReadRelease {
   Envelope envelope;
   Release release;
+  std::string origin;  // the file's path
 };
 
 ReadRelease read_release(const fs::path& file) {
   const std::string origin = file.string();
   Envelope envelope = parse_envelope(read_file(file, kMostReleaseBytes), origin);
   Release release = release_in(envelope, origin);
-  return {std::move(envelope), std::move(release)};
+  return {std::move(envelope), std::move(release), origin};
+}
+
+// Returns the release of this checkpoint among the files. Throws PolicyError.
+ReadRelease release_of(const Manifest& manifest, const fs::path& step_folder,
+                       const ReleaseFiles& files) {
+  const std::string digest = manifest_digest(step_folder, manifest);
+  std::vector<std::string> others;
+  for (const fs::path& file : files) {
+    ReadRelease read = read_release(file);
+    if (read.release.manifest_sha256 == digest) {
+      return read;
+    }
+    others.push_back(fmt::format("{}: it releases another checkpoint, {}", printable(read.origin),
+                                 printable(read.release.uri)));
+  }
+  throw PolicyError(fmt::format("{} has no release here: {}", printable(step_folder.string()),
+                                fmt::join(others, "; ")));
 }
 
 }  // namespace
@@ -105,30 +117,32 @@ Release release_in(const Envelope& envelope, const std::string& origin) {
   return parse_release(envelope.payload, origin);
 }
 
-void check_release_file(const Access& access, const fs::path& file) {
+void check_release_files(const Access& access, const ReleaseFiles& files) {
   const Policy* const policy = access.policy();
-  if (policy != nullptr && policy->release && !file.empty()) {
-    (void)read_release(file);
-    (void)releasers_of(*policy->release);  // later, damage would count as the checkpoint's
+  if (policy == nullptr || !policy->release || files.empty()) {
+    return;
   }
+  for (const fs::path& file : files) {
+    (void)read_release(file);
+  }
+  (void)releasers_of(*policy->release);  // later, damage would count as the checkpoint's
 }
 
 ReleaseUse check_release(const Access& access, const Manifest& manifest,
-                         const fs::path& step_folder, const fs::path& file) {
+                         const fs::path& step_folder, const ReleaseFiles& files) {
   const Policy* const policy = access.policy();
   if (policy == nullptr || !policy->release || !needs_release(*policy, manifest.meta.label)) {
     return {};
   }
   const ReleaseRule& rule = *policy->release;
-  if (file.empty()) {
+  if (files.empty()) {
     throw PolicyError(fmt::format(
         "{}: the policy asks for the signatures of {} releasers: make a release with `trireme "
         "release request`, let them sign it, and name it with --release",
         printable(step_folder.string()), rule.signers));
   }
-  const std::string origin = file.string();
-  const auto [envelope, release] = read_release(file);
-  check_is_about(release, manifest, step_folder, origin);
+  const auto [envelope, release, origin] = release_of(manifest, step_folder, files);
+  check_label(release, manifest, step_folder, origin);
   const SignatureFinding found = find_signature(envelope, releasers_of(rule));
   if (found.state == SignatureState::forged) {
     throw PolicyError(fmt::format("{}: a signature that names the key of {} is not of that key",
@@ -144,13 +158,13 @@ ReleaseUse check_release(const Access& access, const Manifest& manifest,
   return {found.signer(), other_place(release, step_folder)};
 }
 
-KeyOptions with_export(KeyOptions options, const Access& access, fs::path release,
+KeyOptions with_export(KeyOptions options, const Access& access, ReleaseFiles releases,
                        ReleaseUses& uses) {
-  check_release_file(access, release);
-  options.admit = [&access, &uses, release = std::move(release)](const Manifest& manifest,
-                                                                 const fs::path& folder) {
+  check_release_files(access, releases);
+  options.admit = [&access, &uses, releases = std::move(releases)](const Manifest& manifest,
+                                                                   const fs::path& folder) {
     access.check({Deed::export_plain, Thing::checkpoint, folder, manifest.meta.label});
-    uses[folder] = check_release(access, manifest, folder, release);
+    uses[folder] = check_release(access, manifest, folder, releases);
   };
   return options;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/checkpoint/step_keys.h"
 #include "io/checkpoint/store.h"
@@ -24,10 +25,14 @@ std::string label_for_releasers(const std::optional<Label>& label);
 // Returns the payload of the envelope. Throws DataError that names `origin` if it is no release.
 Release release_in(const Envelope& envelope, const std::string& origin);
 
-// Throws DataError or NotFound if the policy may ask for a release and the file, unless its name is
-// empty, is none, or if the releasers' keys cannot be read; PolicyError if these are too few.
-// Called before a checkpoint is looked at, which is not to blame for that.
-void check_release_file(const Access& access, const std::filesystem::path& file);
+// The files of --release: one for the checkpoint that is exported, and one for the checkpoint
+// beside which it was trained, if it holds adapters or has frozen modules.
+using ReleaseFiles = std::vector<std::filesystem::path>;
+
+// Throws DataError or NotFound if the policy may ask for a release and one of the files is none, or
+// if the releasers' keys cannot be read; PolicyError if these are too few. Called before a
+// checkpoint is looked at, which is not to blame for that.
+void check_release_files(const Access& access, const ReleaseFiles& files);
 
 // How a checkpoint was released for its export. Both fields are empty if the policy asks for no
 // release of it.
@@ -39,19 +44,18 @@ struct ReleaseUse {
 };
 
 // Throws PolicyError unless the label of a checkpoint needs no release by the policy, or as many
-// releasers have signed one for its manifest and its label as the policy asks for. file: of the
-// release; empty if none was given.
+// releasers have signed one for its manifest and its label as the policy asks for. files: of the
+// releases; empty if none was given.
 ReleaseUse check_release(const Access& access, const Manifest& manifest,
-                         const std::filesystem::path& step_folder,
-                         const std::filesystem::path& file);
+                         const std::filesystem::path& step_folder, const ReleaseFiles& files);
 
 // How the checkpoints that a command has opened were released, by their folders.
 using ReleaseUses = std::map<std::filesystem::path, ReleaseUse>;
 
 // Returns the options with a check, before a checkpoint is opened, whether it may be exported: by
-// the caller's role and, if the policy asks for it, the release in the file. `access` and `uses`
+// the caller's role and, if the policy asks for it, one of the releases. `access` and `uses`
 // outlive them.
-KeyOptions with_export(KeyOptions options, const Access& access, std::filesystem::path release,
+KeyOptions with_export(KeyOptions options, const Access& access, ReleaseFiles releases,
                        ReleaseUses& uses);
 
 // Records checkpoint.exported in the audit log: that a step was written in plain to `out`. Prints a

@@ -141,8 +141,10 @@ void add_model_export(CommandLine& command, ExportArguments& arguments) {
   command.add_flag("--plain", arguments.plain,
                    "Write an encrypted checkpoint's weights without encryption");
   command
-      .add_option("--release", arguments.release,
-                  "A release of this checkpoint, if the policy of the site asks for one")
+      .add_option("--release", arguments.releases,
+                  "A release of this checkpoint, if the policy of the site asks for one; can be "
+                  "repeated, for the checkpoint beside which this one was trained")
+      .one_value_per_use()
       .type_name("FILE");
   command
       .add_option("--sign", arguments.sign,
@@ -166,8 +168,9 @@ void export_model(const ExportArguments& arguments, AppContext& context) {
   check_in_no_data("--out", arguments.out);
   Communicator& world = context.session().world();
   ReleaseUses releases;
-  StepKeys keys(
-      world, with_export(arguments.keys.options(), context.access(), arguments.release, releases));
+  StepKeys keys(world,
+                with_export(arguments.keys.options(), context.access(),
+                            {arguments.releases.begin(), arguments.releases.end()}, releases));
   ExportOptions options;
   options.out = arguments.out;
   options.dtype = dtype_of_precision(arguments.dtype);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/app/access/key_choice.h"
 #include "src/app/command/app_context.h"
@@ -15,7 +16,7 @@ struct ExportArguments {
   std::string format;
   std::string out;
   std::string dtype;
-  std::string release;
+  std::vector<std::string> releases;
   std::string sign;
   bool ema = false;
   bool plain = false;

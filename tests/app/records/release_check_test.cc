@@ -29,7 +29,7 @@ class ReleaseCheck : public ReleaseCommand {
                  const std::string& step = "checkpoints/step-00000001") const {
     const StepFolder found = inspect_step(path(step));
     return check_release(access_, found.manifest.value(), found.path,
-                         file.empty() ? "" : path(file));
+                         file.empty() ? ReleaseFiles() : ReleaseFiles{path(file)});
   }
   std::string check(const std::string& file = "release.json",
                     const std::string& step = "checkpoints/step-00000001") const {
@@ -77,6 +77,28 @@ TEST_F(ReleaseCheck, AReleaseIsForOneCheckpoint) {
   EXPECT_THAT(
       message_of<PolicyError>([&] { (void)check("release.json", "checkpoints/step-00000002"); }),
       AllOf(HasSubstr("it releases another checkpoint"), HasSubstr("step-00000001")));
+}
+
+// Adapters are exported together with the weights of another checkpoint.
+TEST_F(ReleaseCheck, EachCheckpointHasItsOwnAmongSeveral) {
+  request();
+  sign("sara");
+  sign("omar");
+  save_labelled(path("checkpoints"), 2, {"classification=internal"});
+  request("adapters.json");
+  const ReleaseFiles both = {path("release.json"), path("adapters.json")};
+  const auto signers_of = [&](const std::string& name) {
+    const StepFolder step = inspect_step(path("checkpoints/" + name));
+    return check_release(access_, step.manifest.value(), step.path, both).signers;
+  };
+  EXPECT_THAT(signers_of("step-00000001"), HasSubstr("omar"));
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)signers_of("step-00000002"); }),
+              HasSubstr("adapters.json: 0 of the releasers have signed it"));
+  save_labelled(path("checkpoints"), 3, {"classification=internal"});
+  EXPECT_THAT(message_of<PolicyError>([&] { (void)signers_of("step-00000003"); }),
+              AllOf(HasSubstr("step-00000003 has no release here: "),
+                    HasSubstr("release.json: it releases another checkpoint"),
+                    HasSubstr("adapters.json: it releases another checkpoint")));
 }
 
 TEST_F(ReleaseCheck, AReleaseThatShowedAnotherLabelDoesNotCount) {
@@ -140,7 +162,7 @@ TEST_F(ReleaseCheck, AManifestThatChangedWhileItWasReadIsNotReleased) {
                 fs::copy_options::overwrite_existing);
   EXPECT_THAT(message_of<DataError>([&] {
                 (void)check_release(access_, found.manifest.value(), found.path,
-                                    path("release.json"));
+                                    {path("release.json")});
               }),
               HasSubstr("it changed while it was read"));
 }
@@ -148,19 +170,19 @@ TEST_F(ReleaseCheck, AManifestThatChangedWhileItWasReadIsNotReleased) {
 TEST_F(ReleaseCheck, KeysAreOpenedForAnExportOnlyAfterTheCheck) {
   const StepFolder found = inspect_step(path("checkpoints/step-00000001"));
   ReleaseUses uses;
-  const KeyOptions unsigned_export = with_export({}, access_, "", uses);
+  const KeyOptions unsigned_export = with_export({}, access_, {}, uses);
   EXPECT_THAT(
       message_of<PolicyError>([&] { unsigned_export.admit(found.manifest.value(), found.path); }),
       HasSubstr("signatures of 2 releasers"));
   request();
   sign("sara");
   sign("omar");
-  const KeyOptions signed_export = with_export({}, access_, path("release.json"), uses);
+  const KeyOptions signed_export = with_export({}, access_, {path("release.json")}, uses);
   EXPECT_NO_THROW(signed_export.admit(found.manifest.value(), found.path));
   EXPECT_THAT(uses.at(found.path).signers, AllOf(HasSubstr("sara"), HasSubstr("omar")));
   const Access reader =
       site_.access("roles:\n  auditor: {groups: [root], read: {highest: secret, folders: [/]}}\n");
-  const KeyOptions no_role = with_export({}, reader, path("release.json"), uses);
+  const KeyOptions no_role = with_export({}, reader, {path("release.json")}, uses);
   EXPECT_THAT(message_of<PolicyError>([&] { no_role.admit(found.manifest.value(), found.path); }),
               HasSubstr("the role auditor cannot export a checkpoint"));
 }
