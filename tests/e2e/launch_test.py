@@ -182,7 +182,7 @@ class LaunchTest(unittest.TestCase):
             os.kill(launch.rank(1), signal.SIGKILL)
             self.assert_good_end(launch, config, ["process_death", "finished"])
         (harness.run_dir(config) / "DONE").unlink()
-        dies = "step.forward@1:1:14:kill"
+        dies = "step.forward@1:1:25:kill"  # at step 38: the save of step 35 follows that of step 30
         with self.start(config, "checkpoint.resume=25", faults=dies) as launch:
             self.assert_good_end(launch, config, ["process_death", "finished"])
             first = [e["from"] for e in launch.events("first_step")]
