@@ -72,13 +72,14 @@ int choose_aggregated(Communicator& comm, const std::function<void()>& way,
 }  // namespace
 
 HowMeasured how_turns_measure(const TurnOptions& options) {
-  return {.warmup = options.warmup,
-          .stop = options.rule(),
-          .sample = options.until_all_end
-                        ? "from the begin of the calls of a sample until all ranks have ended, per "
-                          "call; by_rank: until the rank has ended"
-                        : "the slowest rank's time for the calls of a sample, per call",
-          .synchronized_by = "two barriers before each sample"};
+  return {
+      .warmup = options.warmup,
+      .stop = options.rule(),
+      .sample = options.until_all_end
+                    ? "from the beginning of the calls of a sample until all ranks have ended, per "
+                      "call; by_rank: until the rank has ended"
+                    : "the slowest rank's time for the calls of a sample, per call",
+      .synchronized_by = "two barriers before each sample"};
 }
 
 std::vector<TurnSamples> take_turns(Communicator& comm,

@@ -166,30 +166,30 @@ Json MemBench::stream_entry(const Domain& domain, const StreamTeam& team,
   const MedianInterval time = median_interval(series.seconds);
   const double moved = team.bytes(series.kernel);
   const double best = *std::min_element(series.seconds.begin(), series.seconds.end());
-  return {
-      {"name", "mem_stream"},
-      {"params",
-       {{"kernel", name_of(series.kernel)},
-        {"stores", name_of(series.stores)},
-        {"numa_node", domain.numa_node},
-        {"cores", domain.cores.size()},
-        {"array_bytes", bytes},
-        {"array_to_cache_ratio",
-         cache_ > 0 ? Json(static_cast<double>(bytes) * (domain.numa_node.is_null() ? 1 : nodes()) /
-                           static_cast<double>(cache_))
-                    : Json(nullptr)}}},
-      {"metrics",
-       {{"bytes_per_s", moved / time.median},
-        {"bytes_per_s_low", moved / time.high},
-        {"bytes_per_s_high", moved / time.low},
-        {"best_bytes_per_s", moved / best},
-        {"wrong", wrong}}},
-      {"measurement", to_json({.warmup = 1,
-                               .stop = rule(kKnownStream),
-                               .sample = "one pass over the arrays, from the begin of the first "
-                                         "thread to the end of the last",
-                               .synchronized_by = "a latch of the pinned threads"})},
-      {"samples", {{"time_us", samples_json(multiplied(series.seconds, 1e6))}}}};
+  return {{"name", "mem_stream"},
+          {"params",
+           {{"kernel", name_of(series.kernel)},
+            {"stores", name_of(series.stores)},
+            {"numa_node", domain.numa_node},
+            {"cores", domain.cores.size()},
+            {"array_bytes", bytes},
+            {"array_to_cache_ratio", cache_ > 0 ? Json(static_cast<double>(bytes) *
+                                                       (domain.numa_node.is_null() ? 1 : nodes()) /
+                                                       static_cast<double>(cache_))
+                                                : Json(nullptr)}}},
+          {"metrics",
+           {{"bytes_per_s", moved / time.median},
+            {"bytes_per_s_low", moved / time.high},
+            {"bytes_per_s_high", moved / time.low},
+            {"best_bytes_per_s", moved / best},
+            {"wrong", wrong}}},
+          {"measurement",
+           to_json({.warmup = 1,
+                    .stop = rule(kKnownStream),
+                    .sample = "one pass over the arrays, from the beginning of the first "
+                              "thread to the end of the last",
+                    .synchronized_by = "a latch of the pinned threads"})},
+          {"samples", {{"time_us", samples_json(multiplied(series.seconds, 1e6))}}}};
 }
 
 // Prints the table of STREAM 5.10, whose first iteration does not count; nor does it here.
