@@ -255,8 +255,8 @@ std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
 
 void change_recipients(const fs::path& folder, const KeyChoice& keys,
                        const ChangeRecipients& change) {
+  const KeyRing ring(keys.options().uris);  // may ask a person for a PIN or passphrase
   const KeysLock lock(folder);
-  const KeyRing ring(keys.options().uris);
   std::vector<EncryptedFolder> changed;
   std::vector<std::string> removed;  // of each, for the line that says so
   for (EncryptedFolder& found : encrypted_folders(folder)) {
