@@ -9,6 +9,7 @@
 #include "src/train/load_model.h"
 #include "src/train/saving/base_weights.h"
 #include "tests/support/message_of.h"
+#include "tests/train/resumed_layouts.h"
 #include "tests/train/thread_run.h"
 
 namespace trireme {
@@ -57,21 +58,9 @@ TEST_F(AdaptersRun, SavesAdaptersAloneAndTheRecordOfTheBase) {
 }
 
 TEST_F(AdaptersRun, AnyLayoutResumesAnyOtherWithTheSameBits) {
-  ThreadRun whole;
-  whole.train(keys());
-  const std::string expected = whole.digest();
-  const std::vector<std::pair<int, std::vector<std::string>>> layouts = {
-      {2, {"parallel.zero=1"}}, {2, {"parallel.pp=2"}}, {4, {"parallel.pp=2", "parallel.zero=3"}}};
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const auto& [first_ranks, first] = layouts[i];
-    const auto& [second_ranks, second] = layouts[(i + 1) % layouts.size()];
-    ThreadRun run;
-    std::vector<std::string> half = first;
-    half.insert(half.end(), {"train.steps=3", "optimizer.schedule.steps=6"});
-    run.train(keys(half), first_ranks);
-    run.train(keys(second), second_ranks);
-    EXPECT_EQ(run.digest(), expected) << testing::PrintToString(first);
-  }
+  expect_same_bits_after_resuming(
+      {{2, {"parallel.zero=1"}}, {2, {"parallel.pp=2"}}, {4, {"parallel.pp=2", "parallel.zero=3"}}},
+      [&](const auto& more) { return keys(more); });
 }
 
 TEST_F(AdaptersRun, IsLoadedWithItsBase) {
