@@ -196,6 +196,29 @@ class Releases(unittest.TestCase):
                 (self.steps / "step-00000004/manifest.json").read_bytes()).hexdigest())
             self.assertIn("omar", exported[0]["released_by"])
 
+    def test_adapters_and_their_base_are_released(self):
+        run = policy_harness.config(FOLDER, "tuned.yaml", FOLDER / "internal", "tuned")
+        harness.must(harness.run("train", run, "lora.products=all",
+                                 f"checkpoint.init_from={self.steps}"))
+        tuned, releases = FOLDER / "tuned/checkpoints", []
+
+        def export(kind):
+            shutil.rmtree(FOLDER / "model", ignore_errors=True)
+            return self.site.run("releaser", "export", tuned, "--format", kind, "--out",
+                                 FOLDER / "model", *releases)
+
+        for checkpoint in (tuned, self.steps):
+            for kind in ("hf", "peft"):
+                self.refused(export(kind), "release")
+                self.assertFalse((FOLDER / "model").exists())
+            self.release.unlink(missing_ok=True)
+            self.request(checkpoint)
+            for name in ("sara", "omar"):
+                harness.must(self.sign(name))
+            releases += ["--release", shutil.copy(self.release, FOLDER / f"{len(releases)}.json")]
+        for kind in ("hf", "peft"):
+            self.assertIn("released by sara", harness.must(export(kind)).stdout)
+
     def test_import_keeps_the_label(self):
         secret, back = FOLDER / "secret", FOLDER / "back"
         label = ["--label", "classification=public", "--label", "jurisdiction=AE"]
