@@ -228,6 +228,12 @@ class Encryption(unittest.TestCase):
         (damaged / "keys.json").unlink()
         (damaged / "keys.json").symlink_to(victim)
         confirm = ["--confirm", "checkpoints", "--confirm", "checkpoints"]
+        refused = harness.run("keys", "destroy", checkpoints, *confirm)
+        self.assertEqual(refused.returncode, 77, refused.stderr)
+        self.assertIn("keys.json is a symbolic link", refused.stderr)
+        self.assertIn("\"wrapped\"", (step / "keys.json").read_text())
+        (damaged / "keys.json").unlink()
+        (damaged / "keys.json.tmp-7").symlink_to(victim)
         for _ in range(2):  # it can be repeated
             harness.must(harness.run("keys", "destroy", checkpoints, *confirm))
         self.assertEqual(victim.read_text(), "of the administrator")

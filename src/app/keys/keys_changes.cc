@@ -139,13 +139,6 @@ WrappedKeys destroyed_keys(const fs::path& folder) {
   return nobody;
 }
 
-// Returns whether `place`, in a folder of checkpoints or datasets, is one of them that is in use.
-bool is_in_use(const fs::path& place) {
-  return is_log_key_folder(place) || is_transient(place, TransientName::Kind::replaced) ||
-         parse_step_folder_name(place.filename().string()) ||
-         (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
-}
-
 // Returns which of the recipients before a change are none after it, for the end of a line.
 std::string removed_text(const std::vector<Recipient>& before, const std::vector<Recipient>& now) {
   std::vector<Recipient> removed = before;
@@ -234,8 +227,11 @@ std::vector<EncryptedFolder> encrypted_folders(const fs::path& folder) {
   if (!fs::exists(folder)) {
     throw no_checkpoint_in(folder);
   }
-  const std::vector<fs::path> places = folders_with_keys(folder);
+  std::vector<fs::path> places = folders_with_keys(folder);
   const bool is_one = places.size() == 1 && places.front() == folder;
+  const std::vector<fs::path> links = linked_folders(folder);
+  places.insert(places.end(), links.begin(), links.end());
+  std::sort(places.begin(), places.end());
   std::vector<EncryptedFolder> encrypted;
   bool found = false;
   for (const fs::path& place : places) {
@@ -257,6 +253,7 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
                        const ChangeRecipients& change) {
   const KeyRing ring(keys.options().uris);  // may ask a person for a PIN or passphrase
   const KeysLock lock(folder);
+  refuse_linked_keys(folder);
   std::vector<EncryptedFolder> changed;
   std::vector<std::string> removed;  // of each, for the line that says so
   for (EncryptedFolder& found : encrypted_folders(folder)) {
@@ -293,6 +290,7 @@ void change_recipients(const fs::path& folder, const KeyChoice& keys,
 
 void check_destroyable(const fs::path& folder) {
   const KeysLock lock(folder);
+  refuse_linked_keys(folder);
   const std::vector<fs::path> places = folders_with_keys(folder);
   if (std::none_of(places.begin(), places.end(),
                    [](const fs::path& place) { return !keys_files(place).empty(); })) {
@@ -304,6 +302,7 @@ void check_destroyable(const fs::path& folder) {
 void destroy_keys(const fs::path& folder) {
   check_destroyable(folder);
   const KeysLock lock(folder);
+  refuse_linked_keys(folder);
   Failures failures;
   for (const fs::path& place : folders_with_keys(folder)) {
     try {

@@ -48,6 +48,38 @@ void check_no_run_writes_logs(const fs::path& folder) {
   }
 }
 
+// Returns whether it is one checkpoint or dataset, or has the key of logs, rather than holds some.
+bool is_one_folder(const fs::path& folder) {
+  return is_dataset_folder(folder) || is_step_folder(folder) || is_log_key_folder(folder);
+}
+
+std::vector<fs::path> links_in(const fs::path& folder) {
+  std::vector<fs::path> links;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_symlink()) {
+      links.push_back(entry.path());
+    }
+  }
+  std::sort(links.begin(), links.end());
+  return links;
+}
+
+// Throws PolicyError for a link that cannot be followed now, such as one to a file system that is
+// not mounted: nobody knows which keys are there. Hidden ones are the locks of editors.
+void refuse_broken_links(const fs::path& folder) {
+  for (const fs::path& link : links_in(folder)) {
+    std::error_code code;
+    (void)fs::canonical(link, code);
+    if (code && !link.filename().string().starts_with(".")) {
+      throw PolicyError(fmt::format(
+          "nothing was changed, because {} is a symbolic link to {}, which cannot be followed "
+          "({}), so that nobody knows which keys are there: remove the link, or mount its target "
+          "and name that by itself",
+          printable(link.string()), printable(fs::read_symlink(link).string()), code.message()));
+    }
+  }
+}
+
 }  // namespace
 
 bool is_log_key_folder(const fs::path& folder) {
@@ -56,7 +88,7 @@ bool is_log_key_folder(const fs::path& folder) {
 }
 
 std::vector<fs::path> folders_with_keys(const fs::path& folder) {
-  if (is_dataset_folder(folder) || is_step_folder(folder) || is_log_key_folder(folder)) {
+  if (is_one_folder(folder)) {
     return {folder};
   }
   std::vector<fs::path> folders;
@@ -69,10 +101,64 @@ std::vector<fs::path> folders_with_keys(const fs::path& folder) {
   return folders;
 }
 
+bool is_in_use(const fs::path& place) {
+  const std::string name = place.filename().string();
+  const auto transient = parse_transient_name(name);
+  return is_log_key_folder(place) ||
+         (transient && transient->kind == TransientName::Kind::replaced) ||
+         parse_step_folder_name(name) ||
+         (is_dataset_folder(place) && fs::exists(place / kDatasetManifestName));
+}
+
+std::vector<fs::path> linked_folders(const fs::path& folder) {
+  if (is_one_folder(folder)) {
+    return {};
+  }
+  const fs::path own = fs::canonical(folder);
+  std::vector<fs::path> links;
+  for (const fs::path& link : links_in(folder)) {
+    std::error_code code;
+    const fs::path target = fs::canonical(link, code);
+    if (!code && fs::is_directory(target) && target.parent_path() != own && target != own) {
+      links.push_back(link);
+    }
+  }
+  return links;
+}
+
+void refuse_linked_keys(const fs::path& folder) {
+  if (!fs::is_directory(folder)) {
+    return;  // the command says so
+  }
+  for (const fs::path& link : linked_folders(folder)) {
+    if (!keys_files(link).empty()) {
+      throw PolicyError(fmt::format(
+          "nothing was changed, because {} is a symbolic link to {}, which has keys of its own: "
+          "name that folder by itself, and move the link elsewhere while you change the others",
+          printable(link.string()), printable(fs::canonical(link).string())));
+    }
+  }
+  if (!is_one_folder(folder)) {
+    refuse_broken_links(folder);
+  }
+  for (const fs::path& place : folders_with_keys(folder)) {
+    for (const fs::path& link :
+         {place / kKeysFileName, place / kNotesFolder, place / kNotesFolder / kKeysFileName}) {
+      if (fs::is_symlink(fs::symlink_status(link))) {
+        throw PolicyError(fmt::format(
+            "nothing was changed, because {} is a symbolic link to {}, where a wrapped key would "
+            "stay: put what it leads to in the place of the link (mv), or remove the link if that "
+            "is of no use here",
+            printable(link.string()), printable(fs::read_symlink(link).string())));
+      }
+    }
+  }
+}
+
 std::vector<fs::path> keys_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::path& place : {folder, folder / kNotesFolder}) {
-    if (!fs::is_directory(fs::symlink_status(place))) {
+    if (!fs::is_directory(place == folder ? fs::status(place) : fs::symlink_status(place))) {
       continue;
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
@@ -122,7 +208,8 @@ fs::path access_folder(const fs::path& folder) {
 KeysLock::KeysLock(const fs::path& folder) {
   check_no_run_writes_logs(folder);
   const bool is_step = !is_dataset_folder(folder) && is_step_folder(folder);
-  const fs::path checkpoints = is_step ? fs::absolute(folder).parent_path() : folder;
+  // The run that may write to a step is the one of its own folder, wherever a link to it lies.
+  const fs::path checkpoints = is_step ? fs::weakly_canonical(folder).parent_path() : folder;
   if (const std::optional<LockHolder> owner = lock_holder(checkpoints)) {
     throw PolicyError(fmt::format(
         "nothing was changed, because a run writes to {}: {}. Stop it, change encryption.keys, and "

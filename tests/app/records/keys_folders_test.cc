@@ -1,5 +1,7 @@
 // `trireme keys` on folders of several encrypted checkpoints and datasets: all or none is changed,
 // remains lose their keys, and what is at work there comes first.
+#include <map>
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
@@ -44,6 +46,27 @@ class KeysFolders : public EncryptedDataTest {
   CommandRun destroy(const std::string& name) const {
     const std::string word = fs::path(name).filename();
     return keys({"destroy", path(name), "--confirm", word, "--confirm", word});
+  }
+  // Expects that neither a change nor the destruction of the keys changes a file below the folder.
+  void expect_refused(const std::string& name, const std::string& why) const {
+    const auto before = files_below();
+    const std::string id = KeyFile::load(path("site.key"))->id();
+    for (const CommandRun& run : {add_other(name), destroy(name),
+                                  keys({"rotate", path(name), "--key", uri_, "--to", other_}),
+                                  keys({"remove", path(name), "--key", uri_, "--recipient", id})}) {
+      EXPECT_EQ(run.code, static_cast<int>(ExitCode::refused)) << run.out << run.err;
+      EXPECT_THAT(run.err, AllOf(HasSubstr("nothing was changed, because "), HasSubstr(why)));
+    }
+    EXPECT_EQ(files_below(), before);
+  }
+  std::map<std::string, std::string> files_below() const {
+    std::map<std::string, std::string> texts;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file()) {
+        texts[entry.path()] = read_file(entry.path());
+      }
+    }
+    return texts;
   }
   bool opens(const std::string& set, const std::string& uri) const {
     return fault_of(path(set), KeyRing({uri})).empty();
@@ -264,6 +287,64 @@ TEST_F(KeysFolders, AFolderHasOneNameForItsQuestions) {
   EXPECT_EQ(named_folder(".."), fs::weakly_canonical(".."));
   EXPECT_THAT(
       keys({"destroy", path("sets/one") + "/.", "--confirm", "one", "--confirm", "one"}).code, 0);
+}
+
+TEST_F(KeysFolders, LinkedDatasetsAndStepsAreListedAndRefuseEveryChange) {
+  ASSERT_TRUE(save_encrypted(path("archive"), {uri_}, small_state(), 1).durable);
+  pack(sealed_options("in", "archive/three"), {});
+  fs::create_directory_symlink(path("archive/three"), path("sets/three"));
+  ASSERT_EQ(keys({"list", path("sets")}).code, 0);
+  EXPECT_THAT(keys({"list", path("sets")}).out, HasSubstr(path("sets/three") + "\n"));
+  expect_refused("sets", "sets/three is a symbolic link to " + path("archive/three"));
+  fs::rename(path("sets/three"), path("set-aside"));
+  fs::create_directory_symlink("../archive/step-00000001", path("sets/step-00000001"));
+  EXPECT_THAT(keys({"list", path("sets")}).out, HasSubstr("sets/step-00000001\n"));
+  expect_refused("sets", "sets/step-00000001 is a symbolic link to " +
+                             path("archive/step-00000001") + ", which has keys of its own");
+  EXPECT_TRUE(load_encrypted(path("sets"), KeyOptions{{uri_}}, small_state()).equal);
+  fs::remove(path("sets/step-00000001"));
+  EXPECT_EQ(destroy("sets").code, 0) << "the way on that the message names";
+}
+
+TEST_F(KeysFolders, ALinkToNothingMayHideKeysAndRefusesChanges) {
+  fs::create_directory_symlink("/nowhere/step-00000001", path("sets/step-00000001"));
+  expect_refused("sets", "which cannot be followed (No such file or directory)");
+  fs::rename(path("sets/step-00000001"), path("sets/.#editor"));
+  EXPECT_EQ(add_other().code, 0);
+}
+
+TEST_F(KeysFolders, ALinkWithinTheFolderIsNoObstacle) {
+  fs::create_directory_symlink("one", path("sets/latest"));
+  EXPECT_EQ(add_other().code, 0);
+  EXPECT_TRUE(opens("sets/latest", other_));
+  EXPECT_EQ(destroy("sets").code, 0);
+  EXPECT_FALSE(opens("sets/latest", uri_));
+}
+
+TEST_F(KeysFolders, AKeysFileThatIsALinkRefusesChanges) {
+  fs::rename(path("sets/two/keys.json"), path("wrapped"));
+  fs::create_symlink(path("wrapped"), path("sets/two/keys.json"));
+  for (const char* const name : {"sets", "sets/two"}) {
+    expect_refused(name, "sets/two/keys.json is a symbolic link to " + path("wrapped"));
+  }
+  fs::remove(path("sets/two/keys.json"));
+  fs::rename(path("wrapped"), path("sets/two/keys.json"));
+  EXPECT_EQ(destroy("sets").code, 0);
+  EXPECT_FALSE(opens("sets/two", uri_));
+}
+
+TEST_F(KeysFolders, ADatasetThatIsNamedByALinkIsChangedAndLocked) {
+  fs::create_directory_symlink("sets/one", path("alias"));
+  EXPECT_EQ(add_other("alias").code, 0);
+  EXPECT_TRUE(opens("sets/one", other_));
+  EXPECT_EQ(destroy("alias").code, 0);
+  EXPECT_FALSE(opens("sets/one", other_));
+  ASSERT_TRUE(save_encrypted(path("steps"), {uri_}, small_state(), 1).durable);
+  fs::create_directory_symlink("steps/step-00000001", path("step"));
+  const RunLock lock(path("steps"), false);
+  for (const CommandRun& run : {add_other("step"), destroy("step")}) {
+    EXPECT_THAT(run.err, HasSubstr("because a run writes to " + path("steps")));
+  }
 }
 
 TEST_F(KeysFolders, OnlyFoldersInUseAreListed) {
