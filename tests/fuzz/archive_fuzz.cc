@@ -1,7 +1,7 @@
 // Removes secrets and names from any bytes, as an archive for a vendor does. Secrets that were
 // removed are not found again.
-#include "src/study/anonymity.h"
-#include "src/study/redaction.h"
+#include "src/study/anonymity/anonymity.h"
+#include "src/study/redaction/redaction.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

@@ -133,8 +133,7 @@ def texts():
     lines = (SOURCE / "benchmarks/plan/published_runs.csv").read_text().splitlines(keepends=True)
     put("published_runs_fuzz", "runs", "".join(lines[i] for i in (0, 1, 59, 149, 279)))
     put("cluster_fuzz", "cpu", (SOURCE / "configs/cluster/cpu-genoa.yaml").read_text())
-    put("slurm_texts_fuzz", "topology",
-        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+    put("slurm_texts_fuzz", "topology", "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
         "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[0-1]\n"
         "BlockName=b1 BlockIndex=0 Nodes=n[3-4] BlockSize=2\n")
     put("slurm_texts_fuzz", "job",
@@ -231,10 +230,11 @@ def studies():
     put("measured_result_fuzz", "run",
         '{"step":1,"step_ms":9}\n{"step":2,"step_ms":3,"data_wait_ms":1}\n{"step":3,"step_ms":4}\n'
         "\0train: {global_batch: 8}\n")
-    put("archive_fuzz", "texts",
-        'password: "a" --token b https://u:p@h/ Bearer abcdefghij -----BEGIN 1 PRIVATE KEY-----\n'
-        '{"host": {"name": "n1.site"}, "nodes": ["n2"], "user": "joe"} /users/mary n[1-2] '
-        '10.0.0.1:22 fe80::1:2:3 a@b.org\n')
+    text = ('password: "a" --token b https://u:p@h/ Bearer abcdefghi -----BEGIN 1 PRIVATE KEY----\n'
+            '{"host": {"name": "n1.site"}, "nodes": ["n2"], "user": "joe"} /users/mary n[1-2] '
+            '10.0.0.1:22 fe80::1:2:3 a@b.org\n')
+    put("archive_fuzz", "texts", text)
+    put("redaction_fuzz", "texts", text)
     put("accept_fuzz", "profile", (SOURCE / "configs/accept/slurm.yaml").read_text())
     put("accept_fuzz", "health", json.dumps(
         {"schema": 1, "node": "n1", "healthy": False, "complaints": ["link eth0 is down"],

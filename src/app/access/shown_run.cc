@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/study/redaction.h"
+#include "src/study/redaction/redaction.h"
 
 namespace trireme {
 namespace {

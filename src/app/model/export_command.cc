@@ -25,7 +25,7 @@
 #include "src/base/say.h"
 #include "src/interchange/draft_folder.h"
 #include "src/report/mlflow_files.h"
-#include "src/study/redaction.h"
+#include "src/study/redaction/redaction.h"
 #include "src/train/start/run_place.h"
 
 namespace trireme {

@@ -24,7 +24,7 @@
 #include "src/report/bench_section.h"
 #include "src/report/plan_section.h"
 #include "src/report/run_section.h"
-#include "src/study/redaction.h"
+#include "src/study/redaction/redaction.h"
 #include "src/train/run/run_directory.h"
 
 namespace trireme {

@@ -22,8 +22,8 @@
 #include "src/base/printable.h"
 #include "src/base/run_text.h"
 #include "src/base/units.h"
-#include "src/study/anonymity.h"
-#include "src/study/redaction.h"
+#include "src/study/anonymity/anonymity.h"
+#include "src/study/redaction/redaction.h"
 #include "src/study/tar_file.h"
 
 namespace trireme {

@@ -1,0 +1,238 @@
+#include "src/study/redaction/secret_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <vector>
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kLongestSecretName = 256;  // bytes
+constexpr std::ptrdiff_t kMostWords = 3;         // with blanks between them
+
+// Names are compared without separators and in lower case, so that apiKey is api_key.
+constexpr std::array<std::string_view, 15> kSecretParts = {
+    "password",  "passwd",      "passphrase",  "secret",    "credential",
+    "passwort",  "kennwort",    "privatekey",  "accesskey", "apikey",
+    "authtoken", "accesstoken", "bearertoken", "passcode",  "seedphrase"};
+// A plural is a secret, too.
+constexpr std::array<std::string_view, 31> kSecretEnds = {
+    "accountkey",     "storagekey",    "sharedkey", "signingkey", "encryptionkey",
+    "masterkey",      "authkey",       "sshkey",    "tlskey",     "sslkey",
+    "licensekey",     "authorization", "cookie",    "pwd",        "bindpw",
+    "dbpass",         "smtppass",      "userpass",  "jwt",        "appkey",
+    "applicationkey", "servicekey",    "clientkey", "deploykey",  "subscriptionkey",
+    "basicauth",      "proxyauth",     "storepass", "keypass",    "sessionid",
+    "sessid"};
+// Whole names, or the last of several words, as in user_pin and db.pass.
+constexpr std::array<std::string_view, 6> kSecretLastWords = {"pin", "pass", "psk",
+                                                              "otp", "totp", "bearer"};
+// Words before these: passes of a training step, and cores to which threads are pinned.
+constexpr std::array<std::string_view, 9> kHarmlessBefore = {
+    "forward", "backward", "first", "second", "cpu", "core", "thread", "numa", "tests"};
+// Last words that make the name of a secret that of a count or a time.
+constexpr std::array<std::string_view, 9> kHarmlessEnds = {
+    "found", "removed", "detected", "count", "total", "length", "bytes", "seconds", "ms"};
+// What benchmarks call a pass.
+constexpr std::array<std::string_view, 5> kPasses = {"forward", "backward", "data_gradient",
+                                                     "weight_gradient", "-"};
+// Ends of variables of the environment.
+constexpr std::array<std::string_view, 6> kSecretVariables = {"_KEY",  "_PASS", "_PAT",
+                                                              "_KEYS", "_PATS", "_PW"};
+constexpr std::array<std::string_view, 6> kHarmlessVariables = {
+    "SORT_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "PARTITION_KEY", "HOST_KEY"};
+// PASS is the verdict of a test.
+constexpr std::array<std::string_view, 7> kHarmlessNames = {
+    "PWD", "OLDPWD", "PUBLIC_KEY", "SSH_PUBLIC_KEY", "PUBLIC_KEYS", "SSH_PUBLIC_KEYS", "PASS"};
+// Words before "token" in names that mean tokens of text, or rates per token.
+constexpr std::array<std::string_view, 17> kHarmlessTokens = {
+    "bos",  "eos", "unk",  "pad",   "cls",     "sep",   "mask",  "per",  "next",
+    "last", "end", "stop", "first", "special", "added", "image", "start"};
+// Values that hold nothing, and the dash of a list's item.
+constexpr std::array<std::string_view, 7> kNothing = {"null", "none",  "nil", "true",
+                                                      "~",    "false", "-"};
+// What separates the values of a list in YAML, JSON and other texts.
+constexpr std::string_view kBetweenValues = " \t\r\n,;[]{}()\"'\\";
+// Parameters of a URL that sign it or stand for an account.
+constexpr std::array<std::string_view, 5> kSecretParameters = {"sig", "signature", "key", "code",
+                                                               "auth"};
+// Keys of common services.
+struct Form {
+  std::string_view begin;
+  std::size_t least;  // characters behind it
+};
+constexpr std::array kForms = {
+    Form{"hf_", 20},     Form{"ghp_", 20},     Form{"gho_", 20},      Form{"ghs_", 20},
+    Form{"ghu_", 20},    Form{"ghr_", 20},     Form{"glpat-", 16},    Form{"github_pat_", 20},
+    Form{"xoxb-", 16},   Form{"xoxp-", 16},    Form{"xoxa-", 16},     Form{"xapp-", 16},
+    Form{"sk-", 20},     Form{"sk_live_", 16}, Form{"rk_live_", 16},  Form{"AKIA", 16},
+    Form{"ASIA", 16},    Form{"AIza", 30},     Form{"ya29.", 20},     Form{"eyJ", 40},
+    Form{"npm_", 30},    Form{"pypi-", 16},    Form{"dckr_pat_", 16}, Form{"hvs.", 20},
+    Form{"nvapi-", 20},  Form{"gsk_", 20},     Form{"SG.", 30},       Form{"AGE-SECRET-KEY-", 20},
+    Form{"dop_v1_", 20}, Form{"doo_v1_", 20},  Form{"dor_v1_", 20}};
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+template <std::size_t N>
+bool ends_with_one(std::string_view name, const std::array<std::string_view, N>& ends) {
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+std::string lower_word(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower) {
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
+// Returns whether a word is a number such as 384, 1.2e9, 16k or 5ms.
+bool is_number_with_unit(std::string_view word) {
+  constexpr std::size_t kLongestUnit = 2;
+  const std::size_t end = std::min(word.find_first_not_of("0123456789.,_e+-%"), word.size());
+  const std::string_view unit = word.substr(end);
+  return word.find_first_of("0123456789") < std::min<std::size_t>(2, end) &&
+         unit.size() <= kLongestUnit && unit.find_first_of("0123456789:/") == unit.npos;
+}
+
+// The words of a name, in lower case.
+std::vector<std::string> words_of_name(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == '.' || c == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+bool is_secret_name(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  if (name.empty() || name.size() > kLongestSecretName || contains(kHarmlessNames, name) ||
+      name.find_first_of("\r\n<>") != std::string_view::npos) {
+    return false;
+  }
+  std::string joined;
+  const std::vector<std::string> words = words_of_name(name);
+  for (const std::string& word : words) {
+    joined += word;
+  }
+  if (std::count(name.begin(), name.end(), ' ') >= kMostWords) {  // a sentence
+    return false;
+  }
+  if (std::any_of(kSecretParts.begin(), kSecretParts.end(),
+                  [&](std::string_view part) { return joined.find(part) != std::string::npos; })) {
+    return joined.find("secretar") == std::string::npos && !contains(kHarmlessEnds, words.back());
+  }
+  // A header. The program xauth has no dash.
+  if (words.size() == 2 && (words[0] == "x" || words[0].empty()) && words[1] == "auth") {
+    return true;  // X-Auth, or _auth of npm
+  }
+  const bool upper = std::none_of(name.begin(), name.end(), [](char c) {
+    return std::islower(static_cast<unsigned char>(c)) != 0;
+  });
+  // "12 PASS: " tells of a test.
+  const bool verdict = name.ends_with("PASS") && !upper;
+  if (contains(kSecretLastWords, words.back()) && !verdict &&
+      (words.size() == 1 || !contains(kHarmlessBefore, words[words.size() - 2]))) {
+    return true;
+  }
+  if (upper && (ends_with_one(name, kSecretVariables) || name.ends_with("SSHPASS")) &&
+      !ends_with_one(name, kHarmlessVariables)) {
+    return true;
+  }
+  joined.resize(joined.size() - (joined.ends_with('s') && !joined.ends_with("ss") ? 1 : 0));
+  if (joined.ends_with("token")) {
+    joined.resize(joined.size() - 5);
+    return !ends_with_one(joined, kHarmlessTokens);
+  }
+  return ends_with_one(joined, kSecretEnds) || joined.ends_with("pinvalue");
+}
+
+bool counts_something(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  const std::vector<std::string> words = words_of_name(name);
+  return words.back() == "tokens" ||
+         (words.size() == 1 && (words[0] == "token" || words[0] == "pass"));
+}
+
+bool is_harmless_value(std::string_view name, std::string_view value) {
+  const bool passes = words_of_name(name).back() == "pass";
+  const bool counts = counts_something(name);
+  const bool line = value.find_first_of("[{\n") == std::string_view::npos;
+  while (true) {
+    value.remove_prefix(std::min(value.find_first_not_of(kBetweenValues), value.size()));
+    const std::string_view word = value.substr(0, value.find_first_of(kBetweenValues));
+    const std::string lower = lower_word(word);
+    const bool number = counts && is_number_with_unit(word);
+    if (word.empty() || (line && number)) {
+      return true;
+    }
+    if (!number && !contains(kNothing, lower) && !(passes && contains(kPasses, lower)) &&
+        !(counts && word.ends_with(':'))) {
+      return false;
+    }
+    value.remove_prefix(word.size());
+  }
+}
+
+bool is_key_of_known_form(std::string_view word) {
+  return std::any_of(kForms.begin(), kForms.end(), [&](const Form& form) {
+    return word.starts_with(form.begin) && word.size() >= form.begin.size() + form.least;
+  });
+}
+
+bool announces_key(std::string_view word) {
+  constexpr std::array<std::string_view, 3> kMarks = {"Bearer", "bearer", "TRIREME-KEY-1"};
+  return contains(kMarks, word);
+}
+
+char password_option(std::string_view program, std::string_view before) {
+  constexpr std::array<std::string_view, 6> kWithLogin = {"docker", "podman",  "helm",
+                                                          "skopeo", "buildah", "nerdctl"};
+  const bool p = program == "sshpass" || (program == "login" && contains(kWithLogin, before));
+  return p ? 'p' : program == "redis-cli" ? 'a' : '\0';
+}
+
+bool is_secret_option(std::string_view word) {
+  return word.size() > 2 && word.starts_with('-') && is_secret_name(word) &&
+         !word.ends_with("-stdin") && !word.starts_with("--no-");
+}
+
+bool takes_pair(std::string_view command) {
+  constexpr std::array<std::string_view, 3> kCommands = {"setenv", "setx", "define"};
+  return contains(kCommands, command);
+}
+
+bool is_user_option(std::string_view word) {
+  return word == "-u" || word == "--user" || word == "--proxy-user";
+}
+
+std::size_t behind_user_letter(std::string_view word) {
+  constexpr std::string_view kWithoutValue = "0123456aBfgGiIjJklLMnNOpqRsSvVZ#";
+  const std::size_t letter =
+      word.starts_with('-') ? word.find_first_not_of(kWithoutValue, 1) : std::string_view::npos;
+  return letter != std::string_view::npos && (word[letter] == 'u' || word[letter] == 'U')
+             ? letter + 1
+             : 0;
+}
+
+bool is_user_and_password(std::string_view value) {
+  return value.find(':') != std::string_view::npos &&
+         value.find_first_not_of("0123456789:") != std::string_view::npos;
+}
+
+bool is_secret_parameter(std::string_view name) {
+  return contains(kSecretParameters, words_of_name(name).back());
+}
+
+}  // namespace trireme

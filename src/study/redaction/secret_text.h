@@ -1,0 +1,37 @@
+// Finds secrets in forms that are no assignments: private keys, hashes of passwords, sentences,
+// calls and lines of Dockerfiles. Pure functions; all places are offsets in bytes.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace trireme {
+
+struct TextRange {
+  std::size_t begin = 0, end = 0;
+};
+
+// Returns the end of a private key in PEM that begins at `at`, or `at` if there is none.
+std::size_t end_of_private_key(std::string_view text, std::size_t at);
+
+// Returns the end of a hash of crypt(3), such as $6$salt$..., that begins with the dollar at `at`,
+// or `at` if there is none. Backslashes may stand before the dollars, and dollars be doubled.
+std::size_t end_of_crypt_hash(std::string_view text, std::size_t at);
+
+// Returns the value of a name at [begin, end) that stands behind it without an operator: in a
+// sentence such as "the password is X", "the API key was set to 'X'" or "password -> X", in a
+// prompt such as "password for root: X", in a call such as password("X"), or in a line of a
+// Dockerfile, "ENV NAME VALUE". In a sentence, ordinary words, as in "the password is wrong", are
+// no value.
+std::optional<TextRange> unassigned_value(std::string_view text, std::string_view name,
+                                          std::size_t begin, std::size_t end);
+
+// Returns whether a word of a sentence may be a secret: it has digits, signs or capitals where
+// ordinary words have none, or is very long.
+bool looks_secret(std::string_view word);
+
+// Returns whether only words such as "export" and other assignments stand before `at` on its line.
+bool begins_shell_assignment(std::string_view text, std::size_t at);
+
+}  // namespace trireme

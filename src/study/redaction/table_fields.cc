@@ -1,0 +1,113 @@
+#include "src/study/redaction/table_fields.h"
+
+#include <algorithm>
+
+#include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/value_text.h"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t kFarthestEnd = 512;  // bytes in which a quoted field ends on another line
+
+bool is_end_of_line(char c) { return c == '\n' || c == '\r'; }
+
+}  // namespace
+
+std::string unquoted(std::string_view field) {
+  if (field.size() > 1 && (field.front() == '"' || field.front() == '\'') &&
+      field.front() == field.back()) {
+    field = field.substr(1, field.size() - 2);
+  }
+  return std::string(field);
+}
+
+std::string column_name(std::string_view field) {
+  std::string name = unquoted(field);
+  name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return std::string_view(" ()[]%#").find(c) != std::string_view::npos; }, '_');
+  return name;
+}
+
+bool is_column_word(const std::string& name) { return end_of_word(name, 0) == name.size(); }
+
+TableField table_line(std::string_view text, std::size_t at) {
+  return {at, std::min(text.find_first_of("\r\n", at), text.size())};
+}
+
+std::size_t behind_line(std::string_view text, std::size_t end) {
+  end += text.substr(end).starts_with("\r\n") ? 1 : 0;
+  return std::min(end + 1, text.size());
+}
+
+bool is_ruler(std::string_view line) {
+  return line.find('-') != std::string_view::npos &&
+         line.find_first_not_of("-+|=: \t") == std::string_view::npos;
+}
+
+std::size_t end_of_field(std::string_view text, std::size_t at, char separator) {
+  bool quoted = at < text.size() && text[at] == '"';
+  at += quoted ? 1 : 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (text[at] == separator || is_end_of_line(text[at]))) {
+      break;
+    }
+  }
+  return at;
+}
+
+std::vector<TableField> aligned_fields(std::string_view text, TableField line, std::size_t blanks,
+                                       std::size_t most) {
+  std::vector<TableField> fields;
+  std::size_t at = line.begin;
+  while (true) {
+    while (at < line.end && is_blank(text[at])) {
+      ++at;
+    }
+    if (at == line.end || fields.size() > most) {
+      return fields;
+    }
+    const std::size_t begin = at;
+    std::size_t end = at;
+    for (; at < line.end; ++at) {
+      end = is_blank(text[at]) ? end : at + 1;
+      if (text[at] == '\t' || at + 1 - end >= blanks) {
+        break;
+      }
+    }
+    fields.push_back({begin, end});
+  }
+}
+
+std::vector<TableField> separated_fields(std::string_view text, TableField& line, char separator,
+                                         std::size_t most) {
+  std::vector<TableField> fields;
+  std::size_t at = line.begin;
+  while (true) {
+    std::size_t begin = at;
+    while (begin < line.end && text[begin] == ' ') {
+      ++begin;
+    }
+    const std::string_view near = text.substr(0, line.end + kFarthestEnd);
+    std::size_t end = end_of_field(near, begin, separator);
+    if (end > line.end && end == near.size() && near.size() < text.size()) {
+      end = std::min(near.find(separator, begin), line.end);  // its quote ends nowhere
+    }
+    line.end = end > line.end ? std::min(text.find_first_of("\r\n", end), text.size()) : line.end;
+    const std::size_t next = end;
+    while (end > begin && text[end - 1] == ' ') {
+      --end;
+    }
+    fields.push_back({begin, end});
+    if (next >= line.end || text[next] != separator || fields.size() > most) {
+      return fields;
+    }
+    at = next + 1;
+  }
+}
+
+}  // namespace trireme

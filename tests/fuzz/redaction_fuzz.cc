@@ -1,0 +1,96 @@
+// Plants a secret in each of the forms that an archive promises to find, beside any other bytes,
+// and figures in JSON: no archive holds the secret, and all figures stay.
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "src/study/anonymity/anonymity.h"
+#include "src/study/redaction/redaction.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace planted_secrets {
+
+// %% stands for the secret. Each form ends a line, so that what follows cannot be part of it.
+constexpr std::array<std::string_view, 24> kForms = {
+    "password: %%",
+    "\"api_key\": \"%%\"",
+    "secret:\n  - a\n  - %%",
+    "pin: |\n  a\n  %%",
+    "DB_PASS=%%",
+    "export DB_PASS='%%' X=1",
+    "x --auth-token %% --nodes 4",
+    "x --pin=%% y",
+    "{\"a\": [{\"password\": [\"%%\"]}], \"loss\": 2.5}",
+    "{\"name\": \"pin\", \"value\": \"%%\"}",
+    "[\"x\", \"--pin\", \"%%\"]",
+    "<a><pin b='c'>%%</pin></a>",
+    "<a>x --pin b&lt;%% --n 4</a>",
+    "<!-- pin: %% -->",
+    "user,pin\njoe,%%",
+    "| user | pin |\n|---|---|\n| joe | %% |",
+    "pin\t%%",
+    "the password is %%, he said",
+    "https://joe:%%@host/path",
+    "curl -su joe:%% h",
+    "Authorization: Basic %%",
+    "x Bearer %%",
+    "cfg[\"db\"][\"pin\"] = \"%%\"",
+    "hf_%%%%"};
+
+std::string planted(std::string_view form, std::string_view secret) {
+  std::string text;
+  for (std::size_t at = 0; at < form.size();) {
+    const bool mark = form.substr(at).starts_with("%%");
+    text += mark ? secret : form.substr(at, 1);
+    at += mark ? 2 : 1;
+  }
+  return text;
+}
+
+// Takes a secret of letters and digits, and a number, from the input.
+std::string secret_from(std::string_view bytes) {
+  constexpr std::string_view kLetters =
+      "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ0123456789";
+  std::string secret = "q7Z";
+  for (const char c : bytes.substr(0, 12)) {
+    secret += kLetters[static_cast<unsigned char>(c) % kLetters.size()];
+  }
+  return secret + std::string(16 - std::min<std::size_t>(secret.size(), 15), 'x');
+}
+
+}  // namespace planted_secrets
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  const std::string_view input = trireme::text_of(data, bytes);
+  const std::size_t half = input.find('\n');
+  const std::string_view rest = half == input.npos ? input : input.substr(half + 1);
+  const std::string secret = planted_secrets::secret_from(input);
+  for (const std::string_view form : planted_secrets::kForms) {
+    const std::string text = planted_secrets::planted(form, secret) + "\n";
+    const trireme::Redacted alone = trireme::redact(text);
+    trireme::require(alone.text.find(secret) == std::string::npos && alone.secrets > 0);
+  }
+  // The same beside the other bytes, which choose a form.
+  const std::size_t chosen = input.empty() ? 0 : static_cast<unsigned char>(input[0]);
+  const std::string text = planted_secrets::planted(
+      planted_secrets::kForms[chosen % planted_secrets::kForms.size()], secret);
+  const std::string beside = std::string(rest) + "\n" + text + "\n" + std::string(rest);
+  trireme::require(trireme::redact(beside).text.find(secret) == std::string::npos);
+  // Figures in a line of metrics, whose text is any bytes.
+  nlohmann::json line = {{"step", bytes},
+                         {"loss", 1.0 / (1.0 + static_cast<double>(bytes))},
+                         {"tokens", {1, bytes}},
+                         {"pass", 3}};
+  line["message"] = std::string(rest);
+  const std::string metrics =
+      line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  trireme::Anonymity anonymity;
+  const std::string redacted = trireme::redact(metrics).text;
+  anonymity.learn(redacted);
+  const std::string archived = anonymity.apply(redacted);
+  const auto again = nlohmann::json::parse(archived);
+  for (const char* key : {"step", "loss", "tokens", "pass"}) {
+    trireme::require(again.contains(key) && again[key] == line[key]);
+  }
+  return 0;
+}
