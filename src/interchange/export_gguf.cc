@@ -92,16 +92,6 @@ void quantize_rows(const GgufPart& part, std::span<const float> elements, GgufTy
   });
 }
 
-// llama.cpp reads the divisors of scaled frequencies for the architecture llama only, and would
-// compute a qwen2 with plain ones.
-void check_positions(const ModelConfig& model) {
-  if (model.qkv_bias && model.rope_scaling.factor != 0) {
-    throw ConfigError(
-        "llama.cpp does not scale the positions of models with biases of queries, keys and values "
-        "(its architecture qwen2): export it with --format hf");
-  }
-}
-
 // Says how the model has seen texts: one that learned a tokenizer from new weights, or instead of
 // its first one, has never seen what the tokenizer's template puts in front of them.
 GgufTextHabits habits_of(const CheckpointWeights& weights, const ModelTokenizer& tokenizer) {
@@ -206,14 +196,15 @@ class GgufExport {
     const ReadWeight read = [this,
                              file = std::make_shared<GgufFile>(path)](const std::string& name) {
       const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const GgufPart& each) {
-        return each.source.name == name;
+        return each.is_tied_head ? name == "lm_head.weight" : each.source.name == name;
       });
       check(part != parts_.end(), "only tensors of the model are read");
       std::vector<float> elements = file->read(part->name);
       return part->layout == GgufPart::Layout::pairs ? elements
                                                      : from_gguf_layout(*part, std::move(elements));
     };
-    return {read, weights_.model().qkv_bias ? RotaryPairs::halves : RotaryPairs::neighbours};
+    return {read, weights_.model().qkv_bias ? RotaryPairs::halves : RotaryPairs::neighbours,
+            gguf_model(weights_.model())};
   }
 
  private:
@@ -241,7 +232,7 @@ class GgufExport {
     const std::int64_t count = part.source.shape.elements();
     std::span<float> elements = first_of(buffers.read, count);
     weights_.read(part.source, 0, count, elements.data());
-    if (part.layout != GgufPart::Layout::same) {
+    if (part.layout != GgufPart::Layout::same || part.scaled > 0) {
       const std::span<float> ordered = first_of(buffers.ordered, count);
       to_gguf_layout(part, elements.data(), ordered.data());
       elements = ordered;
@@ -268,7 +259,7 @@ class GgufExport {
 ExportResult export_to_gguf(const ExportOptions& options, GgufType type, Communicator& world,
                             StepKeys& keys) {
   CheckpointWeights weights = open_weights(options, world, keys);
-  check_positions(weights.model());
+  check_gguf_model(weights.model());
   const StepFolder& step = weights.step();
   ExportResult result{.checkpoint = step.path,
                       .step = step.manifest->meta.step,

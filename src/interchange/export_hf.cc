@@ -14,6 +14,7 @@
 #include "src/interchange/checkpoint_weights.h"
 #include "src/interchange/draft_folder.h"
 #include "src/interchange/elements.h"
+#include "src/interchange/hf_jais.h"
 #include "src/interchange/hf_model.h"
 #include "src/interchange/tokenizer_fault.h"
 #include "src/interchange/training_tokenizer.h"
@@ -26,6 +27,9 @@ namespace trireme {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kJaisNote =
+    "transformers has no class for model_type jais: to load the model there, copy the code of the "
+    "published models (configuration_jais.py, modeling_jais.py) beside it and name it in auto_map";
 constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 24;
 
 // The relative difference of logits that the type of the weights may cause.
@@ -35,6 +39,7 @@ double most_difference(DType dtype) { return dtype == DType::f32 ? 1e-3 : 0.1; }
 struct HfFile {
   std::string name;
   std::vector<const ModelTensor*> tensors;
+  std::vector<float> slopes = {};  // ALiBi's, which the first file of a Jais holds
 };
 
 std::vector<HfFile> divide_files(const std::vector<ModelTensor>& tensors, DType dtype,
@@ -84,6 +89,11 @@ void write_weights(const fs::path& path, const HfFile& wanted, DType dtype,
     entries.push_back({tensor->name, dtype, tensor->shape.to_vector(), bytes, end});
     bytes = end;
   }
+  if (const std::int64_t heads = std::ssize(wanted.slopes); heads > 0) {
+    const std::int64_t end = bytes + heads * size_of(dtype);
+    entries.push_back({kJaisSlopes, dtype, {heads, 1}, bytes, end});
+    bytes = end;
+  }
   const std::string head = encode_safetensors_header(exported_metadata(weights.step()), entries, 8);
   File file = File::create_new(path);
   file.reserve(std::ssize(head) + bytes);
@@ -105,6 +115,9 @@ void write_weights(const fs::path& path, const HfFile& wanted, DType dtype,
       file.write(narrowed.data(), std::ssize(narrowed));
     }
   }
+  narrowed.resize(wanted.slopes.size() * static_cast<std::size_t>(size_of(dtype)));
+  narrow_all(kJaisSlopes, wanted.slopes, std::ssize(wanted.slopes), dtype, narrowed.data());
+  file.write(narrowed.data(), std::ssize(narrowed));
   file.sync();
   file.close();
 }
@@ -114,6 +127,9 @@ std::string list_text(const std::vector<HfFile>& files, std::int64_t bytes) {
   for (const HfFile& file : files) {
     for (const ModelTensor* tensor : file.tensors) {
       map[tensor->name] = file.name;
+    }
+    if (!file.slopes.empty()) {
+      map[kJaisSlopes] = file.name;
     }
   }
   const nlohmann::ordered_json list = {{"metadata", {{"total_size", bytes}}}, {"weight_map", map}};
@@ -186,6 +202,7 @@ LogitDifference compare_with_export(const fs::path& folder, const ExportOptions&
 
 ExportResult export_to_hf(const ExportOptions& options, Communicator& world, StepKeys& keys) {
   CheckpointWeights weights = open_weights(options, world, keys);
+  check_hf_scales(weights.model());
   const StepFolder& step = weights.step();
   const DType dtype = chosen_dtype(*weights.origin().manifest, options.dtype);
   ExportResult result{.checkpoint = step.path,
@@ -196,7 +213,11 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
   result.bytes = result.parameters * size_of(dtype);
   const Stopwatch watch;
   DraftFolder draft(world, options.out);
-  const std::vector<HfFile> files = divide_files(weights.tensors(), dtype, options.file_bytes);
+  std::vector<HfFile> files = divide_files(weights.tensors(), dtype, options.file_bytes);
+  if (weights.model().alibi) {
+    files.front().slopes = jais_slopes(weights.model());
+    result.bytes += weights.model().heads * size_of(dtype);
+  }
   share_work(world, std::ssize(files), [&](std::int64_t i) {
     const HfFile& file = files[static_cast<std::size_t>(i)];
     write_weights(draft.path() / file.name, file, dtype, weights);
@@ -210,6 +231,9 @@ ExportResult export_to_hf(const ExportOptions& options, Communicator& world, Ste
                        list_text(files, result.bytes));
     }
     carry_tokenizer(tokenizer, draft.path(), result);
+    if (weights.model().family == Family::gpt2 && !is_plain_gpt2(weights.model())) {
+      result.notes.emplace_back(kJaisNote);
+    }
     if (std::string note = note_on_end(weights, tokenizer); !note.empty()) {
       result.notes.push_back(std::move(note));
     }

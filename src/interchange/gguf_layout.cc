@@ -6,6 +6,8 @@
 #include <numbers>
 
 #include "src/base/check.h"
+#include "src/base/error.h"
+#include "src/interchange/hf_jais.h"
 
 namespace trireme {
 namespace {
@@ -17,12 +19,13 @@ struct Renaming {
 };
 
 // Names of a block's tensors, without the block's number.
-constexpr std::array<Renaming, 6> kGpt2 = {
+constexpr std::array<Renaming, 7> kGpt2 = {
     {{"ln_1", "attn_norm"},
      {"attn.c_attn", "attn_qkv", GgufPart::Layout::transposed},
      {"attn.c_proj", "attn_output", GgufPart::Layout::transposed},
      {"ln_2", "ffn_norm"},
      {"mlp.c_fc", "ffn_up", GgufPart::Layout::transposed},
+     {"mlp.c_fc2", "ffn_gate", GgufPart::Layout::transposed},
      {"mlp.c_proj", "ffn_down", GgufPart::Layout::transposed}}};
 constexpr std::array<Renaming, 9> kLlama = {
     {{"input_layernorm", "attn_norm"},
@@ -79,6 +82,27 @@ GgufPart part_of(const ModelConfig& c, const ModelTensor& tensor) {
   }
   part.heads = renaming.to == "attn_k" ? c.kv_heads : c.heads;
   return part;
+}
+
+// Whether the file is of llama.cpp's architecture jais.
+bool is_jais(const ModelConfig& c) { return c.alibi && c.swiglu; }
+
+// Puts the factors that the architecture jais lacks into a part.
+void scale_part(const ModelConfig& c, GgufPart& part) {
+  const std::int64_t elements = part.source.shape.elements();
+  if (part.name == "token_embd.weight") {
+    part.factor = static_cast<float>(c.embedding_scale);
+    part.scaled = elements;
+  } else if (part.name == "output.weight") {
+    part.factor = static_cast<float>(c.logit_scale);
+    part.scaled = elements;
+  } else if (part.name.find(".attn_qkv.") != std::string::npos) {
+    const auto width = static_cast<double>(c.head_dim);
+    const double scale = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(width);
+    part.factor = static_cast<float>(scale * width);
+    part.scaled = elements / c.qkv_width() * c.attention_width();
+  }
+  part.scaled = part.factor == 1 ? 0 : part.scaled;
 }
 
 // Copies rows [heads, D, in] so that row 2j + i of a head comes from its row j + i D/2, or the
@@ -138,6 +162,21 @@ std::vector<GgufPart> gguf_parts(const ModelConfig& config,
   for (const ModelTensor& tensor : tensors) {
     parts.push_back(part_of(config, tensor));
   }
+  if (!is_jais(config)) {
+    return parts;
+  }
+  if (config.tie_embeddings) {
+    const auto table = std::find_if(parts.begin(), parts.end(), [](const GgufPart& part) {
+      return part.name == "token_embd.weight";
+    });
+    GgufPart head = *table;
+    head.name = "output.weight";
+    head.is_tied_head = true;
+    parts.push_back(std::move(head));
+  }
+  for (GgufPart& part : parts) {
+    scale_part(config, part);
+  }
   return parts;
 }
 
@@ -150,6 +189,7 @@ void to_gguf_layout(const GgufPart& part, const float* from, float* to) {
   } else {
     std::copy_n(from, shape.elements(), to);
   }
+  std::for_each(to, to + part.scaled, [&](float& x) { x *= part.factor; });
 }
 
 std::vector<float> from_gguf_layout(const GgufPart& part, std::vector<float> elements) {
@@ -178,7 +218,7 @@ GgufType type_of_part(const GgufPart& part, GgufType type) {
 
 std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::string& name,
                                              GgufType type) {
-  const std::string family(c.qkv_bias ? "qwen2" : family_name(c.family));
+  const std::string family(c.qkv_bias ? "qwen2" : is_jais(c) ? "jais" : family_name(c.family));
   std::map<std::string, GgufValue> values = {
       {"general.architecture", family},
       {"general.name", name},
@@ -194,7 +234,10 @@ std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::st
   }
   const auto epsilon = static_cast<float>(c.norm_epsilon);
   if (c.family == Family::gpt2) {
-    values["gpt2.attention.layer_norm_epsilon"] = epsilon;
+    values[family + ".attention.layer_norm_epsilon"] = epsilon;
+    if (is_jais(c)) {
+      values[family + ".attention.max_alibi_bias"] = 8.0F;
+    }
     return values;
   }
   values[family + ".attention.layer_norm_rms_epsilon"] = epsilon;
@@ -204,6 +247,32 @@ std::map<std::string, GgufValue> gguf_values(const ModelConfig& c, const std::st
   values[family + ".rope.dimension_count"] = narrow_count(c.head_dim);
   values[family + ".rope.freq_base"] = static_cast<float>(c.rope_theta);
   return values;
+}
+
+ModelConfig gguf_model(const ModelConfig& config) {
+  ModelConfig model = config;
+  if (is_jais(config)) {
+    model.embedding_scale = 1;
+    model.logit_scale = 1;
+    model.attention_scale = 1 / static_cast<double>(config.head_dim);
+    model.tie_embeddings = false;
+  }
+  return model;
+}
+
+// llama.cpp reads the divisors of scaled frequencies for the architecture llama only, and would
+// compute a qwen2 with plain ones.
+void check_gguf_model(const ModelConfig& c) {
+  if (c.qkv_bias && c.rope_scaling.factor != 0) {
+    throw ConfigError(
+        "llama.cpp does not scale the positions of models with biases of queries, keys and values "
+        "(its architecture qwen2): export it with --format hf");
+  }
+  if (c.family == Family::gpt2 && !is_jais(c) && !is_plain_gpt2(c)) {
+    throw ConfigError(
+        "llama.cpp has no architecture for this model: its gpt2 has neither model.alibi nor "
+        "model.swiglu nor scales, and its jais has both: export it with --format hf");
+  }
 }
 
 std::vector<float> rope_divisors(const ModelConfig& config) {

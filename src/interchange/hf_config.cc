@@ -3,6 +3,7 @@
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/interchange/config_fields.h"
+#include "src/interchange/hf_jais.h"
 #include "src/interchange/hf_special_ids.h"
 
 namespace trireme {
@@ -67,7 +68,6 @@ void check_architecture(ConfigFields& fields, std::string_view expected) {
 }
 
 ModelConfig gpt2_model(ConfigFields& fields) {
-  check_architecture(fields, "GPT2LMHeadModel");
   ModelConfig m;
   m.family = Family::gpt2;
   m.vocab = fields.count("vocab_size", 50257);
@@ -81,11 +81,6 @@ ModelConfig gpt2_model(ConfigFields& fields) {
   m.dropout = fields.real("resid_pdrop", 0.1);
   m.attention_dropout = fields.real("attn_pdrop", 0.1);
   m.tie_embeddings = fields.flag("tie_word_embeddings", true);
-  // All names of the approximation by tanh; plain "gelu" is another function.
-  const std::string activation = fields.text("activation_function", "gelu_new");
-  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
-    fields.must_be("activation_function", "gelu_new");
-  }
   fields.must_be("n_ctx", m.context);
   fields.must_be("scale_attn_weights", true);
   fields.must_be("scale_attn_by_inverse_layer_idx", false);
@@ -94,6 +89,24 @@ ModelConfig gpt2_model(ConfigFields& fields) {
   fields.ignore({"embd_pdrop", "reorder_and_upcast_attn", "summary_activation",
                  "summary_first_dropout", "summary_proj_to_labels", "summary_type",
                  "summary_use_proj"});
+  return m;
+}
+
+// Accepts all names of the approximation by tanh; plain "gelu" is another function.
+void check_gelu(ConfigFields& fields) {
+  const std::string activation = fields.text("activation_function", "gelu_new");
+  if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
+    fields.must_be("activation_function", "gelu_new");
+  }
+}
+
+ModelConfig jais_model(ConfigFields& fields) {
+  check_architecture(fields, kJaisArchitecture);
+  ModelConfig m = gpt2_model(fields);
+  read_jais_options(fields, m);
+  if (!m.swiglu) {
+    check_gelu(fields);
+  }
   return m;
 }
 
@@ -223,7 +236,12 @@ ModelConfig qwen2_model(ConfigFields& fields) {
 
 ModelConfig model_of(const std::string& type, ConfigFields& fields) {
   if (type == "gpt2") {
+    check_architecture(fields, "GPT2LMHeadModel");
+    check_gelu(fields);
     return gpt2_model(fields);
+  }
+  if (type == "jais") {
+    return jais_model(fields);
   }
   if (type == "llama") {
     check_architecture(fields, "LlamaForCausalLM");
@@ -237,8 +255,8 @@ ModelConfig model_of(const std::string& type, ConfigFields& fields) {
     return qwen2_model(fields);
   }
   throw DataError(
-      fmt::format("its model_type is '{}': this program computes only gpt2, llama, mistral and "
-                  "qwen2",
+      fmt::format("its model_type is '{}': this program computes only gpt2, jais, llama, mistral "
+                  "and qwen2",
                   printable(type)));
 }
 
@@ -333,6 +351,9 @@ HfConfig parse_hf_config(std::string_view text) {
 std::string hf_config_text(const HfConfig& config, DType dtype) {
   const ModelConfig& m = config.model;
   json fields = m.family == Family::gpt2 ? gpt2_fields(m) : llama_fields(m, config.model_type);
+  if (m.family == Family::gpt2 && (config.model_type == "jais" || !is_plain_gpt2(m))) {
+    put_jais_options(m, fields);
+  }
   // Without these fields, transformers would take the ids of the family's first model.
   fields["bos_token_id"] = nullptr;
   fields["eos_token_id"] = nullptr;

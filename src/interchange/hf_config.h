@@ -1,6 +1,6 @@
 // Reads and writes config.json, with which Hugging Face's transformers describe a model (GPT2Config
 // and LlamaConfig in their sources; the models of Mistral are Llamas without a sliding window, and
-// those of Qwen2 have biases of queries, keys and values).
+// those of Qwen2 have biases of queries, keys and values; Jais is in hf_jais.h).
 // Every field of the file is either translated, known to have no effect on the logits, or must have
 // the one value with which this program computes. Anything else is refused by name, because a model
 // that ignores an option gives wrong text without an error. Pure functions.
@@ -17,7 +17,7 @@
 namespace trireme {
 
 struct HfConfig {
-  std::string model_type;  // "gpt2", "llama", "mistral" or "qwen2"
+  std::string model_type;  // "gpt2", "jais", "llama", "mistral" or "qwen2"
   ModelConfig model;       // complete and valid
   JsonValue special_ids;   // see hf_special_ids.h
 };

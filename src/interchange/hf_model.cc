@@ -1,6 +1,7 @@
 #include "src/interchange/hf_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/interchange/hf_jais.h"
 #include "src/nn/model_size.h"
 
 namespace trireme {
@@ -161,9 +163,33 @@ void HfModel::check_rest() const {
     used.insert(kHead);
   }
   for (const auto& [name, tensor] : files_.tensors()) {
-    if (!used.contains(name) && !is_derived(name)) {
+    if (config_.model.alibi && std::string_view(kJaisSlopes).ends_with(name) &&
+        name.ends_with("relative_pe.slopes")) {
+      check_slopes(name);
+    } else if (!used.contains(name) && !is_derived(name)) {
       throw DataError(
           fmt::format("{} is not part of the model that {} describes", where(name), kConfigName));
+    }
+  }
+}
+
+// The slopes may have been rounded to bf16.
+void HfModel::check_slopes(const std::string& stored) const {
+  constexpr float kRoom = 1.0F / 128;
+  const std::vector<float> own = jais_slopes(config_.model);
+  if (files_.find(stored)->elements() != std::ssize(own)) {
+    throw DataError(fmt::format("{} has the shape [{}], but {} says that there are {} heads",
+                                where(stored), fmt::join(files_.find(stored)->shape, ", "),
+                                kConfigName, own.size()));
+  }
+  std::vector<float> found(own.size());
+  files_.read(stored, 0, std::ssize(found), found.data());
+  for (std::size_t head = 0; head < own.size(); ++head) {
+    if (!(std::abs(found[head] - own[head]) <= kRoom * own[head])) {
+      throw DataError(
+          fmt::format("{}: the slope of head {} is {}: this program computes only those of ALiBi's "
+                      "paper, which is {} here",
+                      where(stored), head, found[head], own[head]));
     }
   }
 }

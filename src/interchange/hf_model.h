@@ -3,7 +3,9 @@
 // (src/nn/model_parts.h), so that only names and element types differ:
 //
 //   - GPT-2 may lack the prefix "transformer." in all names;
-//   - masks and rotary frequencies that old versions stored are not weights, and are ignored;
+//   - masks and rotary frequencies that old versions stored are not weights, and are ignored; so
+//   are
+//     ALiBi's slopes, if they are those that this program computes with;
 //   - a tied output matrix may be stored a second time, if it has the same elements;
 //   - embedding and output matrix may have more rows than vocab_size (padding), which are left out.
 //
@@ -55,6 +57,7 @@ class HfModel {
   void check_shape(const ModelTensor& tensor, const std::string& stored);
   void check_tied(std::string_view embedding);
   void check_rest() const;
+  void check_slopes(const std::string& stored) const;
   void find_dtype();
   const ModelTensor& tensor_of(const std::string& name) const;
   std::string where(const std::string& stored) const;

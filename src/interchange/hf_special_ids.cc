@@ -21,7 +21,7 @@ struct ClassIds {
 };
 
 ClassIds ids_of_class(std::string_view model_type) {
-  return model_type == "gpt2"                               ? ClassIds{50256, 50256}
+  return model_type == "gpt2" || model_type == "jais"       ? ClassIds{50256, 50256}
          : model_type == "llama" || model_type == "mistral" ? ClassIds{1, 2}
                                                             : ClassIds{};
 }

@@ -97,7 +97,8 @@ LogitDifference compare_logits(const ModelConfig& config, const ForeignWeights& 
                                const std::filesystem::path& checkpoint, const KeyOptions& keys,
                                Weights which) {
   const ForeignLogits logits = [&](std::span<const std::int32_t> ids) {
-    return plain_logits(config, foreign.read, ids, available_processors(), foreign.pairs);
+    return plain_logits(foreign.model.value_or(config), foreign.read, ids, available_processors(),
+                        foreign.pairs);
   };
   return compare_logits(config, logits, checkpoint, keys, which);
 }

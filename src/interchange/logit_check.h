@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct LogitDifference {
 struct ForeignWeights {
   ReadWeight read;
   RotaryPairs pairs = RotaryPairs::halves;
+  // What they are the weights of, if that differs from the checkpoint's model in factors or in how
+  // the output matrix is stored.
+  std::optional<ModelConfig> model = std::nullopt;
 };
 
 // Computes the logits after each of some tokens, [ids, vocab], from foreign files.

@@ -61,13 +61,15 @@ void Calculator::embed(std::span<const std::int32_t> ids) {
   const bool gpt2 = c_.family == Family::gpt2;
   const std::vector<float> tokens =
       read_(gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight");
+  const bool learned = c_.has_learned_positions();
   const std::vector<float> positions =
-      gpt2 ? read_("transformer.wpe.weight") : std::vector<float>();
+      learned ? read_("transformer.wpe.weight") : std::vector<float>();
   for (std::int64_t t = 0; t < time_; ++t) {
     const std::int64_t row = ids[static_cast<std::size_t>(t)] * c_.hidden;
     for (std::int64_t i = 0; i < c_.hidden; ++i) {
-      const double position = gpt2 ? positions[static_cast<std::size_t>(t * c_.hidden + i)] : 0.0F;
-      x_.push_back(tokens[static_cast<std::size_t>(row + i)] + position);
+      const double position =
+          learned ? positions[static_cast<std::size_t>(t * c_.hidden + i)] : 0.0F;
+      x_.push_back(c_.embedding_scale * (tokens[static_cast<std::size_t>(row + i)] + position));
     }
   }
 }
@@ -199,10 +201,24 @@ void Calculator::rotate(Values& rows, std::int64_t heads) const {
   }
 }
 
+// The slope of ALiBi: the first heads, as many as the largest power of two among them, have 2^(-8 /
+// that power) to the powers 1, 2, ..., and each further one a slope midway between two of them.
+double distance_slope(std::int64_t head, std::int64_t heads) {
+  std::int64_t power = 1;
+  while (2 * power <= heads) {
+    power *= 2;
+  }
+  const double step = 8 / static_cast<double>(power);
+  return head < power ? std::pow(2, -step * static_cast<double>(head + 1))
+                      : std::pow(2, -step * (static_cast<double>(head - power) + 0.5));
+}
+
 // q: [T, heads, D]; k, v: [T, kv_heads, D]. Returns [T, heads, D].
 Values Calculator::attend(const Values& q, const Values& k, const Values& v) const {
   const std::int64_t d = c_.head_dim;
   const std::int64_t shared = c_.heads / c_.kv_heads;
+  const double scale =
+      c_.attention_scale > 0 ? c_.attention_scale : 1 / std::sqrt(static_cast<double>(d));
   Values y(q.size(), 0.0);
   for (std::int64_t row = 0; row < time_ * c_.heads; ++row) {
     const std::int64_t t = row / c_.heads;
@@ -215,7 +231,8 @@ Values Calculator::attend(const Values& q, const Values& k, const Values& v) con
         score +=
             q[static_cast<std::size_t>(row * d + i)] * k[static_cast<std::size_t>(at(past) + i)];
       }
-      weights.push_back(score / std::sqrt(static_cast<double>(d)));
+      const double bias = c_.alibi ? distance_slope(row % c_.heads, c_.heads) : 0;
+      weights.push_back(score * scale - bias * static_cast<double>(t - past));
     }
     const double most = *std::max_element(weights.begin(), weights.end());
     double sum = 0;
@@ -239,10 +256,18 @@ void Calculator::gpt2_block(const std::string& name) {
   const Values heads = attend(columns(packed, 3 * c, 0, c), columns(packed, 3 * c, c, c),
                               columns(packed, 3 * c, 2 * c, c));
   add(product_and_bias(heads, name + "attn.c_proj", c));
-  Values inner = product_and_bias(layer_norm(name + "ln_2"), name + "mlp.c_fc", c_.ffn);
-  for (double& v : inner) {
-    const double scaled = std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v);
-    v = 0.5 * v * (1 + std::tanh(scaled));
+  const Values y = layer_norm(name + "ln_2");
+  Values inner = product_and_bias(y, name + "mlp.c_fc", c_.ffn);
+  if (c_.swiglu) {
+    const Values gate = product_and_bias(y, name + "mlp.c_fc2", c_.ffn);
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      inner[i] *= gate[i] / (1 + std::exp(-gate[i]));
+    }
+  } else {
+    for (double& v : inner) {
+      const double scaled = std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v);
+      v = 0.5 * v * (1 + std::tanh(scaled));
+    }
   }
   add(product_and_bias(inner, name + "mlp.c_proj", c));
 }
@@ -277,7 +302,11 @@ Values Calculator::logits(std::span<const std::int32_t> ids) {
   }
   const Values y = gpt2 ? layer_norm("transformer.ln_f") : rms_norm("model.norm");
   const std::string embedding = gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight";
-  return product(y, c_.tie_embeddings ? embedding : "lm_head.weight", c_.vocab, true);
+  Values logits = product(y, c_.tie_embeddings ? embedding : "lm_head.weight", c_.vocab, true);
+  for (double& logit : logits) {
+    logit *= c_.logit_scale;
+  }
+  return logits;
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Computes the logits of a GPT-2 or Llama model in the plainest way: in double, with one loop per
-// formula, from weights that are read one tensor at a time. It shares no code with the layers and
-// kernels that train, so that importing and exporting can compare with it what they did.
+// Computes the logits of a GPT-2, Jais or Llama model in the plainest way: in double, with one loop
+// per formula, from weights that are read one tensor at a time. It shares no code with the layers
+// and kernels that train, so that importing and exporting can compare with it what they did.
 //
 // Sources: Radford et al. 2019 and the model of transformers for GPT-2; Touvron et al. 2023, Su et
-// al. 2021 (rotary positions) and Shazeer 2020 (SwiGLU) for Llama.
+// al. 2021 (rotary positions) and Shazeer 2020 (SwiGLU) for Llama; Press et al. 2022 (ALiBi) for
+// Jais.
 #pragma once
 
 #include <cstdint>

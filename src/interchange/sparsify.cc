@@ -31,7 +31,7 @@ constexpr const char* kPattern = "2:4";
 // Returns the products to prune, in the model's order.
 std::vector<std::string> chosen_products(const std::vector<std::string>& names,
                                          const ModelConfig& model) {
-  std::vector<std::string> known = lora_products(model.family);
+  std::vector<std::string> known = lora_products(model);
   const auto is_named = [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

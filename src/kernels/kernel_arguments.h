@@ -2,6 +2,7 @@
 // rules they share.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -176,9 +177,10 @@ struct AttentionDropout {
   }
 };
 
-// AttentionForward is causal attention with scale 1/sqrt(D); query head h reads key/value head h /
-// (heads / kv_heads). The query at time t has position kv_time - time + t: with kv_time > time, the
-// queries are the last ones of a longer sequence (key-value cache). Never stores the T x T matrix.
+// AttentionForward is causal attention; query head h reads key/value head h / (heads / kv_heads).
+// The query at time t has position kv_time - time + t: with kv_time > time, the queries are the
+// last ones of a longer sequence (key-value cache). The score of a key at position j for a query at
+// position i is scale q k + slopes[h] (j - i). Never stores the T x T matrix.
 struct AttentionForward {
   std::int64_t batch = 0;
   std::int64_t time = 0;
@@ -196,6 +198,14 @@ struct AttentionForward {
   View out;       // T [B,T,heads*D]
   View lse = {};  // f32 [B,heads,T]: log of the sum of exponentials, for backward; or empty
   AttentionDropout dropout = {};  // only if kv_time == time
+  float scale = 0;                // above 0; or 0, which means 1/sqrt(D)
+  // f32 [heads], above 0: ALiBi's bias of distant keys (Press et al., Train Short, Test Long,
+  // 2022). Empty: no bias.
+  ConstView slopes = {};
+
+  double score_scale() const {
+    return scale > 0 ? static_cast<double>(scale) : 1 / std::sqrt(static_cast<double>(head_dim));
+  }
 };
 
 // Preconditions: kv_time == time and kv_batch_rows == time.

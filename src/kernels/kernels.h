@@ -80,6 +80,8 @@ struct Kernels {
   // y = x, converting between f32 and a type of 2 bytes (nearest, ties to even).
   void (*cast)(Stream&, View y, ConstView x);
   void (*fill)(Stream&, View y, float value);
+  // x *= factor.
+  void (*scale)(Stream&, View x, float factor);
 };
 
 inline constexpr std::int64_t kSumBlock = 4096;

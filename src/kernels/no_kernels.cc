@@ -34,7 +34,7 @@ bool is_alike(const AttentionForward& a, const AttentionForward& b) {
   return a.batch == b.batch && a.time == b.time && a.kv_time == b.kv_time && a.heads == b.heads &&
          a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.q_stride == b.q_stride &&
          a.kv_stride == b.kv_stride && is_alike(a.q, b.q) && is_alike(a.k, b.k) &&
-         is_alike(a.v, b.v) && is_alike(a.lse, b.lse);
+         is_alike(a.v, b.v) && is_alike(a.lse, b.lse) && is_alike(a.slopes, b.slopes);
 }
 
 void record_attention(Stream&, const AttentionForward& call) {
@@ -112,6 +112,7 @@ const Kernels& no_kernels() {
       .zero_where_zero = [](Stream&, View, ConstView) {},
       .cast = [](Stream&, View, ConstView) {},
       .fill = [](Stream&, View, float) {},
+      .scale = [](Stream&, View, float) {},
   };
   return table;
 }

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "src/base/check.h"
+#include "src/nn/alibi.h"
 #include "src/nn/key_value_cache.h"
 
 namespace trireme {
@@ -38,6 +39,17 @@ Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context) {
   return frequencies;
 }
 
+Tensor alibi_slopes(const ModelConfig& config, std::int64_t first, std::int64_t count,
+                    DeviceContext& context) {
+  Tensor slopes(context.state(), {count}, DType::f32);
+  context.write<float>(slopes.view(), [&](float* s) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      s[i] = alibi_slope(first + i, config.heads);
+    }
+  });
+  return slopes;
+}
+
 struct Attention::Span {
   std::int64_t batch = 0;
   std::int64_t time = 0;      // tokens in this pass
@@ -56,11 +68,11 @@ struct Attention::Output {
 };
 
 Attention::Attention(const AttentionHeads& heads, const Linear& project_in,
-                     const Linear& project_out, Tensor frequencies, bool lean)
+                     const Linear& project_out, AttentionPositions positions, bool lean)
     : shape_(heads),
       project_in_(project_in),
       project_out_(project_out),
-      frequencies_(std::move(frequencies)),
+      positions_(std::move(positions)),
       lean_(lean) {}
 
 Attention::Span Attention::training_span(const Tensor& packed) const {
@@ -95,7 +107,7 @@ void Attention::each_document(const Span& span, const Run& run, const Each& each
 
 // Queries and keys lie side by side, so that one kernel call rotates both.
 void Attention::rotate(const Span& span, const View& rows, bool backward, Run& run) const {
-  if (frequencies_.empty()) {
+  if (positions_.frequencies.empty()) {
     return;
   }
   each_document(span, run, [&](const Span& part) {
@@ -108,7 +120,7 @@ void Attention::rotate(const Span& span, const View& rows, bool backward, Run& r
     rope.first_position = part.first;
     rope.stride = width;
     rope.x = rows.slice(part.token * width, part.batch * part.time * width);
-    rope.inverse_frequency = frequencies_.view();
+    rope.inverse_frequency = positions_.frequencies.view();
     rope.backward = backward;
     run.kernels().rope(run.stream(), rope);
   });
@@ -139,6 +151,10 @@ AttentionForward Attention::arguments(const Span& part, const Output& output,
   call.q_stride = shape_.width();
   call.kv_stride = shape_.width();
   call.kv_batch_rows = part.capacity;
+  call.scale = shape_.scale;
+  if (!positions_.slopes.empty()) {
+    call.slopes = positions_.slopes.view();
+  }
   call.out = output.heads.view().slice(part.token * keys, tokens * keys);
   if (!output.lse.empty()) {
     call.lse = output.lse.view().slice(part.token * shape_.heads, tokens * shape_.heads);

@@ -1,4 +1,6 @@
-// Attention is causal self-attention with grouped queries, and rotary positions for Llama.
+// Attention is causal self-attention with grouped queries. Positions enter by rotation, as in
+// Llama, by ALiBi's bias of the scores, or not at all if they were added to the stream, as in
+// GPT-2.
 //
 // If the run says where documents lie, rotation and attention take each of them as if it were a
 // sample of its own; the products take the whole micro-batch.
@@ -18,6 +20,10 @@ namespace trireme {
 // al., 2021), stretched as in Llama 3 if config.rope_scaling is on.
 Tensor rope_frequencies(const ModelConfig& config, DeviceContext& context);
 
+// Returns ALiBi's slopes (alibi.h) of `count` heads from `first` on, f32 [count].
+Tensor alibi_slopes(const ModelConfig& config, std::int64_t first, std::int64_t count,
+                    DeviceContext& context);
+
 // AttentionHeads describes the heads of one layer that one rank of a tensor-parallel group
 // computes.
 struct AttentionHeads {
@@ -29,16 +35,22 @@ struct AttentionHeads {
   int kv_copies = 1;
   std::int64_t first_head = 0;  // number of the first of these heads among all ranks' heads
   float dropout = 0;            // probability for attention's weights, in training only
+  float scale = 0;              // of the scores; 0: 1 / sqrt(head_dim)
   // Returns the number of elements per packed row.
   std::int64_t width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
 
+// AttentionPositions says how attention sees positions.
+struct AttentionPositions {
+  Tensor frequencies = {};  // from rope_frequencies; or empty for no rotation
+  Tensor slopes = {};       // from alibi_slopes, for the heads of this rank; or empty for no bias
+};
+
 class Attention : public Branch {
  public:
-  // frequencies: from rope_frequencies, or empty for no rotation. lean: the output of the heads is
-  // not saved for backward, which computes it again.
+  // lean: the output of the heads is not saved for backward, which computes it again.
   Attention(const AttentionHeads& heads, const Linear& project_in, const Linear& project_out,
-            Tensor frequencies, bool lean);
+            AttentionPositions positions, bool lean);
 
   Tensor forward(const Tensor& x, Saved& saved, Run& run) const override;
   BranchGradient backward(const Tensor& dy, const GatheredRows& x, Saved& saved,
@@ -65,7 +77,7 @@ class Attention : public Branch {
   AttentionHeads shape_;
   Linear project_in_;
   Linear project_out_;
-  Tensor frequencies_;
+  AttentionPositions positions_;
   bool lean_;
 };
 

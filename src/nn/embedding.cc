@@ -27,6 +27,9 @@ Residual Embedding::forward(const MicroBatch& micro_batch, Run& run) const {
   run.kernels().embedding_forward(run.stream(), call);
   // Each row is zero on all ranks except one, so that the sum is exact.
   out = sum_rows(out, run);
+  if (scale != 1) {
+    run.kernels().scale(run.stream(), out.view(), scale);
+  }
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, out, out, run);
@@ -48,10 +51,13 @@ EmbeddingBackward arguments(const MicroBatch& micro_batch, const Tensor& d) {
 
 }  // namespace
 
-void Embedding::backward_dropout(const Tensor& d, Run& run) const {
+void Embedding::backward_sum(const Tensor& d, Run& run) const {
   const ResidualDropout drop{dropout, 0};
   if (drops(drop, run)) {
     apply_dropout(drop, d, d, run);
+  }
+  if (scale != 1) {
+    run.kernels().scale(run.stream(), d.view(), scale);
   }
 }
 

@@ -10,10 +10,11 @@ namespace trireme {
 
 struct Embedding {
   ParameterId token = kNoParameter;     // [V,C]; in a group, the rows of `vocabulary`
-  ParameterId position = kNoParameter;  // [context,C]; kNoParameter with rotary positions
+  ParameterId position = kNoParameter;  // [context,C]; kNoParameter if they are not learned
   IndexRange vocabulary;                // ids whose rows this rank holds
   std::int64_t channels = 0;
   float dropout = 0;
+  float scale = 1;  // of the sum of both rows
 
   // Returns the stream [B,T,C], in the shares of sequence parallelism if that is on. Positions
   // start at the length of run.cache if there is one.
@@ -24,8 +25,8 @@ struct Embedding {
            (position == kNoParameter || run.parameters[position].frozen);
   }
   // Replaces d, the gradient of the stream [B,T,C] or this rank's rows of it, by the gradient
-  // before dropout. backward_positions and backward_tokens take its result.
-  void backward_dropout(const Tensor& d, Run& run) const;
+  // before dropout and scale. backward_positions and backward_tokens take its result.
+  void backward_sum(const Tensor& d, Run& run) const;
   // Computes the gradient of `position` from d, if the model has learned positions.
   void backward_positions(const MicroBatch& micro_batch, const GatheredRows& d, Run& run) const;
   // Adds the embedded tokens' part, from d, to the gradient of `token`. With `first`, that gradient

@@ -204,11 +204,19 @@ void Head::write_losses(const Chunks& chunks, const Chunks* taught, const Lesson
   }
 }
 
+Norm::Result Head::normalized(Residual& stream, Run& run) const {
+  Norm::Result result = norm.forward(stream, run);
+  if (logit_scale != 1) {
+    run.kernels().scale(run.stream(), result.y.view(), logit_scale);
+  }
+  return result;
+}
+
 Tensor Head::forward_backward(Residual stream, const ConstView& targets, float scale, Run& run,
                               const Lesson* lesson) const {
   check(lesson == nullptr || run.alone(), "a group has no teacher");
-  Norm::Result normalized = norm.forward(stream, run);
-  const Tensor y = gather_rows(normalized.y, run);
+  Norm::Result rows_of_w = normalized(stream, run);
+  const Tensor y = gather_rows(rows_of_w.y, run);
   // Without a group, each chunk's dy overwrites its rows of y, which are not read again.
   const Tensor dy = run.alone() ? y : Tensor(run.group->pool(), y.shape(), y.dtype());
   TensorGroup::Exchange sum = 0;
@@ -257,11 +265,15 @@ Tensor Head::forward_backward(Residual stream, const ConstView& targets, float s
   // reduced soon.
   Run now = run;
   now.later = nullptr;
-  return norm.backward(finish_row_sum(dy, sum, run), {}, normalized.kept, now);
+  const Tensor d = finish_row_sum(dy, sum, run);
+  if (logit_scale != 1) {
+    run.kernels().scale(run.stream(), d.view(), logit_scale);
+  }
+  return norm.backward(d, {}, rows_of_w.kept, now);
 }
 
 void Head::loss(Residual stream, const ConstView& targets, Run& run) const {
-  const Tensor y = gather_rows(norm.forward(stream, run).y, run);
+  const Tensor y = gather_rows(normalized(stream, run).y, run);
   const Chunks chunks(*this, y, run);
   CrossEntropy call;
   call.targets = targets;
@@ -275,7 +287,7 @@ void Head::loss(Residual stream, const ConstView& targets, Run& run) const {
 
 Tensor Head::last_logits(Residual stream, std::int64_t rows, Run& run) const {
   check(run.alone(), "logits of a group are never gathered");
-  const Tensor y = norm.forward(stream, run).y;
+  const Tensor y = normalized(stream, run).y;
   Tensor logits(run.pool(), {rows, output.out}, DType::f32);
   const std::int64_t read = rows * output.in;
   output.forward(y.view().slice(y.elements() - read, read), logits.view(), run);

@@ -19,6 +19,7 @@ namespace trireme {
 
 struct Head {
   Norm norm;
+  float logit_scale = 1;  // applied to what W multiplies
   Linear output;          // W [V,C], transposed; V: number of ids of this rank
   bool tied = false;      // W is the token embedding, whose backward announces the gradient
   IndexRange vocabulary;  // ids whose logits this rank computes
@@ -34,6 +35,8 @@ struct Head {
     float temperature;
   };
 
+  // Returns the norm's result, with y times the scale: what W multiplies.
+  Norm::Result normalized(Residual& stream, Run& run) const;
   // targets: i32 [B,T]. Writes the sum of the token losses, with the terms of run.loss_terms, to
   // run.loss, and that of each sample to run.sample_losses. Returns the gradient of scale x loss
   // with respect to the stream: [B,T,C], or this rank's rows of it. lesson: null without a teacher;

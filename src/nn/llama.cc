@@ -118,9 +118,12 @@ std::unique_ptr<Layer> LlamaBuilder::attention_layer(std::int64_t block) {
                              c_.head_dim,
                              share.kv_copies,
                              share.heads.first,
-                             static_cast<float>(c_.attention_dropout)};
+                             static_cast<float>(c_.attention_dropout),
+                             static_cast<float>(c_.attention_scale)};
   return std::make_unique<ResidualLayer>(
-      norm, std::make_unique<Attention>(heads, attend, merge, frequencies_, lean_),
+      norm,
+      std::make_unique<Attention>(heads, attend, merge, AttentionPositions{frequencies_, {}},
+                                  lean_),
       dropout(2 * block), lean_);
 }
 

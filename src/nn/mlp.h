@@ -1,6 +1,6 @@
-// Declares the two MLPs, which are Branches: GPT-2's with GELU, and Llama's with SwiGLU (Shazeer,
-// 2020). With `lean`, activations that are cheap to compute are not saved for backward, which
-// computes them again. They have no state.
+// Declares the two MLPs, which are Branches: GPT-2's with GELU, and that with SwiGLU (Shazeer,
+// 2020) of Llama and of models like Jais. With `lean`, activations that are cheap to compute are
+// not saved for backward, which computes them again. They have no state.
 #pragma once
 
 #include "src/nn/layer.h"

@@ -112,7 +112,7 @@ Tensor Model::forward(const MicroBatch& micro_batch, Tensor input, Saved& saved,
 Tensor Model::rows_of_head(const MicroBatch& micro_batch, Run& run) const {
   Saved nothing = Saved::nothing();
   Residual stream = stream_of(micro_batch, {}, nothing, run);
-  return parts_.head->norm.forward(stream, run).y;
+  return parts_.head->normalized(stream, run).y;
 }
 
 Tensor Model::head_backward(const MicroBatch& micro_batch, float gradient_scale, Saved& saved,
@@ -162,7 +162,7 @@ Tensor Model::backward(const MicroBatch& micro_batch, Tensor d, float gradient_s
   if (parts_.embedding && parts_.embedding->is_frozen(run)) {
     d = {};
   } else if (parts_.embedding) {
-    parts_.embedding->backward_dropout(d, run);
+    parts_.embedding->backward_sum(d, run);
     const GatheredRows rows(d, run);
     parts_.embedding->backward_positions(micro_batch, rows, run);
     if (!parts_.embedding_is_copy) {

@@ -99,7 +99,35 @@ void check_heads(const ModelConfig& c, Problems& problems) {
     problems.unless(c.head_dim % 2 == 0,
                     "model.head_dim {} is odd, but rotary positions rotate pairs of channels",
                     c.head_dim);
+    problems.unless(!c.alibi,
+                    "model.alibi is true, but it is for the GPT-2 family: Llama has rotary "
+                    "positions");
+    problems.unless(
+        !c.swiglu,
+        "model.swiglu is true, but it is for the GPT-2 family: Llama always has SwiGLU, "
+        "without biases");
   }
+}
+
+void check_scales(const ModelConfig& c, Problems& problems) {
+  constexpr double kLargestScale = 1e6;
+  for (const auto& [name, scale] :
+       {std::pair("embedding_scale", c.embedding_scale), std::pair("logit_scale", c.logit_scale)}) {
+    problems.unless(scale > 1 / kLargestScale && scale < kLargestScale,
+                    "model.{} is {}: it must be between 1e-6 and 1e6", name, scale);
+    problems.unless(c.family == Family::gpt2 || scale == 1,
+                    "model.{} is {}, but it is for the GPT-2 family: for Llama it must be 1", name,
+                    scale);
+  }
+  const double scale = c.attention_scale;
+  problems.unless(scale == 0 || (scale > 1 / kLargestScale && scale < kLargestScale),
+                  "model.attention_scale is {}: it must be 0, which stands for 1 / "
+                  "sqrt(head_dim), or between 1e-6 and 1e6",
+                  scale);
+  problems.unless(c.family == Family::gpt2 || scale == 0,
+                  "model.attention_scale is {}, but it is for the GPT-2 family: for Llama it must "
+                  "be 0",
+                  scale);
 }
 
 // Returns whether the float that kernels make of a share is at least 0 and below 1. 0.99999999
@@ -136,7 +164,7 @@ void check_reals(const ModelConfig& c, Problems& problems) {
 }
 
 void check_lora(const ModelConfig& c, Problems& problems) {
-  const std::vector<std::string>& known = lora_products(c.family);
+  const std::vector<std::string>& known = lora_products(c);
   const std::vector<std::string>& names = c.lora.products;
   for (auto name = names.begin(); name != names.end(); ++name) {
     problems.unless(std::find(known.begin(), known.end(), *name) != known.end(),
@@ -229,11 +257,13 @@ Family parse_family(std::string_view name) {
   throw ConfigError(fmt::format("model.family is '{}': it must be gpt2 or llama", name));
 }
 
-const std::vector<std::string>& lora_products(Family family) {
+const std::vector<std::string>& lora_products(const ModelConfig& config) {
   static const std::vector<std::string> gpt2 = {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"};
+  static const std::vector<std::string> gated = {"c_attn", "attn.c_proj", "c_fc", "c_fc2",
+                                                 "mlp.c_proj"};
   static const std::vector<std::string> llama = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
                                                  "gate_proj", "up_proj", "down_proj"};
-  return family == Family::gpt2 ? gpt2 : llama;
+  return config.family == Family::llama ? llama : config.swiglu ? gated : gpt2;
 }
 
 std::string_view token_matrix(Family family) {
@@ -245,7 +275,7 @@ std::string_view family_name(Family family) { return family == Family::gpt2 ? "g
 namespace {
 
 void complete_products(ModelConfig& c) {
-  const std::vector<std::string>& known = lora_products(c.family);
+  const std::vector<std::string>& known = lora_products(c);
   std::vector<std::string>& names = c.lora.products;
   if (names == std::vector<std::string>{"all"}) {
     names = known;
@@ -294,6 +324,7 @@ void ModelConfig::validate() const {
     }
   }
   check_reals(*this, problems);
+  check_scales(*this, problems);
   if (lora.is_on()) {
     check_lora(*this, problems);
   }

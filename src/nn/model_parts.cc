@@ -52,12 +52,14 @@ class Assembler {
     embedding.vocabulary = declare_.share().vocabulary;
     embedding.channels = config_.hidden;
     embedding.dropout = static_cast<float>(config_.dropout);
+    embedding.scale = static_cast<float>(config_.embedding_scale);
     return embedding;
   }
 
   Head head(const std::optional<Embedding>& embedding) {
     Head head;
     head.norm = family_->final_norm();
+    head.logit_scale = static_cast<float>(config_.logit_scale);
     head.tied = config_.tie_embeddings;
     head.rows_at_once = logits_rows(config_);
     head.vocabulary = declare_.share().vocabulary;

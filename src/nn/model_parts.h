@@ -46,7 +46,7 @@ struct ModelParts {
 class FamilyBuilder {
  public:
   virtual ~FamilyBuilder() = default;
-  // Declares the learned positions; returns kNoParameter if the family has none.
+  // Declares the learned positions; returns kNoParameter if the model has none.
   virtual ParameterId positions() = 0;
   virtual std::unique_ptr<Layer> attention_layer(std::int64_t block) = 0;
   virtual std::unique_ptr<Layer> mlp_layer(std::int64_t block) = 0;

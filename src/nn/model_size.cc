@@ -38,6 +38,7 @@ std::int64_t adapted_widths(const ModelConfig& c) {
   const std::map<std::string_view, std::int64_t> inner = {{"c_attn", c.qkv_width()},
                                                           {"attn.c_proj", c.attention_width()},
                                                           {"c_fc", c.ffn},
+                                                          {"c_fc2", c.ffn},
                                                           {"mlp.c_proj", c.ffn},
                                                           {"q_proj", c.attention_width()},
                                                           {"k_proj", keys},
@@ -159,7 +160,7 @@ double flops_per_token(const ModelConfig& c, std::int64_t sequence) {
 ForwardFlops forward_flops(const ModelConfig& c, std::int64_t sequence) {
   const std::int64_t heads = c.attention_width();
   const std::int64_t projections = 2 * c.hidden * (c.qkv_width() + heads);
-  const std::int64_t matrices = c.family == Family::gpt2 ? 2 : 3;
+  const std::int64_t matrices = c.has_gated_mlp() ? 3 : 2;
   return {static_cast<double>(projections + 2 * heads * sequence),
           static_cast<double>(2 * matrices * c.hidden * c.ffn),
           static_cast<double>(2 * c.hidden * c.vocab)};

@@ -5,16 +5,22 @@ namespace {
 
 ModuleSizes gpt2_sizes(const ModelConfig& c) {
   const std::int64_t norm = 2 * c.hidden;
-  return {.before = {{"transformer.wte", c.vocab * c.hidden},
-                     {"transformer.wpe", c.context * c.hidden}},
-          .blocks = "transformer.h",
-          .attention = {{"ln_1", norm},
-                        {"attn.c_attn", (c.hidden + 1) * c.qkv_width()},
-                        {"attn.c_proj", (c.attention_width() + 1) * c.hidden}},
-          .mlp = {{"ln_2", norm},
-                  {"mlp.c_fc", (c.hidden + 1) * c.ffn},
-                  {"mlp.c_proj", (c.ffn + 1) * c.hidden}},
-          .after = {{"transformer.ln_f", norm}}};
+  const std::int64_t expand = (c.hidden + 1) * c.ffn;
+  ModuleSizes sizes = {.before = {{"transformer.wte", c.vocab * c.hidden}},
+                       .blocks = "transformer.h",
+                       .attention = {{"ln_1", norm},
+                                     {"attn.c_attn", (c.hidden + 1) * c.qkv_width()},
+                                     {"attn.c_proj", (c.attention_width() + 1) * c.hidden}},
+                       .mlp = {{"ln_2", norm}, {"mlp.c_fc", expand}},
+                       .after = {{"transformer.ln_f", norm}}};
+  if (c.has_learned_positions()) {
+    sizes.before.push_back({"transformer.wpe", c.context * c.hidden});
+  }
+  if (c.swiglu) {
+    sizes.mlp.push_back({"mlp.c_fc2", expand});
+  }
+  sizes.mlp.push_back({"mlp.c_proj", (c.ffn + 1) * c.hidden});
+  return sizes;
 }
 
 ModuleSizes llama_sizes(const ModelConfig& c) {

@@ -25,7 +25,7 @@ PlanModel plan_model(const ModelConfig& config, std::int64_t sequence) {
           .ffn = config.ffn,
           .vocab = config.vocab,
           .sequence = sequence,
-          .gated = config.family == Family::llama,
+          .gated = config.has_gated_mlp(),
           .tied = config.tie_embeddings,
           .dropout = config.dropout > 0};
 }

@@ -44,7 +44,7 @@ void read_meta(const CheckpointMeta& meta, LoadedModel& loaded) {
                         ? count_field(config, "data.sequence", 1, loaded.config.context)
                         : loaded.config.context;
   loaded.separates_documents = separates_documents(config);
-  if (loaded.separates_documents && loaded.config.family != Family::llama) {
+  if (loaded.separates_documents && loaded.config.has_learned_positions()) {
     throw DataError(
         fmt::format("field 'data.documents' is 'separate', but a model of family {} "
                     "has learned positions",

@@ -48,6 +48,11 @@ inline ModelConfig golden_config(const nlohmann::json& j) {
   c.context = j.at("context");
   c.tie_embeddings = j.at("tie_embeddings");
   c.norm_epsilon = j.at("norm_epsilon");
+  c.alibi = j.value("alibi", false);
+  c.swiglu = j.value("swiglu", false);
+  c.embedding_scale = j.value("embedding_scale", c.embedding_scale);
+  c.logit_scale = j.value("logit_scale", c.logit_scale);
+  c.attention_scale = j.value("attention_scale", c.attention_scale);
   c.rope_theta = j.value("rope_theta", c.rope_theta);
   if (j.contains("rope_scaling")) {
     const nlohmann::json& s = j["rope_scaling"];

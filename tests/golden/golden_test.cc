@@ -132,12 +132,12 @@ std::string name_of(const testing::TestParamInfo<GoldenTest::ParamType>& instanc
 
 INSTANTIATE_TEST_SUITE_P(
     Models, GoldenTest,
-    testing::Combine(testing::Values("gpt2", "gpt2_untied", "llama", "llama3_tied"),
+    testing::Combine(testing::Values("gpt2", "gpt2_untied", "jais", "llama", "llama3_tied"),
                      testing::ValuesIn(golden_tables()), testing::Values(DType::f32, DType::bf16)),
     name_of);
 INSTANTIATE_TEST_SUITE_P(
     HalfPrecision, GoldenTest,
-    testing::Combine(testing::Values("gpt2", "gpt2_untied", "llama", "llama3_tied"),
+    testing::Combine(testing::Values("gpt2", "gpt2_untied", "jais", "llama", "llama3_tied"),
                      testing::ValuesIn(golden_f16_tables()), testing::Values(DType::f16)),
     name_of);
 

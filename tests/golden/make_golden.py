@@ -2,7 +2,7 @@
 """Makes the golden files beside it: losses, gradients and ten AdamW steps of tiny models.
 
 The models are written out here in plain PyTorch, in float64, from the published definitions of
-GPT-2 and Llama, under Hugging Face's parameter names. Initial weights and tokens come from an
+GPT-2, Llama and Jais, under Hugging Face's parameter names. Initial weights and tokens come from an
 integer hash that the C++ test repeats, so that the files hold results only.
 
     pip install torch numpy && python3 make_golden.py            # writes *.json and *.gradients.f32
@@ -32,6 +32,12 @@ CASES = {
     "gpt2_untied": {
         "family": "gpt2", "layers": 1, "hidden": 15, "heads": 3, "kv_heads": 3, "head_dim": 5,
         "ffn": 31, "vocab": 67, "context": 17, "tie_embeddings": False, "norm_epsilon": 1e-5,
+    },
+    "jais": {
+        "family": "gpt2", "layers": 2, "hidden": 18, "heads": 6, "kv_heads": 6, "head_dim": 3,
+        "ffn": 25, "vocab": 67, "context": 19, "tie_embeddings": True, "norm_epsilon": 1e-5,
+        "alibi": True, "swiglu": True, "embedding_scale": 1.75, "logit_scale": 0.6,
+        "attention_scale": 1 / 3,
     },
     "llama": {
         "family": "llama", "layers": 2, "hidden": 21, "heads": 3, "kv_heads": 1, "head_dim": 6,
@@ -95,13 +101,15 @@ def shapes(c):
     out = {}
     if c["family"] == "gpt2":
         out["transformer.wte.weight"] = (v, h)
-        out["transformer.wpe.weight"] = (c["context"], h)
+        if not c.get("alibi"):
+            out["transformer.wpe.weight"] = (c["context"], h)
         for i in range(c["layers"]):
             p = f"transformer.h.{i}."
             for norm in ("ln_1", "ln_2"):
                 out[p + norm + ".weight"] = out[p + norm + ".bias"] = (h,)
+            gate = (("mlp.c_fc2", h, f),) if c.get("swiglu") else ()
             for name, a, b in (("attn.c_attn", h, 3 * h), ("attn.c_proj", h, h),
-                               ("mlp.c_fc", h, f), ("mlp.c_proj", f, h)):
+                               ("mlp.c_fc", h, f), *gate, ("mlp.c_proj", f, h)):
                 out[p + name + ".weight"] = (a, b)
                 out[p + name + ".bias"] = (b,)
         out["transformer.ln_f.weight"] = out["transformer.ln_f.bias"] = (h,)
@@ -121,12 +129,24 @@ def shapes(c):
     return out
 
 
-def attention(q, k, v):
-    """q [B,H,T,D], k and v [B,Hkv,T,D]; causal softmax(q k^T / sqrt(D)) v."""
+def alibi_slopes(heads):
+    """The rule of the ALiBi paper, and of its authors' code where heads is no power of two."""
+    if heads & (heads - 1) == 0:
+        return [2 ** (-8 * (i + 1) / heads) for i in range(heads)]
+    below = 2 ** int(math.log2(heads))
+    return alibi_slopes(below) + alibi_slopes(2 * below)[0::2][:heads - below]
+
+
+def attention(q, k, v, scale=0, alibi=False):
+    """q [B,H,T,D], k and v [B,Hkv,T,D]; causal softmax(scale q k^T + bias) v, where the scale is
+    1 / sqrt(D) if it is 0, and the bias that of ALiBi, or none."""
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    scores = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
     t = q.shape[2]
+    if alibi:
+        distance = torch.arange(t)[None, :] - torch.arange(t)[:, None]
+        scores = scores + torch.tensor(alibi_slopes(q.shape[1]))[:, None, None] * distance
     future = torch.ones(t, t, dtype=torch.bool).triu(1)
     return scores.masked_fill(future, -math.inf).softmax(-1) @ v
 
@@ -140,19 +160,26 @@ def merge_heads(x):
 
 
 def gpt2_logits(c, w, ids):
-    x = w["transformer.wte.weight"][ids] + w["transformer.wpe.weight"][: ids.shape[1]]
+    x = w["transformer.wte.weight"][ids]
+    if not c.get("alibi"):
+        x = x + w["transformer.wpe.weight"][: ids.shape[1]]
+    x = x * c.get("embedding_scale", 1)
     norm = lambda x, n: F.layer_norm(x, (c["hidden"],), w[n + ".weight"], w[n + ".bias"],
                                      c["norm_epsilon"])
     conv1d = lambda x, n: x @ w[n + ".weight"] + w[n + ".bias"]
     for i in range(c["layers"]):
         p = f"transformer.h.{i}."
         qkv = conv1d(norm(x, p + "ln_1"), p + "attn.c_attn").chunk(3, -1)
-        heads = attention(*(split_heads(part, c["head_dim"]) for part in qkv))
+        heads = attention(*(split_heads(part, c["head_dim"]) for part in qkv),
+                          c.get("attention_scale", 0), c.get("alibi", False))
         x = x + conv1d(merge_heads(heads), p + "attn.c_proj")
-        inner = F.gelu(conv1d(norm(x, p + "ln_2"), p + "mlp.c_fc"), approximate="tanh")
+        y = norm(x, p + "ln_2")
+        inner = conv1d(y, p + "mlp.c_fc")
+        inner = (inner * F.silu(conv1d(y, p + "mlp.c_fc2")) if c.get("swiglu")
+                 else F.gelu(inner, approximate="tanh"))
         x = x + conv1d(inner, p + "mlp.c_proj")
     head = w.get("lm_head.weight", w["transformer.wte.weight"])
-    return norm(x, "transformer.ln_f") @ head.T
+    return norm(x, "transformer.ln_f") @ head.T * c.get("logit_scale", 1)
 
 
 def rope_frequencies(c):
@@ -284,6 +311,9 @@ def transformers_model(c):
 
 
 def compare(name, c):
+    if c.get("alibi"):
+        print(f"{name}: transformers has no class for it")
+        return
     model = transformers_model(c).double().eval()
     w = initial(c)
     _, unexpected = model.load_state_dict({n: p.detach() for n, p in w.items()}, strict=False)

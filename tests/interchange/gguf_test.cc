@@ -350,5 +350,45 @@ TEST(Gguf, Qwen2HasItsBiasesAndUnorderedRows) {
             source.read("model.layers.0.self_attn.q_proj.weight"));
 }
 
+// llama.cpp multiplies scores of jais by 1 / head_dim, and has no factors.
+TEST(Gguf, JaisHasItsFactorsInItsMatrices) {
+  const TempFolder folder;
+  export_golden(folder, "jais_untied", GgufType::f32);
+  const GgufFile file(folder.path() / "out/model.gguf");
+  const HfModel source(golden_model("jais_untied"));
+  EXPECT_EQ(file.head().values.at("general.architecture"), GgufValue(std::string("jais")));
+  EXPECT_EQ(file.head().values.at("jais.attention.max_alibi_bias"), GgufValue(8.0F));
+  EXPECT_EQ(file.head().values.at("jais.feed_forward_length"), GgufValue(std::uint32_t{17}));
+  const auto times = [](std::vector<float> values, float factor, std::size_t count) {
+    std::for_each_n(values.begin(), count, [&](float& x) { x *= factor; });
+    return values;
+  };
+  EXPECT_EQ(file.read("token_embd.weight"),
+            times(source.read("transformer.wte.weight"), 1.5F, 480));
+  EXPECT_EQ(file.read("output.weight"), times(source.read("lm_head.weight"), 0.625F, 480));
+  // 1 / sqrt(4) instead of 1 / 4, in the 12 queries of 36 columns.
+  EXPECT_EQ(file.read("blk.1.attn_qkv.bias"),
+            times(source.read("transformer.h.1.attn.c_attn.bias"), 2, 12));
+  const std::vector<float> packed = source.read("transformer.h.0.attn.c_attn.weight");
+  const std::vector<float> stored = file.read("blk.0.attn_qkv.weight");
+  EXPECT_EQ(stored[5], 2 * packed[5 * 36]);
+  EXPECT_EQ(stored[13 * 12 + 5], packed[5 * 36 + 13]);
+  EXPECT_EQ(file.read("blk.0.ffn_gate.bias"), source.read("transformer.h.0.mlp.c_fc2.bias"));
+  EXPECT_EQ(file.read("blk.0.ffn_up.bias"), source.read("transformer.h.0.mlp.c_fc.bias"));
+}
+
+TEST(Gguf, RefusesModelsBetweenGpt2AndJais) {
+  ModelConfig model;
+  model.alibi = true;
+  EXPECT_THAT(message_of<ConfigError>([&] { check_gguf_model(model); }),
+              HasSubstr("llama.cpp has no architecture"));
+  model.swiglu = true;
+  EXPECT_NO_THROW(check_gguf_model(model));
+  model = {};
+  model.logit_scale = 2;
+  EXPECT_THROW(check_gguf_model(model), ConfigError);
+  EXPECT_NO_THROW(check_gguf_model({}));
+}
+
 }  // namespace
 }  // namespace trireme

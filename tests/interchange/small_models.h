@@ -1,4 +1,5 @@
-// The golden models of make_golden.py, and files for tests that damage them.
+// The golden models of make_golden.py and make_jais_golden.py, and files for tests that damage
+// them.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +14,8 @@
 
 namespace trireme {
 
-inline const std::vector<std::string> kGoldenModels = {"gpt2",   "gpt2_untied", "llama2",
-                                                       "llama3", "mistral",     "qwen2"};
+inline const std::vector<std::string> kGoldenModels = {
+    "gpt2", "gpt2_untied", "jais", "jais_untied", "llama2", "llama3", "mistral", "qwen2"};
 
 inline std::filesystem::path golden_model(const std::string& name) {
   return std::filesystem::path(TRIREME_SOURCE_DIR "/tests/interchange/golden") / name;

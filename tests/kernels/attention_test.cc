@@ -23,9 +23,12 @@ struct AttentionCase {
   std::int64_t batch, time, kv_time, heads, kv_heads, depth;
   DType type;
   float dropout = 0;
+  bool alibi = false;
+  float scale = 0;
   std::string name() const {
-    return fmt::format("B{} T{} of {} H{}/{} D{} {} dropout {}", batch, time, kv_time, heads,
-                       kv_heads, depth, dtype_name(type), dropout);
+    return fmt::format("B{} T{} of {} H{}/{} D{} {} dropout {}{} scale {}", batch, time, kv_time,
+                       heads, kv_heads, depth, dtype_name(type), dropout, alibi ? " ALiBi" : "",
+                       scale);
   }
 };
 
@@ -40,7 +43,12 @@ struct Pass {
         out(c.batch * c.time * c.heads * c.depth, c.type),
         lse(c.batch * c.heads * c.time, DType::f32),
         dout(Array::uniform(out.count(), c.type, 2, 2)),
-        dqkv(qkv.count(), c.type) {}
+        dqkv(qkv.count(), c.type),
+        slopes(c.heads, DType::f32) {
+    for (std::int64_t head = 0; head < c.heads; ++head) {
+      slopes.set(head, std::exp2(-1.5 * static_cast<double>(head + 1)));
+    }
+  }
 
   AttentionForward forward() {
     AttentionForward p;
@@ -58,6 +66,8 @@ struct Pass {
     p.out = out.view();
     p.lse = lse.view();
     p.dropout = {shape.dropout, 0x123456789ABCDEF, 7, 3, 5, 11};
+    p.scale = shape.scale;
+    p.slopes = shape.alibi ? ConstView(slopes.view()) : ConstView();
     return p;
   }
   void run(const Kernels& kernels, Stream& stream) {
@@ -82,7 +92,7 @@ struct Pass {
 
   AttentionCase shape;
   std::int64_t row, cache_rows;
-  Array qkv, q, out, lse, dout, dqkv;
+  Array qkv, q, out, lse, dout, dqkv, slopes;
 };
 
 // Returns the largest difference divided by the largest value.
@@ -159,12 +169,81 @@ TEST(Attention, ReadsACacheOfKeys) {
   }
 }
 
+TEST(Attention, BiasesDistantKeys) {
+  for (const DType type : testing::activation_types()) {
+    for (const std::int64_t time : {5, 8, 63, 64, 65, 129, 257}) {
+      expect_near_reference({2, time, time, 3, 1, 16, type, 0, true});
+    }
+    for (const std::int64_t depth : {7, 20, 64, 80, 128, 136, 256}) {
+      expect_near_reference({1, 70, 70, 4, 2, depth, type, 0, true});
+      expect_near_reference({1, 70, 70, 2, 2, depth, type, 0.3F, true});
+    }
+    expect_near_reference({2, 1, 300, 4, 2, 16, type, 0, true});
+    expect_near_reference({1, 7, 77, 3, 3, 20, type, 0, true});
+    expect_near_reference({2, 30, 301, 4, 2, 64, type, 0, true});
+  }
+}
+
+TEST(Attention, TakesAnotherScale) {
+  for (const DType type : testing::activation_types()) {
+    for (const std::int64_t depth : {16, 64, 128}) {
+      for (const bool alibi : {false, true}) {
+        expect_near_reference({1, 70, 70, 2, 1, depth, type, 0, alibi, 0.02F});
+        expect_near_reference({1, 2, 70, 2, 1, depth, type, 0, alibi, 0.02F});
+      }
+    }
+  }
+}
+
+// The reference against the formula: two queries that see two and three keys, of one channel.
+TEST(Attention, ReferenceHasAlibisFormula) {
+  const Kernels& reference = kernels_named("reference");
+  Array q(2, DType::f32);
+  Array k(3, DType::f32);
+  Array v(3, DType::f32);
+  Array out(2, DType::f32);
+  Array lse(2, DType::f32);
+  Array slopes(1, DType::f32);
+  q.set(0, 0.75);
+  q.set(1, -1.5);
+  for (std::int64_t j = 0; j < 3; ++j) {
+    k.set(j, 0.5 * static_cast<double>(j + 1));
+    v.set(j, static_cast<double>(j * j + 1));
+  }
+  slopes.set(0, 0.25);
+  AttentionForward p;
+  p.batch = p.heads = p.kv_heads = p.head_dim = p.q_stride = p.kv_stride = 1;
+  p.time = 2;
+  p.kv_time = p.kv_batch_rows = 3;
+  p.q = q;
+  p.k = k;
+  p.v = v;
+  p.out = out;
+  p.lse = lse;
+  p.scale = 0.5F;
+  p.slopes = slopes;
+  Stream stream = testing::test_stream(1);
+  reference.attention_forward(stream, p);
+  for (std::int64_t t = 0; t < 2; ++t) {
+    double sum = 0;
+    double mixed = 0;
+    for (std::int64_t j = 0; j <= t + 1; ++j) {
+      const double weight = std::exp(0.5 * q[t] * k[j] + 0.25 * static_cast<double>(j - (t + 1)));
+      sum += weight;
+      mixed += weight * v[j];
+    }
+    EXPECT_NEAR(out[t], mixed / sum, 1e-6);
+    EXPECT_NEAR(lse[t], std::log(sum), 1e-6);
+  }
+}
+
 TEST(Attention, BitsDoNotDependOnTheSchedule) {
   for (const Kernels* table : testing::tables_under_test()) {
     for (const DType type : {DType::f32, DType::bf16}) {
       const std::vector<AttentionCase> shapes = {{1, 300, 300, 3, 3, 64, type},
                                                  {2, 130, 130, 4, 2, 20, type},
-                                                 {1, 3, 400, 4, 2, 32, type}};
+                                                 {1, 3, 400, 4, 2, 32, type},
+                                                 {1, 200, 200, 4, 2, 64, type, 0, true}};
       for (const AttentionCase& shape : shapes) {
         std::unique_ptr<Pass> first;
         testing::each_schedule([&](const std::string& schedule, Stream& stream) {

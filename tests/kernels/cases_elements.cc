@@ -146,6 +146,12 @@ Results run_combine(std::int64_t n, const Kernels& kernels, Stream& stream) {
   return {{"sum", sum}, {"product", x}};
 }
 
+Results run_scale(std::int64_t n, DType dtype, const Kernels& kernels, Stream& stream) {
+  Array x = Array::random(n, dtype, 1);
+  kernels.scale(stream, x, -0.375F);
+  return {{"x", x}};
+}
+
 // The other half of the elements keeps its bits.
 Results run_zero_where_zero(std::int64_t n, const Kernels& kernels, Stream& stream) {
   Array x = Array::random(n, DType::f32, 1);
@@ -332,6 +338,13 @@ std::vector<Case> element_cases() {
         {fmt::format("combine_{}", n),
          [=](const Kernels& kernels, Stream& stream) { return run_combine(n, kernels, stream); },
          {1e-6, 1e-7}});
+    for (const DType dtype : activation_types()) {
+      cases.push_back({fmt::format("scale_{}_{}", n, dtype_word(dtype)),
+                       [=](const Kernels& kernels, Stream& stream) {
+                         return run_scale(n, dtype, kernels, stream);
+                       },
+                       kExact, kExact});
+    }
     cases.push_back({fmt::format("zero_where_zero_{}", n),
                      [=](const Kernels& kernels, Stream& stream) {
                        return run_zero_where_zero(n, kernels, stream);

@@ -234,7 +234,7 @@ TEST_P(Gradient, Rope) {
   expect_gradient("x", x, dx, loss);
 }
 
-void check_attention(Stream& stream, const AttentionDropout& dropout) {
+void check_attention(Stream& stream, const AttentionDropout& dropout, bool alibi = false) {
   const std::int64_t rows = 2 * 5;
   Array q = f32(rows * 4 * 3, 1);
   Array k = f32(rows * 2 * 3, 2);
@@ -242,6 +242,10 @@ void check_attention(Stream& stream, const AttentionDropout& dropout) {
   Array out(q.count(), DType::f32);
   Array lse(2 * 4 * 5, DType::f32);
   const Array w = f32(q.count(), 4);
+  Array slopes(4, DType::f32);
+  for (std::int64_t head = 0; head < 4; ++head) {
+    slopes.set(head, 0.1 * static_cast<double>(head + 1));
+  }
   const AttentionForward p{.batch = 2,
                            .time = 5,
                            .kv_time = 5,
@@ -256,7 +260,9 @@ void check_attention(Stream& stream, const AttentionDropout& dropout) {
                            .kv_batch_rows = 5,
                            .out = out,
                            .lse = lse,
-                           .dropout = dropout};
+                           .dropout = dropout,
+                           .scale = alibi ? 0.4F : 0,
+                           .slopes = alibi ? ConstView(slopes.view()) : ConstView()};
   const auto loss = [&] {
     kernels().attention_forward(stream, p);
     return dot(w, out);
@@ -272,6 +278,10 @@ void check_attention(Stream& stream, const AttentionDropout& dropout) {
 }
 
 TEST_P(Gradient, AttentionWithGroupedQueries) { check_attention(stream_, {}); }
+TEST_P(Gradient, AttentionWithAlibi) { check_attention(stream_, {}, true); }
+TEST_P(Gradient, AttentionWithAlibiAndDropout) {
+  check_attention(stream_, {.probability = 0.4F, .seed = 3, .step = 4, .layer = 2}, true);
+}
 TEST_P(Gradient, AttentionWithDropout) {
   check_attention(stream_, {.probability = 0.4F, .seed = 3, .step = 4, .layer = 2});
 }

@@ -126,6 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, AdaptedModelTest,
     testing::Values(AdaptedConfig{"gpt2", with_adapters(tiny_gpt2(), {"all"})},
                     AdaptedConfig{"gpt2_one", with_adapters(tiny_gpt2(), {"attn.c_proj"})},
+                    AdaptedConfig{"jais", with_adapters(tiny_jais(), {"all"})},
                     AdaptedConfig{"llama", with_adapters(tiny_llama(), {"all"})},
                     AdaptedConfig{"llama_two", with_adapters(tiny_llama(), {"q_proj", "v_proj"})}),
     [](const auto& named) { return named.param.name; });

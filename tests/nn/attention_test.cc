@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/nn/alibi.h"
 #include "tests/nn/layer_fixture.h"
 
 namespace trireme {
@@ -54,6 +55,14 @@ TEST(RopeFrequencies, AreInterpolatedBetweenTheFactors) {
   EXPECT_THAT(frequencies(2, 100, {8, 1, 4, 13}), ElementsAre(FloatNear(0.4367958F, 1e-6F)));
 }
 
+TEST(AlibiSlopes, OfARankAreThoseOfItsHeads) {
+  DeviceContext context(Device::cpu(), 1);
+  ModelConfig config;
+  config.heads = 12;
+  EXPECT_EQ(values_of(alibi_slopes(config, 7, 3, context)),
+            (Floats{alibi_slope(7, 12), alibi_slope(8, 12), alibi_slope(9, 12)}));
+}
+
 // Inputs are rows of the identity matrix, so that the packed rows are those of W.
 struct Packed {
   LayerFixture layer;
@@ -81,8 +90,9 @@ struct Packed {
     }
     return values;
   }
-  Floats forward(Saved& saved, const Tensor& rope = {}, bool lean = false) {
-    return values_of(Attention(heads, in, out, rope, lean).forward(x, saved, layer.run));
+  Floats forward(Saved& saved, const Tensor& rope = {}, bool lean = false,
+                 const Tensor& slopes = {}) {
+    return values_of(Attention(heads, in, out, {rope, slopes}, lean).forward(x, saved, layer.run));
   }
   Floats forward() {
     Saved saved;
@@ -139,6 +149,18 @@ TEST(Attention, RotatesQueriesAndKeysButNotValues) {
 
 DocumentRanges ranges(std::vector<DocumentRange> documents) {
   return std::make_shared<const std::vector<DocumentRange>>(std::move(documents));
+}
+
+// Two heads share keys of 0, so that only their slopes of 1 and 2 decide between the values.
+TEST(Attention, DistantKeysCountLess) {
+  const float a = std::exp(-1.0F);
+  const float b = std::exp(-2.0F);
+  Packed packed(heads_of(2, 1, 1), 2, {0, 0, 0, 5, 0, 0, 0, 7});
+  Saved saved;
+  const Tensor slopes = packed.layer.tensor({2}, {1, 2});
+  EXPECT_THAT(packed.forward(saved, {}, false, slopes),
+              ElementsAre(5, 5, FloatNear((5 * a + 7) / (a + 1), 1e-5F),
+                          FloatNear((5 * b + 7) / (b + 1), 1e-5F)));
 }
 
 TEST(Attention, DocumentsDoNotSeeEachOther) {

@@ -40,6 +40,15 @@ TEST_F(EmbeddingTest, AddsTheRowsOfTokensAndPositions) {
   EXPECT_TRUE(stream.delta.empty());
 }
 
+TEST_F(EmbeddingTest, ScalesTheSumAndItsGradient) {
+  embedding_.scale = 0.5F;
+  EXPECT_EQ(values_of(embedding_.forward(micro_batch_, layer_.run).x),
+            (Floats{65, 115.5, 150, 200.5, 55, 105.5, 165, 215.5}));
+  const Tensor d = layer_.tensor({2, 2, 2}, Floats(8, 3));
+  embedding_.backward_sum(d, layer_.run);
+  EXPECT_EQ(values_of(d), Floats(8, 1.5));
+}
+
 TEST_F(EmbeddingTest, RotaryModelsHaveTokensAlone) {
   embedding_.position = kNoParameter;
   EXPECT_EQ(values_of(embedding_.forward(micro_batch_, layer_.run).x),
@@ -85,7 +94,7 @@ TEST_F(EmbeddingTest, DropoutIsOfTrainingAloneAndTheSameInBothDirections) {
   layer_.run.dropout = {5, 6};
   const Floats dropped = values_of(embedding_.forward(micro_batch_, layer_.run).x);
   const Tensor d = layer_.tensor({2, 2, 2}, Floats(8, 1));
-  embedding_.backward_dropout(d, layer_.run);
+  embedding_.backward_sum(d, layer_.run);
   const Floats mask = values_of(d);
   EXPECT_THAT(mask, testing::Contains(0.0F));
   EXPECT_THAT(mask, testing::Contains(2.0F));

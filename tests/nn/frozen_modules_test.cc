@@ -90,6 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         FrozenConfig{"gpt2_below", with_frozen(tiny_gpt2(), {"transformer.wte", "transformer.wpe",
                                                              "transformer.h.0"})},
+        FrozenConfig{"jais_gate",
+                     with_frozen(tiny_jais(), {"transformer.wte", "transformer.h.0.mlp.c_fc2"})},
         FrozenConfig{"gpt2_tied", with_frozen(tiny_gpt2(), {"transformer.wte"})},
         FrozenConfig{"gpt2_positions", with_frozen(tiny_gpt2(), {"transformer.wpe"})},
         FrozenConfig{"gpt2_but_head", with_frozen(untied(tiny_gpt2()), {"transformer"})},

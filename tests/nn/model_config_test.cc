@@ -45,7 +45,36 @@ TEST(ModelConfig, KeepsWhatIsGiven) {
 TEST(ModelConfig, BringsAdaptedProductsInOrder) {
   EXPECT_EQ(with_adapters(tiny_llama(), {"down_proj", "q_proj"}).lora.products,
             (std::vector<std::string>{"q_proj", "down_proj"}));
-  EXPECT_EQ(with_adapters(tiny_gpt2(), {"all"}).lora.products, lora_products(Family::gpt2));
+  EXPECT_EQ(with_adapters(tiny_gpt2(), {"all"}).lora.products, lora_products(tiny_gpt2()));
+}
+
+TEST(ModelConfig, RefusesOptionsOfTheOtherFamily) {
+  EXPECT_EQ(complaint(tiny_jais()), "");
+  ModelConfig c = tiny_llama();
+  c.alibi = true;
+  EXPECT_THAT(complaint(c), HasSubstr("model.alibi is true, but it is for the GPT-2 family"));
+  c = tiny_llama();
+  c.swiglu = true;
+  EXPECT_THAT(complaint(c), HasSubstr("model.swiglu is true"));
+  c = tiny_llama();
+  c.logit_scale = 2;
+  EXPECT_THAT(complaint(c), HasSubstr("model.logit_scale is 2, but it is for the GPT-2 family"));
+  c = tiny_llama();
+  c.attention_scale = 1;
+  EXPECT_THAT(complaint(c), HasSubstr("for Llama it must be 0"));
+  for (const double scale : {0.0, -1.0, 1e7, static_cast<double>(NAN)}) {
+    c = tiny_jais();
+    c.embedding_scale = scale;
+    EXPECT_THAT(complaint(c), HasSubstr("model.embedding_scale is"));
+    c = tiny_jais();
+    c.attention_scale = scale == 0 ? -0.5 : scale;
+    EXPECT_THAT(complaint(c), HasSubstr("model.attention_scale is"));
+  }
+}
+
+TEST(ModelConfig, AdaptsBothMatricesBeforeSwiglu) {
+  EXPECT_EQ(lora_products(tiny_jais()),
+            (std::vector<std::string>{"c_attn", "attn.c_proj", "c_fc", "c_fc2", "mlp.c_proj"}));
 }
 
 TEST(ModelConfig, RefusesAdaptersThatCannotBe) {

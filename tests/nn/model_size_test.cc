@@ -47,7 +47,7 @@ TEST(ModelSize, PublishedParameterCounts) {
 }
 
 TEST(ModelSize, CountsWhatTheModelDeclares) {
-  for (const ModelConfig& base : {tiny_gpt2(), tiny_llama()}) {
+  for (const ModelConfig& base : {tiny_gpt2(), tiny_jais(), tiny_llama()}) {
     for (const bool tied : {true, false}) {
       ModelConfig config = base;
       config.tie_embeddings = tied;

@@ -19,7 +19,9 @@ namespace trireme {
 namespace {
 
 ModelConfig config_named(const std::string& name) {
-  ModelConfig c = name.starts_with("gpt2") ? tiny_gpt2() : tiny_llama();
+  ModelConfig c = name.starts_with("gpt2")   ? tiny_gpt2()
+                  : name.starts_with("jais") ? tiny_jais()
+                                             : tiny_llama();
   if (name.ends_with("_other_tie")) {
     c.tie_embeddings = !c.tie_embeddings;
   }
@@ -232,9 +234,10 @@ TEST_P(ModelTest, TokensBeyondTheVocabularyAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelTest,
                          testing::Combine(testing::Values("gpt2", "gpt2_other_tie", "gpt2_dropout",
-                                                          "gpt2_lora", "llama", "llama_other_tie",
-                                                          "llama_dropout", "llama_bias",
-                                                          "llama_lora"),
+                                                          "gpt2_lora", "jais", "jais_other_tie",
+                                                          "jais_dropout", "jais_lora", "llama",
+                                                          "llama_other_tie", "llama_dropout",
+                                                          "llama_bias", "llama_lora"),
                                           testing::ValuesIn(kernel_tables())),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" + std::get<1>(instance.param);

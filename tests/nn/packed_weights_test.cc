@@ -108,6 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, PackedWeightsTest,
     testing::Values(PackedCase{"gpt2_int8", tiny_gpt2(), 8},
                     PackedCase{"gpt2_untied_int4", with_own_head(tiny_gpt2()), 4},
+                    PackedCase{"jais_int8", tiny_jais(), 8},
                     PackedCase{"llama_int8", tiny_llama(), 8},
                     PackedCase{"llama_int4", tiny_llama(), 4},
                     PackedCase{"llama_lora_int8", with_adapters(tiny_llama(), {"all"}), 8}),

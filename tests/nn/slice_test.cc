@@ -168,6 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Named{"gpt2", with(tiny_gpt2(), true, 0)},
                     Named{"gpt2_untied_dropout", with(tiny_gpt2(), false, 0.3)},
                     Named{"gpt2_lora", with_adapters(with(tiny_gpt2(), true, 0.3), {"all"})},
+                    Named{"jais", with(tiny_jais(), true, 0.3)},
+                    Named{"jais_untied_lora", with_adapters(with(tiny_jais(), false, 0), {"all"})},
                     Named{"llama", with(tiny_llama(), false, 0)},
                     Named{"llama_lora", with_adapters(with(tiny_llama(), false, 0),
                                                       {"q_proj", "v_proj", "down_proj"})},

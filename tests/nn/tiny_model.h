@@ -141,6 +141,16 @@ inline ModelConfig tiny_gpt2() {
   c.complete();
   return c;
 }
+// As in Jais: ALiBi for a number of heads that is no power of two, SwiGLU, and all scales.
+inline ModelConfig tiny_jais() {
+  ModelConfig c = tiny_gpt2();
+  c.alibi = true;
+  c.swiglu = true;
+  c.embedding_scale = 1.75;
+  c.logit_scale = 0.5;
+  c.attention_scale = 0.2;
+  return c;
+}
 inline ModelConfig tiny_llama() {
   ModelConfig c;
   c.family = Family::llama;

@@ -80,10 +80,10 @@ bool separates_documents(const EvalOptions& options, const LoadedModel& loaded) 
     return loaded.separates_documents;
   }
   const bool separate = options.documents == "separate";
-  if (separate && loaded.config.family != Family::llama) {
+  if (separate && loaded.config.has_learned_positions()) {
     throw ConfigError(
-        fmt::format("--documents separate needs rotary positions, but the model's family is {}, "
-                    "which has learned ones",
+        fmt::format("--documents separate needs rotary positions or ALiBi, but the model, of "
+                    "family {}, has learned positions",
                     family_name(loaded.config.family)));
   }
   return separate;

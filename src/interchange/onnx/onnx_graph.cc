@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/interchange/onnx/graph_builder.h"
+#include "src/nn/alibi.h"
 
 namespace trireme {
 namespace {
@@ -42,6 +43,7 @@ class ModelGraph {
 
  private:
   void positions_and_mask();
+  void add_distances();
   std::string embedded();
   std::string gpt2_block(const std::string& x, const std::string& name);
   std::string llama_block(const std::string& x, const std::string& name);
@@ -54,6 +56,7 @@ class ModelGraph {
   std::string attended(const std::string& q, const std::string& k, const std::string& v,
                        const std::string& name);
   std::string gelu(const std::string& x, const std::string& name);
+  std::string swiglu(const std::string& gate, const std::string& up, const std::string& name);
 
   const ModelConfig& c_;
   GraphBuilder& b_;
@@ -69,7 +72,10 @@ void ModelGraph::positions_and_mask() {
   b_.node("Where",
           {"is_past", b_.real("allowed", 0),
            b_.real("forbidden", -std::numeric_limits<float>::infinity())},
-          "mask");
+          c_.alibi ? "causal" : "mask");
+  if (c_.alibi) {
+    add_distances();
+  }
   if (c_.family == Family::llama) {
     const std::string frequencies =
         b_.reals("frequencies", {1, 1, 1, c_.head_dim / 2}, turns_per_position(c_));
@@ -81,15 +87,34 @@ void ModelGraph::positions_and_mask() {
   }
 }
 
+// Joins the mask [S,S] with ALiBi's bias: [K,G,S,S] for K heads of keys, each of G queries.
+void ModelGraph::add_distances() {
+  std::vector<float> slopes;
+  for (std::int64_t head = 0; head < c_.heads; ++head) {
+    slopes.push_back(alibi_slope(head, c_.heads));
+  }
+  b_.node("Cast", {"rows"}, "rows_f32", {b_.to(OnnxType::f32)});
+  b_.node("Cast", {"columns"}, "columns_f32", {b_.to(OnnxType::f32)});
+  b_.node("Sub", {"columns_f32", "rows_f32"}, "distances");
+  b_.node("Mul",
+          {"distances", b_.reals("slopes", {c_.kv_heads, c_.heads / c_.kv_heads, 1, 1}, slopes)},
+          "bias");
+  b_.node("Add", {"bias", "causal"}, "mask");
+}
+
 std::string ModelGraph::embedded() {
   const bool gpt2 = c_.family == Family::gpt2;
   const std::string table = gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight";
   std::string x = b_.widened(
       b_.node("Gather", {b_.stored(table, {c_.vocab, c_.hidden}), "input_ids"}, "tokens"));
-  if (gpt2) {
+  if (c_.has_learned_positions()) {
     const std::string places = b_.stored("transformer.wpe.weight", {c_.context, c_.hidden});
     x = b_.node("Add", {x, b_.widened(b_.node("Gather", {places, "positions"}, "places"))},
                 "embedded");
+  }
+  if (c_.embedding_scale != 1) {
+    const auto scale = static_cast<float>(c_.embedding_scale);
+    x = b_.node("Mul", {x, b_.real("embedding_scale", scale)}, "scaled_embedding");
   }
   return x;
 }
@@ -167,7 +192,9 @@ std::string ModelGraph::attended(const std::string& q, const std::string& k, con
   const std::string queries = moved(q5, {0, 2, 3, 1, 4}, "queries");  // [B,K,G,S,D]
   const std::string keys = moved(k5, {0, 2, 3, 4, 1}, "keys");        // [B,K,1,D,S]
   const std::string values = moved(v5, {0, 2, 3, 1, 4}, "values");    // [B,K,1,S,D]
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c_.head_dim)));
+  const auto scale =
+      static_cast<float>(c_.attention_scale > 0 ? c_.attention_scale
+                                                : 1 / std::sqrt(static_cast<double>(c_.head_dim)));
   const std::string scores = b_.node(
       "Mul", {b_.node("MatMul", {queries, keys}, name + "products"), b_.real("scale", scale)},
       name + "scores");
@@ -195,6 +222,14 @@ std::string ModelGraph::gelu(const std::string& x, const std::string& name) {
   return b_.node("Mul", {half, gate}, name + "gelu");
 }
 
+// Computes up silu(gate).
+std::string ModelGraph::swiglu(const std::string& gate, const std::string& up,
+                               const std::string& name) {
+  const std::string slope = b_.node("Sigmoid", {gate}, name + "sigmoid");
+  const std::string silu = b_.node("Mul", {gate, slope}, name + "silu");
+  return b_.node("Mul", {silu, up}, name + "gated");
+}
+
 std::string ModelGraph::gpt2_block(const std::string& x, const std::string& name) {
   const std::int64_t c = c_.hidden;
   const std::string packed =
@@ -205,10 +240,13 @@ std::string ModelGraph::gpt2_block(const std::string& x, const std::string& name
   const std::string heads = attended(parts[0], parts[1], parts[2], name + "attn/");
   const std::string y = b_.node("Add", {x, product_and_bias(heads, name + "attn.c_proj", c, c)},
                                 name + "after_attention");
-  const std::string inner =
-      product_and_bias(layer_norm(y, name + "ln_2"), name + "mlp.c_fc", c, c_.ffn);
-  const std::string branch =
-      product_and_bias(gelu(inner, name + "mlp/"), name + "mlp.c_proj", c_.ffn, c);
+  const std::string normed = layer_norm(y, name + "ln_2");
+  const std::string inner = product_and_bias(normed, name + "mlp.c_fc", c, c_.ffn);
+  const std::string active =
+      c_.swiglu
+          ? swiglu(product_and_bias(normed, name + "mlp.c_fc2", c, c_.ffn), inner, name + "mlp/")
+          : gelu(inner, name + "mlp/");
+  const std::string branch = product_and_bias(active, name + "mlp.c_proj", c_.ffn, c);
   return b_.node("Add", {y, branch}, name + "stream");
 }
 
@@ -226,9 +264,7 @@ std::string ModelGraph::llama_block(const std::string& x, const std::string& nam
   const std::string inner = rms_norm(y, name + "post_attention_layernorm");
   const std::string gate = projected(inner, name + "mlp.gate_proj", c_.ffn, false);
   const std::string up = projected(inner, name + "mlp.up_proj", c_.ffn, false);
-  const std::string slope = b_.node("Sigmoid", {gate}, name + "mlp/sigmoid");
-  const std::string silu = b_.node("Mul", {gate, slope}, name + "mlp/silu");
-  const std::string gated = b_.node("Mul", {silu, up}, name + "mlp/gated");
+  const std::string gated = swiglu(gate, up, name + "mlp/");
   return b_.node("Add", {y, projected(gated, name + "mlp.down_proj", c_.hidden, false)},
                  name + "stream");
 }
@@ -250,7 +286,13 @@ void ModelGraph::build() {
   } else {
     head = b_.transposed("lm_head.weight", {c_.vocab, c_.hidden});
   }
-  b_.node("MatMul", {x, b_.widened(head)}, "logits");
+  if (c_.logit_scale == 1) {
+    b_.node("MatMul", {x, b_.widened(head)}, "logits");
+    return;
+  }
+  b_.node("MatMul", {x, b_.widened(head)}, "unscaled_logits");
+  b_.node("Mul", {"unscaled_logits", b_.real("logit_scale", static_cast<float>(c_.logit_scale))},
+          "logits");
 }
 
 }  // namespace

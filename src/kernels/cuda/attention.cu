@@ -1,5 +1,4 @@
 // Defines the table's entries for attention, which choose between the kernels.
-#include <cmath>
 #include <initializer_list>
 
 #include <cuda_warpgroup.h>
@@ -42,7 +41,8 @@ AttentionSizes attention_sizes(const AttentionForward& p) {
           .q_stride = p.q_stride,
           .kv_stride = p.kv_stride,
           .kv_batch_rows = p.kv_batch_rows,
-          .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim))),
+          .scale = static_cast<float>(p.score_scale()),
+          .slopes = p.slopes.empty() ? nullptr : device_pointer<float>(p.slopes),
           .dropout = p.dropout};
 }
 

@@ -22,7 +22,8 @@ struct AttentionSizes {
   std::int64_t q_stride;
   std::int64_t kv_stride;
   std::int64_t kv_batch_rows;
-  float scale;  // 1 / sqrt(head_dim)
+  float scale;          // as AttentionForward::score_scale()
+  const float* slopes;  // f32 [heads], or null: ALiBi's
   AttentionDropout dropout;
 };
 
@@ -77,6 +78,16 @@ BackwardArguments<T> backward_arguments(const AttentionBackward& p, const float*
           .dq = device_pointer<T>(p.dq),
           .dk = device_pointer<T>(p.dk),
           .dv = device_pointer<T>(p.dv)};
+}
+
+// Returns a head's slope divided by the scale, for a bias that is added before the scale.
+template <bool kAlibi>
+__device__ float unscaled_slope(const AttentionSizes& s, int head) {
+  if constexpr (kAlibi) {
+    return s.slopes[head] / s.scale;
+  } else {
+    return 0;
+  }
 }
 
 // Returns dropout's factor for the weight of a key: 0, or 1 / (1 - probability).

@@ -1,6 +1,6 @@
 // Flash attention, backward (Dao, 2023), in two passes, so that no sum is shared between blocks:
 // one block computes the gradients of its keys and values from all queries that read them, and
-// another those of its queries. With P = exp(scale q k - lse) and dropout's factor Z: dv = sum of P
+// another those of its queries. With P = exp(score - lse) and dropout's factor Z: dv = sum of P
 // Z dout; dS = P (Z dout v - delta); dq = scale sum of dS k; dk = scale sum of dS q.
 #include "src/kernels/cuda/attention_tiles.h"
 
@@ -130,10 +130,10 @@ struct KeyTurns {
 };
 
 // Each warp takes 16 or 32 of the block's keys and kD / kSplit of their channels.
-template <class T, int kD, int kQueries, int kSplit, bool kDropout>
+template <class T, int kD, int kQueries, int kSplit, bool kDropout, bool kAlibi>
 __global__ void __launch_bounds__(kRowWarps* kSplit* kWarp)
     keys_kernel(const BackwardArguments<T> p) {
-  constexpr int kTiles = kRowTiles<kD, kDropout>;
+  constexpr int kTiles = kRowTiles<kD, kDropout, kAlibi>;
   constexpr int kWarpRows = 16 * kTiles;
   constexpr int kBlockRows = kRowWarps * kWarpRows;
   constexpr int kChannels = kD / kSplit;
@@ -169,6 +169,14 @@ __global__ void __launch_bounds__(kRowWarps* kSplit* kWarp)
     float dx[kTiles][kQueries / 8][4] = {};
     multiply_by_rows<kD, kQueries>(x, tiles.own_a + own_row * kPitch<kD>, tiles.first(turn));
     multiply_by_rows<kD, kQueries>(dx, tiles.own_b + own_row * kPitch<kD>, tiles.second(turn));
+    if constexpr (kAlibi) {
+      // Rows are keys here, and columns are queries, which makes distances negative.
+      const float slope = unscaled_slope<kAlibi>(s, at.head);
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        add_distances<kQueries>(x[tile], -slope, at.first_query - at.first_key - 16 * tile);
+      }
+    }
     if (at.first_query < at.first_key + kWarpRows - 1) {
       weigh_keys<kQueries, kDropout, true>(x, dx, at, s, tiles.lse(turn), tiles.delta(turn));
     } else {
@@ -230,9 +238,9 @@ __device__ void weigh_queries(float (&x)[kTiles][kKeys / 8][4],
 }
 
 // Each warp takes 16 or 32 of the block's queries.
-template <class T, int kD, int kKeys, bool kDropout>
+template <class T, int kD, int kKeys, bool kDropout, bool kAlibi>
 __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const BackwardArguments<T> p) {
-  constexpr int kTiles = kRowTiles<kD, kDropout>;
+  constexpr int kTiles = kRowTiles<kD, kDropout, kAlibi>;
   constexpr int kWarpRows = 16 * kTiles;
   constexpr int kBlockRows = kRowWarps * kWarpRows;
   const AttentionSizes& s = p.s;
@@ -271,6 +279,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Backwar
     at.lse_log2[row] = here ? p.lse[place] * kLog2E : INFINITY;  // makes weights 0
     at.delta[row] = here ? p.delta[place] : 0.0F;
   }
+  const float slope = unscaled_slope<kAlibi>(s, head);
   float dq[kTiles][kD / 8][4] = {};
   for (int tile = 0; tile < count; ++tile) {
     wait_copies<0>();
@@ -286,6 +295,12 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Backwar
     float dx[kTiles][kKeys / 8][4] = {};
     multiply_by_rows<kD, kKeys>(x, tiles.own_a + own_row * kPitch<kD>, tiles.first(tile));
     multiply_by_rows<kD, kKeys>(dx, tiles.own_b + own_row * kPitch<kD>, tiles.second(tile));
+    if constexpr (kAlibi) {
+#pragma unroll
+      for (int part = 0; part < kTiles; ++part) {
+        add_distances<kKeys>(x[part], slope, first_key - at.first_query - 16 * part);
+      }
+    }
     if (first_key + kKeys - 1 > at.first_query) {
       weigh_queries<kKeys, kDropout, true>(x, dx, at, s, first_key);
     } else {
@@ -302,16 +317,16 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) queries_kernel(const Backwar
   }
 }
 
-template <int kD, bool kDropout, class T>
+template <int kD, bool kDropout, bool kAlibi, class T>
 void enqueue(cudaStream_t stream, const BackwardArguments<T>& p) {
   constexpr int kQueries = 32;  // at a time: the sums of keys and values leave no room for more
   constexpr int kKeys = kD <= 64 ? 64 : 32;
   constexpr int kSplit = kD <= 128 ? 1 : 2;
-  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout>;
+  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout, kAlibi>;
   constexpr std::size_t kSharedByKeys = Tiles<T, kD, kQueries, kBlockRows>::kBytes;
   constexpr std::size_t kSharedByQueries = Tiles<T, kD, kKeys, kBlockRows>::kBytes;
-  const auto keys = keys_kernel<T, kD, kQueries, kSplit, kDropout>;
-  const auto queries = queries_kernel<T, kD, kKeys, kDropout>;
+  const auto keys = keys_kernel<T, kD, kQueries, kSplit, kDropout, kAlibi>;
+  const auto queries = queries_kernel<T, kD, kKeys, kDropout, kAlibi>;
   permit_shared(keys, kSharedByKeys);
   permit_shared(queries, kSharedByQueries);
   const unsigned blocks = blocks_of(p.s.time, kBlockRows);
@@ -330,11 +345,9 @@ void tiled_attention_backward(cudaStream_t stream, const AttentionBackward& p, c
     using T = decltype(zero);
     const auto arguments = backward_arguments<T>(p, delta);
     by_head_dim(forward.head_dim, [&]<int kD>() {
-      if (forward.dropout.probability > 0) {
-        enqueue<kD, true>(stream, arguments);
-      } else {
-        enqueue<kD, false>(stream, arguments);
-      }
+      by_options(forward, [&]<bool kDropout, bool kAlibi>() {
+        enqueue<kD, kDropout, kAlibi>(stream, arguments);
+      });
     });
   });
 }

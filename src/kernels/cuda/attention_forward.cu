@@ -127,9 +127,9 @@ __device__ void finish(const ForwardArguments<T>& p, const Rows& rows,
   store_rows<kD, kD>(to, stride, s.time - first, s.head_dim, tile, out, factor, 0);
 }
 
-template <class T, int kD, int kKeys, bool kDropout>
+template <class T, int kD, int kKeys, bool kDropout, bool kAlibi>
 __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArguments<T> p) {
-  constexpr int kTiles = kRowTiles<kD, kDropout>;
+  constexpr int kTiles = kRowTiles<kD, kDropout, kAlibi>;
   constexpr int kWarpRows = 16 * kTiles;
   constexpr int kBlockRows = kRowWarps * kWarpRows;
   const AttentionSizes& s = p.s;
@@ -167,6 +167,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
       rows[tile].position[half] = past + rows[tile].query[half];
     }
   }
+  const float slope = unscaled_slope<kAlibi>(s, head);
   T* const own_q = tiles.q + warp_row * kPitch<kD>;
   wait_copies<0>();
   __syncthreads();
@@ -187,6 +188,9 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
     const bool masked = first_key + kKeys > past + own;
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
+      if constexpr (kAlibi) {
+        add_distances<kKeys>(x[tile], slope, first_key - past - own - 16 * tile);
+      }
       if (masked) {
         mask<kKeys>(x[tile], rows[tile], first_key);
       }
@@ -204,12 +208,12 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
   }
 }
 
-template <int kD, bool kDropout, class T>
+template <int kD, bool kDropout, bool kAlibi, class T>
 void enqueue(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
-  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout>;
+  constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout, kAlibi>;
   constexpr std::size_t kShared = Tiles<T, kD, kKeys, kBlockRows>::kElements * sizeof(T);
-  const auto kernel = forward_kernel<T, kD, kKeys, kDropout>;
+  const auto kernel = forward_kernel<T, kD, kKeys, kDropout, kAlibi>;
   permit_shared(kernel, kShared);
   launch(kernel,
          dim3(blocks_of(p.s.time, kBlockRows), static_cast<unsigned>(p.s.heads),
@@ -224,11 +228,9 @@ void tiled_attention_forward(cudaStream_t stream, const AttentionForward& p) {
     using T = decltype(zero);
     const auto arguments = forward_arguments<T>(p);
     by_head_dim(p.head_dim, [&]<int kD>() {
-      if (p.dropout.probability > 0) {
-        enqueue<kD, true>(stream, arguments);
-      } else {
-        enqueue<kD, false>(stream, arguments);
-      }
+      by_options(p, [&]<bool kDropout, bool kAlibi>() {
+        enqueue<kD, kDropout, kAlibi>(stream, arguments);
+      });
     });
   });
 }

@@ -72,6 +72,11 @@ __device__ float dot(const float* own, const float* tile, int head_dim) {
   return sum;
 }
 
+// Returns what ALiBi adds to a score.
+__device__ float bias_of(const AttentionSizes& s, int head, int distance) {
+  return s.slopes == nullptr ? 0.0F : s.slopes[head] * static_cast<float>(distance);
+}
+
 // Adds the rows of a tile, weighted by the warp's weights, to the lane's channels.
 __device__ void add_weighted(float (&sums)[kSlots], const float* weights, const float* tile,
                              int head_dim) {
@@ -137,8 +142,9 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
     load_tile(shared.tile_b, p.v + kv + begin * s.kv_stride, s.kv_stride, keys - begin, s.head_dim);
     __syncthreads();
     const int key = begin + lane();
-    const float score =
-        key <= position ? s.scale * dot(shared.own_a, shared.tile_a, s.head_dim) : -INFINITY;
+    const float score = key <= position ? s.scale * dot(shared.own_a, shared.tile_a, s.head_dim) +
+                                              bias_of(s, head, key - position)
+                                        : -INFINITY;
     float greater = fmaxf(most, score);
 #pragma unroll
     for (int distance = kWarp / 2; distance > 0; distance /= 2) {
@@ -168,7 +174,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const ForwardArgument
   }
 }
 
-// With P = exp(scale q k - lse) and dropout's factor Z: dS = P (Z dout v - delta), and
+// With P = exp(score - lse) and dropout's factor Z: dS = P (Z dout v - delta), and
 // dq = scale sum of dS k (Dao et al., 2022, appendix B).
 template <class T>
 __global__ void __launch_bounds__(kThreads) dq_kernel(const BackwardArguments<T> p) {
@@ -198,7 +204,8 @@ __global__ void __launch_bounds__(kThreads) dq_kernel(const BackwardArguments<T>
     const int key = begin + lane();
     float slope = 0;
     if (key <= query && exists) {
-      const float weight = expf(s.scale * dot(shared.own_a, shared.tile_a, s.head_dim) - lse);
+      const float weight = expf(s.scale * dot(shared.own_a, shared.tile_a, s.head_dim) +
+                                bias_of(s, head, key - query) - lse);
       const float factor = factor_of(s.dropout, head, sample, query, key);
       slope = weight * (factor * dot(shared.own_b, shared.tile_b, s.head_dim) - delta);
     }
@@ -250,7 +257,8 @@ __global__ void __launch_bounds__(kThreads) dkv_kernel(const BackwardArguments<T
       float weight = 0;
       float slope = 0;
       if (key <= query && query < s.time) {
-        const float score = s.scale * dot(shared.own_a, shared.tile_a, s.head_dim);
+        const float score =
+            s.scale * dot(shared.own_a, shared.tile_a, s.head_dim) + bias_of(s, head, key - query);
         const float unit = expf(score - shared.of_row[lane()]);
         const float factor = factor_of(s.dropout, head, sample, query, key);
         weight = unit * factor;

@@ -14,8 +14,8 @@ inline constexpr float kLog2E = 1.4426950408889634F;
 
 // The 16-row tiles of a warp: two where registers suffice, since each load from shared memory then
 // feeds twice as many products.
-template <int kD, bool kDropout>
-inline constexpr int kRowTiles = kD <= 64 && !kDropout ? 2 : 1;
+template <int kD, bool kDropout, bool kAlibi>
+inline constexpr int kRowTiles = kD <= 64 && !kDropout && !kAlibi ? 2 : 1;
 
 template <int kD>
 inline constexpr int kPitch = kD + 8;
@@ -204,6 +204,19 @@ __device__ inline void store_rows(T* to, std::int64_t stride, int rows, int head
   }
 }
 
+// Adds slope times (column + shift - row) to the 16 rows of a result.
+template <int kColumns>
+__device__ inline void add_distances(float (&x)[kColumns / 8][4], float slope, int shift) {
+#pragma unroll
+  for (int n = 0; n < kColumns / 8; ++n) {
+#pragma unroll
+    for (int at = 0; at < 4; ++at) {
+      const int distance = n * 8 + lane_column() + at % 2 + shift - lane_row() - at / 2 * 8;
+      x[n][at] += slope * static_cast<float>(distance);
+    }
+  }
+}
+
 // Calls run.template operator()<kD>() with the least kD that holds the head dimension.
 template <class Run>
 void by_head_dim(std::int64_t head_dim, const Run& run) {
@@ -216,6 +229,16 @@ void by_head_dim(std::int64_t head_dim, const Run& run) {
   } else {
     run.template operator()<256>();
   }
+}
+
+// Calls run.template operator()<kDropout, kAlibi>() with what the call has.
+template <class Run>
+void by_options(const AttentionForward& p, const Run& run) {
+  by_bool(p.dropout.probability > 0, [&](auto drops) {
+    by_bool(!p.slopes.empty(), [&](auto has_bias) {
+      run.template operator()<decltype(drops)::value, decltype(has_bias)::value>();
+    });
+  });
 }
 
 }  // namespace trireme::cuda

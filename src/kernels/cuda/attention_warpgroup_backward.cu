@@ -50,6 +50,7 @@ struct KeyBlock {
         per_head((p.s.time + kQueries - 1) / kQueries - first_tile) {}
   __device__ int group() const { return p.s.heads / p.s.kv_heads; }
   __device__ int count() const { return group() * per_head; }
+  __device__ int query_head(int turn) const { return kv_head * group() + turn / per_head; }
   __device__ int begin(int turn) const { return (first_tile + turn % per_head) * kQueries; }
   // Returns where the block's keys are in k and v, and their gradients in dk and dv.
   __device__ std::int64_t own() const {
@@ -86,10 +87,16 @@ struct KeyBlock {
 
 // Turns scores into weights; rows are keys, columns are queries. Queries that come before a key do
 // not read it.
-template <class T, int kD, int kQueries>
+template <bool kAlibi, class T, int kD, int kQueries>
 __device__ void weigh_queries(float (&x)[kQueries / 8][4], const KeyBlock<T, kD, kQueries>& block,
                               int turn) {
   const int first_query = block.begin(turn);
+  if constexpr (kAlibi) {
+    // Rows are keys here, and columns are queries, which makes distances negative.
+    const int own = block.first + static_cast<int>(threadIdx.x / kWarp) * 16;
+    const float slope = unscaled_slope<kAlibi>(block.p.s, block.query_head(turn));
+    add_distances<kQueries>(x, -slope, first_query - own);
+  }
   if (first_query < block.first + kGroupRows) {
     const int key = block.first + static_cast<int>(threadIdx.x / kWarp) * 16 + lane_row();
 #pragma unroll
@@ -128,7 +135,7 @@ __device__ void slope_queries(float (&dx)[kQueries / 8][4], const float (&x)[kQu
   }
 }
 
-template <class T, int kD, int kQueries, int kBlocks>
+template <class T, int kD, int kQueries, int kBlocks, bool kAlibi>
 __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     warpgroup_keys_kernel(const BackwardArguments<T> p) {
   const KeyBlock<T, kD, kQueries> block(p);
@@ -153,7 +160,7 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     queue_product_by_rows<T, kD, kQueries>(dx, tiles.own_b(), tiles.second(turn));
     commit_products();
     wait_products<1>(x);
-    weigh_queries(x, block, turn);
+    weigh_queries<kAlibi>(x, block, turn);
     wait_products<0>(dx);
     slope_queries(dx, x, block, turn);
     round_to_fragments<T, kQueries>(weights, x);
@@ -267,13 +274,14 @@ __device__ void weigh_keys(float (&x)[kKeys / 8][4], const QueryRows& rows, bool
   }
 }
 
-template <class T, int kD, int kKeys, int kBlocks>
+template <class T, int kD, int kKeys, int kBlocks, bool kAlibi>
 __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     warpgroup_queries_kernel(const BackwardArguments<T> p) {
   const QueryBlock<T, kD, kKeys> block(p);
   const auto& tiles = block.tiles;
   block.start();
   const QueryRows rows(block);
+  const float slope = unscaled_slope<kAlibi>(p.s, block.head);
   float dq[kD / 8][4] = {};
   for (int turn = 0; turn < block.count(); ++turn) {
     wait_copies<0>();
@@ -292,6 +300,10 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     queue_product_by_rows<T, kD, kKeys>(dx, tiles.own_b(), tiles.second(turn));
     commit_products();
     wait_products<1>(x);
+    if constexpr (kAlibi) {
+      const int own = block.first + static_cast<int>(threadIdx.x / kWarp) * 16;
+      add_distances<kKeys>(x, slope, first_key - own);
+    }
     weigh_keys<kKeys>(x, rows, first_key + kKeys > block.first, first_key, p.s.scale * kLog2E);
     wait_products<0>(dx);
 #pragma unroll
@@ -315,12 +327,12 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
 }
 
 // kBlocks: of each pass on a multiprocessor at a time, as registers and shared memory permit.
-template <int kD, int kKeyBlocks, int kQueryBlocks, class T>
+template <int kD, int kKeyBlocks, int kQueryBlocks, bool kAlibi, class T>
 void enqueue_by_warpgroups(cudaStream_t stream, const BackwardArguments<T>& p) {
   constexpr int kRead = 64;  // queries, and keys, at a time
   constexpr std::size_t kShared = BackwardTiles<kD, kRead>::kBytes;
-  const auto keys = warpgroup_keys_kernel<T, kD, kRead, kKeyBlocks>;
-  const auto queries = warpgroup_queries_kernel<T, kD, kRead, kQueryBlocks>;
+  const auto keys = warpgroup_keys_kernel<T, kD, kRead, kKeyBlocks, kAlibi>;
+  const auto queries = warpgroup_queries_kernel<T, kD, kRead, kQueryBlocks, kAlibi>;
   permit_shared(keys, kShared);
   permit_shared(queries, kShared);
   const unsigned blocks = blocks_of(p.s.time, kGroupRows);
@@ -338,11 +350,14 @@ void warpgroup_attention_backward(cudaStream_t stream, const AttentionBackward& 
   by_half_type(p.forward.q.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto arguments = backward_arguments<T>(p, delta);
-    if (p.forward.head_dim == 64) {
-      enqueue_by_warpgroups<64, 3, 4>(stream, arguments);
-    } else {
-      enqueue_by_warpgroups<128, 2, 2>(stream, arguments);
-    }
+    by_bool(!p.forward.slopes.empty(), [&](auto has_bias) {
+      constexpr bool kAlibi = decltype(has_bias)::value;
+      if (p.forward.head_dim == 64) {
+        enqueue_by_warpgroups<64, 3, kAlibi ? 3 : 4, kAlibi>(stream, arguments);
+      } else {
+        enqueue_by_warpgroups<128, 2, 2, kAlibi>(stream, arguments);
+      }
+    });
   });
 }
 

@@ -92,16 +92,17 @@ __device__ void wait_and_shrink(float (&out)[kD / 8][4], std::uint32_t (&weights
 }
 
 // The rows of one block, and the tiles of keys that they read.
-template <class T, int kD, int kKeys>
+template <class T, int kD, int kKeys, bool kAlibi>
 struct ForwardBlock {
   const ForwardArguments<T>& p;
   ForwardTiles<kD, kKeys> tiles;
   int head;
   int sample;
-  int first;  // query
-  int past;   // keys before the first query
-  int keys;   // that the block's rows read
-  int count;  // of tiles
+  int first;    // query
+  int past;     // keys before the first query
+  int keys;     // that the block's rows read
+  int count;    // of tiles
+  float slope;  // ALiBi's, divided by the scale
   const T* k;
   const T* v;
 
@@ -114,7 +115,8 @@ struct ForwardBlock {
         first(static_cast<int>(gridDim.x - 1 - blockIdx.x) * kGroupRows),
         past(p.s.kv_time - p.s.time),
         keys(min(p.s.kv_time, past + first + kGroupRows)),
-        count((keys + kKeys - 1) / kKeys) {
+        count((keys + kKeys - 1) / kKeys),
+        slope(unscaled_slope<kAlibi>(p.s, head)) {
     const std::int64_t at = sample * p.s.kv_batch_rows * p.s.kv_stride +
                             static_cast<std::int64_t>(head / (p.s.heads / p.s.kv_heads)) * kD;
     k = p.k + at;
@@ -149,6 +151,10 @@ struct ForwardBlock {
   }
   __device__ void weigh_turn(float (&x)[kKeys / 8][4], SoftmaxRows& rows, int turn) const {
     const int first_key = turn * kKeys;
+    if constexpr (kAlibi) {
+      const int own = first + static_cast<int>(threadIdx.x / kWarp) * 16;
+      add_distances<kKeys>(x, slope, first_key - past - own);
+    }
     if (first_key + kKeys > past + first) {
       hide_later_keys<kKeys>(x, rows, first_key);
     }
@@ -157,9 +163,9 @@ struct ForwardBlock {
 };
 
 // Stores a warp's 16 rows of the output and their lse.
-template <class T, int kD, int kKeys>
-__device__ void finish_rows(const ForwardBlock<T, kD, kKeys>& block, const SoftmaxRows& rows,
-                            const float (&out)[kD / 8][4]) {
+template <class T, int kD, int kKeys, bool kAlibi>
+__device__ void finish_rows(const ForwardBlock<T, kD, kKeys, kAlibi>& block,
+                            const SoftmaxRows& rows, const float (&out)[kD / 8][4]) {
   const ForwardArguments<T>& p = block.p;
   const AttentionSizes& s = p.s;
   float factor[2];
@@ -181,10 +187,10 @@ __device__ void finish_rows(const ForwardBlock<T, kD, kKeys>& block, const Softm
   store_tile_rows<kD>(to, stride, s.time - first, block.tiles.q, out, factor);
 }
 
-template <class T, int kD, int kKeys, int kBlocks>
+template <class T, int kD, int kKeys, int kBlocks, bool kAlibi>
 __global__ void __launch_bounds__(kGroupThreads, kBlocks)
     warpgroup_forward_kernel(const ForwardArguments<T> p) {
-  const ForwardBlock<T, kD, kKeys> block(p);
+  const ForwardBlock<T, kD, kKeys, kAlibi> block(p);
   block.start();
   block.start(0);
   SoftmaxRows rows;
@@ -229,10 +235,10 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
   finish_rows(block, rows, out);
 }
 
-template <class T, int kD, int kKeys, int kBlocks>
+template <class T, int kD, int kKeys, int kBlocks, bool kAlibi>
 void enqueue_by_warpgroups(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr std::size_t kShared = ForwardTiles<kD, kKeys>::kBytes;
-  const auto kernel = warpgroup_forward_kernel<T, kD, kKeys, kBlocks>;
+  const auto kernel = warpgroup_forward_kernel<T, kD, kKeys, kBlocks, kAlibi>;
   permit_shared(kernel, kShared);
   launch(kernel,
          dim3(blocks_of(p.s.time, kGroupRows), static_cast<unsigned>(p.s.heads),
@@ -246,11 +252,14 @@ void warpgroup_attention_forward(cudaStream_t stream, const AttentionForward& p)
   by_half_type(p.q.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto arguments = forward_arguments<T>(p);
-    if (p.head_dim == 64) {
-      enqueue_by_warpgroups<T, 64, 64, 4>(stream, arguments);
-    } else {
-      enqueue_by_warpgroups<T, 128, 64, 2>(stream, arguments);
-    }
+    by_bool(!p.slopes.empty(), [&](auto has_bias) {
+      constexpr bool kAlibi = decltype(has_bias)::value;
+      if (p.head_dim == 64) {
+        enqueue_by_warpgroups<T, 64, 64, kAlibi ? 3 : 4, kAlibi>(stream, arguments);
+      } else {
+        enqueue_by_warpgroups<T, 128, 64, 2, kAlibi>(stream, arguments);
+      }
+    });
   });
 }
 

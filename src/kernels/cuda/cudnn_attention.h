@@ -33,7 +33,7 @@ enum CudnnAttentionTensor : std::int64_t {
   kTensorV,
   kTensorOut,
   kTensorLse,
-  kTensorScale,   // a number: 1 / sqrt(head_dim)
+  kTensorScale,   // a number, which multiplies the products of q and k
   kTensorMasked,  // a number: the score of a masked key
   kTensorOne,     // a number: 1
   kTensorDOut,

@@ -28,7 +28,7 @@ bool is_aligned(const ConstView& view) {
 
 bool fits(const AttentionForward& p) {
   return (p.q.dtype == DType::bf16 || p.q.dtype == DType::f16) && p.time == p.kv_time &&
-         p.kv_batch_rows == p.time && p.dropout.probability == 0 &&
+         p.kv_batch_rows == p.time && p.dropout.probability == 0 && p.slopes.empty() &&
          p.head_dim % kHeadDimMultiple == 0 && p.head_dim <= kMostCudnnHeadDim &&
          p.q_stride % kHeadDimMultiple == 0 && p.kv_stride % kHeadDimMultiple == 0 &&
          is_aligned(p.q) && is_aligned(p.k) && is_aligned(p.v) && is_aligned(p.out) &&
@@ -84,12 +84,11 @@ class CudnnDevice {
     is_closed_ = true;
   }
 
-  // Enqueues a plan. workspace: attention_workspace_bytes(kind).
-  void enqueue(Stream& stream, const CudnnAttentionKind& kind, std::vector<Address> addresses,
-               void* workspace) {
+  // Enqueues a plan. scale: of the scores. workspace: attention_workspace_bytes(kind).
+  void enqueue(Stream& stream, const CudnnAttentionKind& kind, float scale,
+               std::vector<Address> addresses, void* workspace) {
     const std::lock_guard lock(mutex_);
     const CudnnPlan& plan = plan_of(stream.device().index, kind);
-    const float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(kind.head_dim)));
     constexpr float kMasked = -std::numeric_limits<float>::infinity();
     constexpr float kOne = 1;
     addresses.push_back({kTensorScale, &scale});
@@ -183,7 +182,7 @@ void attention_forward_by_cudnn(Stream& stream, const AttentionForward& p) {
   auto* const area =
       static_cast<char*>(cuda_scratch(stream).take(workspace + (p.lse.empty() ? row_bytes(p) : 0)));
   cudnn_of(stream.device().index)
-      .enqueue(stream, kind,
+      .enqueue(stream, kind, static_cast<float>(p.score_scale()),
                {{kTensorQ, p.q.data},
                 {kTensorK, p.k.data},
                 {kTensorV, p.v.data},
@@ -202,7 +201,7 @@ void attention_backward_by_cudnn(Stream& stream, const AttentionBackward& p) {
   const std::int64_t workspace = padded(attention_workspace_bytes(kind));
   auto* const area = static_cast<char*>(cuda_scratch(stream).take(workspace + row_bytes(forward)));
   cudnn_of(stream.device().index)
-      .enqueue(stream, kind,
+      .enqueue(stream, kind, static_cast<float>(forward.score_scale()),
                {{kTensorQ, forward.q.data},
                 {kTensorK, forward.k.data},
                 {kTensorV, forward.v.data},

@@ -213,6 +213,24 @@ struct Fill {
   }
 };
 
+template <class T>
+struct Scale {
+  static constexpr int kCount = kPerAccess<T>;
+  T* x;
+  float factor;
+  std::int64_t count;
+  bool wide;
+  template <bool kWide>
+  __device__ void run(std::int64_t i) const {
+    auto a = load<kCount, kWide>(x + i, count - i);
+#pragma unroll
+    for (float& v : a.x) {
+      v *= factor;
+    }
+    store<kWide>(x + i, a, count - i);
+  }
+};
+
 struct ZeroWhereZero {
   static constexpr int kCount = 4;
   float* x;
@@ -333,6 +351,16 @@ void fill(Stream& stream, View y, float value) {
                          .value = value,
                          .count = y.count,
                          .wide = aligned({y.data})});
+  });
+}
+
+void scale(Stream& stream, View x, float factor) {
+  by_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    each(stream, Scale<T>{.x = device_pointer<T>(x),
+                          .factor = factor,
+                          .count = x.count,
+                          .wide = aligned({x.data})});
   });
 }
 

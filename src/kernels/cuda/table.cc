@@ -43,6 +43,7 @@ const Kernels& own_kernels() {
       .zero_where_zero = cuda::zero_where_zero,
       .cast = cuda::cast,
       .fill = cuda::fill,
+      .scale = cuda::scale,
   };
   return table;
 }

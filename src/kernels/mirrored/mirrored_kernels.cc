@@ -58,7 +58,7 @@ void mirror_views(Mirror& m, Rope& p) {
   m.add(p.inverse_frequency);
 }
 void mirror_views(Mirror& m, AttentionForward& p) {
-  for (ConstView* view : {&p.q, &p.k, &p.v}) {
+  for (ConstView* view : {&p.q, &p.k, &p.v, &p.slopes}) {
     m.add(*view);
   }
   m.add(p.out);
@@ -173,6 +173,15 @@ void run_fill(Stream& stream, View y, float value) {
 }
 
 template <Placement kPlacement>
+void run_scale(Stream& stream, View x, float factor) {
+  Mirror mirror(stream, kPlacement);
+  mirror.add(x);
+  mirror.upload();
+  cuda_kernels().scale(stream, x, factor);
+  mirror.download();
+}
+
+template <Placement kPlacement>
 void set_structs(Kernels& table) {
   table.matmul = run_struct<kPlacement, Matmul, &Kernels::matmul>;
   table.column_sum = run_struct<kPlacement, ColumnSum, &Kernels::column_sum>;
@@ -238,6 +247,7 @@ Kernels table_for(std::string_view name) {
   table.add_chain = run_add_chain<kPlacement>;
   table.normalize = run_normalize<kPlacement>;
   table.fill = run_fill<kPlacement>;
+  table.scale = run_scale<kPlacement>;
   return table;
 }
 

@@ -51,7 +51,11 @@ double dot(const ConstView& a, std::int64_t i, const ConstView& b, std::int64_t 
   return sum;
 }
 
-double scale(const AttentionForward& p) { return 1 / std::sqrt(static_cast<double>(p.head_dim)); }
+double score(const AttentionForward& p, const Query& q, std::int64_t key) {
+  const double bias =
+      p.slopes.empty() ? 0 : at(p.slopes, q.head) * static_cast<double>(key - (q.keys - 1));
+  return p.score_scale() * dot(p.q, q.q, p.k, q.kv + key * p.kv_stride, p.head_dim) + bias;
+}
 
 // Returns dropout's factor for the weight of a key.
 double kept(const AttentionDropout& dropout, const Query& q, std::int64_t key) {
@@ -71,16 +75,15 @@ void forward_query(const AttentionForward& p, const Query& q) {
   std::vector<double> scores(static_cast<std::size_t>(q.keys));
   double most = -std::numeric_limits<double>::infinity();
   for (std::int64_t key = 0; key < q.keys; ++key) {
-    const double score = scale(p) * dot(p.q, q.q, p.k, q.kv + key * p.kv_stride, p.head_dim);
-    scores[static_cast<std::size_t>(key)] = score;
-    most = std::max(most, score);
+    scores[static_cast<std::size_t>(key)] = score(p, q, key);
+    most = std::max(most, scores[static_cast<std::size_t>(key)]);
   }
   double sum = 0;
-  for (double& score : scores) {
-    score = std::exp(score - most);
-    sum += score;
-  }
   std::vector<double> weights(scores);
+  for (double& weight : weights) {
+    weight = std::exp(weight - most);
+    sum += weight;
+  }
   for (std::int64_t key = 0; key < q.keys; ++key) {
     weights[static_cast<std::size_t>(key)] *= kept(p.dropout, q, key);
   }
@@ -103,7 +106,7 @@ struct Sums {
   std::vector<double> dv;
 };
 
-// Adds one query's contributions, with P = exp(scale q k - lse), dropout's factors Z and D = dout
+// Adds one query's contributions, with P = exp(score - lse), dropout's factors Z and D = dout
 // out: dv += P Z dout; dS = P (Z dout v - D); dq += scale dS k; dk += scale dS q (Dao et al., 2022,
 // appendix B).
 void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
@@ -111,11 +114,10 @@ void backward_query(const AttentionBackward& b, const Query& q, Sums& sums) {
   const double delta = dot(b.dout, q.out, p.out, q.out, p.head_dim);
   for (std::int64_t key = 0; key < q.keys; ++key) {
     const std::int64_t kv = q.kv + key * p.kv_stride;
-    const double weight =
-        std::exp(scale(p) * dot(p.q, q.q, p.k, kv, p.head_dim) - at(p.lse, q.lse));
+    const double weight = std::exp(score(p, q, key) - at(p.lse, q.lse));
     const double factor = kept(p.dropout, q, key);
     const double ds =
-        scale(p) * weight * (factor * dot(b.dout, q.out, p.v, kv, p.head_dim) - delta);
+        p.score_scale() * weight * (factor * dot(b.dout, q.out, p.v, kv, p.head_dim) - delta);
     for (std::int64_t d = 0; d < p.head_dim; ++d) {
       sums.dv[static_cast<std::size_t>(kv + d)] += weight * factor * at(b.dout, q.out + d);
       sums.dq[static_cast<std::size_t>(q.q + d)] += ds * at(p.k, kv + d);

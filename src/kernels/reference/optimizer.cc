@@ -128,4 +128,10 @@ void fill(Stream&, View y, float value) {
   }
 }
 
+void scale(Stream&, View x, float factor) {
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    put(x, i, at(x, i) * static_cast<double>(factor));
+  }
+}
+
 }  // namespace trireme::reference

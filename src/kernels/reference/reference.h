@@ -71,5 +71,6 @@ void add_chain(Stream&, View y, const ConstView* x, int n);
 void zero_where_zero(Stream&, View x, ConstView y);
 void cast(Stream&, View y, ConstView x);
 void fill(Stream&, View y, float value);
+void scale(Stream&, View x, float factor);
 
 }  // namespace trireme::reference

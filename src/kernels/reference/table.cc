@@ -38,6 +38,7 @@ const Kernels kTable = {
     .zero_where_zero = zero_where_zero,
     .cast = cast,
     .fill = fill,
+    .scale = scale,
 };
 
 }  // namespace trireme::reference

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/nn/alibi.h"
 #include "src/train/numerics/bench.h"
 
 namespace trireme {
@@ -23,8 +24,8 @@ struct Sizes {
   std::int64_t kv() const { return kv_heads * head_dim; }
 };
 
-AttentionForward forward_of(const Sizes& z, float dropout, const View& qkv, const View& out,
-                            const View& lse) {
+AttentionForward forward_of(const Sizes& z, const KernelShapes& shapes, const ConstView& slopes,
+                            const View& qkv, const View& out, const View& lse) {
   AttentionForward p;
   p.batch = 1;
   p.time = p.kv_time = p.kv_batch_rows = z.time;
@@ -37,8 +38,10 @@ AttentionForward forward_of(const Sizes& z, float dropout, const View& qkv, cons
   p.q_stride = p.kv_stride = z.stride;
   p.out = out;
   p.lse = lse;
-  p.dropout.probability = dropout;
+  p.dropout.probability = shapes.attention_dropout;
   p.dropout.seed = 1;
+  p.scale = shapes.attention_scale;
+  p.slopes = slopes;
   return p;
 }
 
@@ -46,7 +49,6 @@ AttentionForward forward_of(const Sizes& z, float dropout, const View& qkv, cons
 
 void check_attention(CheckBench& bench) {
   const Sizes z(bench.shapes);
-  const float dropout = bench.shapes.attention_dropout;
   const DType type = bench.dtype();
   const Tensor qkv = bench.numbers(z.time * z.stride, type, 5);
   const Tensor dout = bench.numbers(z.time * z.q(), type, 6);
@@ -54,10 +56,17 @@ void check_attention(CheckBench& bench) {
   const Tensor lse = bench.unwritten(z.time * z.heads, DType::f32);
   const Tensor expected_out = bench.unwritten(z.time * z.q(), type);
   const Tensor expected_lse = bench.unwritten(z.time * z.heads, DType::f32);
-  const AttentionForward forward = forward_of(z, dropout, qkv.view(), out.view(), lse.view());
+  const Tensor slopes = bench.unwritten(z.heads, DType::f32);
+  for (std::int64_t h = 0; h < z.heads; ++h) {
+    as<float>(slopes.view())[h] = alibi_slope(h, z.heads);
+  }
+  const ConstView bias = bench.shapes.alibi ? ConstView(slopes.view()) : ConstView();
+  const AttentionForward forward =
+      forward_of(z, bench.shapes, bias, qkv.view(), out.view(), lse.view());
   bench.kernels.attention_forward(bench.stream, forward);
   bench.reference.attention_forward(
-      bench.stream, forward_of(z, dropout, qkv.view(), expected_out.view(), expected_lse.view()));
+      bench.stream,
+      forward_of(z, bench.shapes, bias, qkv.view(), expected_out.view(), expected_lse.view()));
   bench.compare("attention_forward", out.view(), expected_out.view(), z.time);
   bench.compare("attention_forward (log-sum-exp)", lse.view(), expected_lse.view(), z.time);
 

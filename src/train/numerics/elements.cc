@@ -26,7 +26,7 @@ void check_activation(CheckBench& bench) {
     for (int i = 0; i < 3; ++i) {
       made.push_back(bench.unwritten(kCount, type));
     }
-    if (bench.shapes.llama) {
+    if (bench.shapes.has_gated_mlp()) {
       table.swiglu_forward(bench.stream, made[0].view(), x.view(), up.view());
       table.swiglu_backward(bench.stream, made[1].view(), made[2].view(), dy.view(), x.view(),
                             up.view());
@@ -38,10 +38,10 @@ void check_activation(CheckBench& bench) {
   };
   const std::vector<Tensor> found = run(bench.kernels);
   const std::vector<Tensor> expected = run(bench.reference);
-  const std::string name = bench.shapes.llama ? "swiglu" : "gelu";
+  const std::string name = bench.shapes.has_gated_mlp() ? "swiglu" : "gelu";
   bench.compare(name + "_forward", found[0].view(), expected[0].view());
   bench.compare(name + "_backward", found[1].view(), expected[1].view());
-  if (bench.shapes.llama) {
+  if (bench.shapes.has_gated_mlp()) {
     bench.compare(name + "_backward (up)", found[2].view(), expected[2].view());
   }
 }
@@ -148,6 +148,16 @@ void check_kept_zeros(CheckBench& bench) {
   bench.compare("zero_where_zero", run(bench.kernels).view(), run(bench.reference).view());
 }
 
+void check_scale(CheckBench& bench) {
+  const Tensor x = bench.numbers(kCount, bench.dtype(), 1);
+  const auto run = [&](const Kernels& table) {
+    Tensor scaled = bench.copy(x);
+    table.scale(bench.stream, scaled.view(), 0.3F);
+    return scaled;
+  };
+  bench.compare("scale", run(bench.kernels).view(), run(bench.reference).view());
+}
+
 // Checks squares of gradients, sums of two and of several, and conversion.
 void check_sums(CheckBench& bench) {
   const Tensor x = bench.numbers(kCount, DType::f32, 1);
@@ -192,6 +202,9 @@ void check_elements(CheckBench& bench) {
   }
   if (bench.shapes.keeps_zeros) {
     check_kept_zeros(bench);
+  }
+  if (bench.shapes.scaled) {
+    check_scale(bench);
   }
   check_sums(bench);
 }

@@ -20,6 +20,10 @@ KernelShapes kernel_shapes(const RunConfig& config, int tp) {
   shapes.vocabulary = share.vocabulary.count;
   shapes.shares_vocabulary = tp > 1;
   shapes.llama = model.family == Family::llama;
+  shapes.alibi = model.alibi;
+  shapes.swiglu = model.swiglu;
+  shapes.scaled = model.embedding_scale != 1 || model.logit_scale != 1;
+  shapes.attention_scale = static_cast<float>(model.attention_scale);
   shapes.dropout = static_cast<float>(model.dropout);
   shapes.attention_dropout = static_cast<float>(model.attention_dropout);
   shapes.loss_terms = {config.train.label_smoothing, config.train.z_loss};

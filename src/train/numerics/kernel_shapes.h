@@ -23,6 +23,10 @@ struct KernelShapes {
   std::int64_t vocabulary = 1;
   bool shares_vocabulary = false;  // whether other ranks have parts of the vocabulary
   bool llama = false;              // RMSNorm, rotary positions, SwiGLU; otherwise LayerNorm, GELU
+  bool alibi = false;              // otherwise learned positions, unless llama
+  bool swiglu = false;             // instead of GELU
+  bool scaled = false;             // whether embeddings or logits are multiplied by a factor
+  float attention_scale = 0;       // as in AttentionForward
   float dropout = 0;
   float attention_dropout = 0;
   LossTerms loss_terms = {};
@@ -34,6 +38,8 @@ struct KernelShapes {
   bool keeps_zeros = false;
 
   std::int64_t rows() const { return batch * time; }
+  bool has_learned_positions() const { return !llama && !alibi; }
+  bool has_gated_mlp() const { return llama || swiglu; }
 };
 
 // Returns the shapes on the first rank of a tensor-parallel group of `tp` ranks.

@@ -26,7 +26,7 @@ void check_embedding(CheckBench& bench) {
     p.out = out.view();
     p.ids = ids.view();
     p.token = token.view();
-    p.position = s.llama ? ConstView() : ConstView(position.view());
+    p.position = s.has_learned_positions() ? ConstView(position.view()) : ConstView();
     table.embedding_forward(bench.stream, p);
     return out;
   };
@@ -43,7 +43,7 @@ void check_embedding(CheckBench& bench) {
     p.dout = position.view();
     p.ids = ids.view();
     p.dtoken = d.view().slice(0, kIds * s.channels);
-    p.dposition = s.llama ? View() : d.view().slice(kIds * s.channels, all);
+    p.dposition = s.has_learned_positions() ? d.view().slice(kIds * s.channels, all) : View();
     table.embedding_backward(bench.stream, p);
     return d;
   };

@@ -18,21 +18,16 @@ namespace {
 
 // The fields that older versions did not write, with the values with which those versions trained.
 nlohmann::json later_fields() {
-  return {{"train.label_smoothing", 0.0},
-          {"train.z_loss", 0.0},
-          {"model.attention_dropout", 0.0},
-          {"model.qkv_bias", false},
-          {"optimizer.momentum", OptimizerConfig().momentum},
-          {"optimizer.nesterov", false},
-          {"optimizer.ema", 0.0},
-          {"optimizer.keep_zeros", false},
-          {"train.batch_ramp.from", 0},
-          {"train.batch_ramp.by", 0},
-          {"train.batch_ramp.every", 0},
-          {"train.products", "precision"},
-          {"data.mixture", ""},
-          {"data.documents", "joined"},
-          {"distill.teacher", ""}};
+  return {{"train.label_smoothing", 0.0},   {"train.z_loss", 0.0},
+          {"model.attention_dropout", 0.0}, {"model.qkv_bias", false},
+          {"model.alibi", false},           {"model.swiglu", false},
+          {"model.embedding_scale", 1.0},   {"model.logit_scale", 1.0},
+          {"model.attention_scale", 0.0},   {"optimizer.momentum", OptimizerConfig().momentum},
+          {"optimizer.nesterov", false},    {"optimizer.ema", 0.0},
+          {"optimizer.keep_zeros", false},  {"train.batch_ramp.from", 0},
+          {"train.batch_ramp.by", 0},       {"train.batch_ramp.every", 0},
+          {"train.products", "precision"},  {"data.mixture", ""},
+          {"data.documents", "joined"},     {"distill.teacher", ""}};
 }
 
 // Throws DataError if the field is not a string.

@@ -20,6 +20,11 @@ nlohmann::json model_fields(const ModelConfig& m) {
           {"context", m.context},
           {"tie_embeddings", m.tie_embeddings},
           {"qkv_bias", m.qkv_bias},
+          {"alibi", m.alibi},
+          {"swiglu", m.swiglu},
+          {"embedding_scale", m.embedding_scale},
+          {"logit_scale", m.logit_scale},
+          {"attention_scale", m.attention_scale},
           {"norm_epsilon", m.norm_epsilon},
           {"rope_theta", m.rope_theta},
           {"rope_factor", m.rope_scaling.factor},
@@ -78,6 +83,19 @@ LoraConfig lora_from_fingerprint(const nlohmann::json& fingerprint) {
   return lora;
 }
 
+// Reads fields that older versions did not write.
+void read_gpt2_options(const nlohmann::json& fingerprint, ModelConfig& m) {
+  if (!fingerprint.contains("model.alibi")) {
+    return;
+  }
+  const ModelFields fields(fingerprint);
+  m.alibi = fields.flag("alibi");
+  m.swiglu = fields.flag("swiglu");
+  m.embedding_scale = fields.real("embedding_scale");
+  m.logit_scale = fields.real("logit_scale");
+  m.attention_scale = fields.real("attention_scale");
+}
+
 }  // namespace
 
 nlohmann::json model_fingerprint(const ModelConfig& model) {
@@ -125,6 +143,7 @@ ModelConfig model_from_fingerprint(const nlohmann::json& fingerprint) {
   if (fingerprint.contains("model.qkv_bias")) {  // missing in checkpoints of version 0.1
     m.qkv_bias = fields.flag("qkv_bias");
   }
+  read_gpt2_options(fingerprint, m);
   m.initializer_range = fields.real("initializer_range");
   m.lora = lora_from_fingerprint(fingerprint);
   if (fingerprint.contains("train.frozen")) {

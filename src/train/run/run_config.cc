@@ -231,6 +231,20 @@ void bind(ConfigBinder& b, RunConfig& c) {
       .one_of({"on", "off"});
 }
 
+void bind_gpt2_options(ConfigBinder& b, ModelConfig& c) {
+  b.boolean("model.alibi", c.alibi,
+            "ALiBi instead of learned positions: a key's score falls with its distance (gpt2)");
+  b.boolean("model.swiglu", c.swiglu,
+            "SwiGLU with biases instead of GELU, as in Jais (gpt2; llama always has SwiGLU, "
+            "without biases)");
+  b.real("model.embedding_scale", c.embedding_scale, "factor of the embedded tokens (gpt2)")
+      .above(0);
+  b.real("model.logit_scale", c.logit_scale, "factor of the logits (gpt2)").above(0);
+  b.real("model.attention_scale", c.attention_scale,
+         "factor of the products of queries and keys; 0: 1 / sqrt(head_dim) (gpt2)")
+      .at_least(0);
+}
+
 }  // namespace
 
 void bind(ConfigBinder& b, ModelConfig& c) {
@@ -264,6 +278,7 @@ void bind(ConfigBinder& b, ModelConfig& c) {
   b.boolean("model.qkv_bias", c.qkv_bias,
             "whether queries, keys and values have biases, as in Qwen2 (llama; gpt2 always has "
             "them)");
+  bind_gpt2_options(b, c);
   b.real("model.norm_epsilon", c.norm_epsilon,
          "added to the variance (LayerNorm) or mean square (RMSNorm) in the norms")
       .above(0);

@@ -211,9 +211,10 @@ void check_documents(ConfigBinder& b, const RunConfig& c) {
   if (!c.data.separates_documents()) {
     return;
   }
-  if (c.model.family != Family::llama) {
+  if (c.model.has_learned_positions()) {
     b.refuse("data.documents",
-             "separate documents need rotary positions: model.family gpt2 has learned ones");
+             "separate documents need rotary positions or ALiBi: model.family gpt2 has learned "
+             "positions, unless model.alibi is true");
   }
   if (c.model.attention_dropout > 0) {
     b.refuse("data.documents", "separate documents are not supported with model.attention_dropout");
@@ -222,6 +223,23 @@ void check_documents(ConfigBinder& b, const RunConfig& c) {
     b.refuse("data.documents",
              "separate documents are not supported with train.attention cudnn, which plans each "
              "length anew: set train.attention to own");
+  }
+}
+
+void check_cudnn(ConfigBinder& b, const RunConfig& c) {
+  const TrainConfig& t = c.train;
+  if (t.attends_by_cudnn() && (t.precision == "fp32" || t.device == "cpu")) {
+    b.refuse("train.attention",
+             "cudnn needs train.precision bf16 or fp16 and CUDA devices: set it to own");
+  }
+  if (t.attends_by_cudnn() && c.model.attention_dropout > 0) {
+    b.refuse("train.attention",
+             "cudnn draws other masks than model.attention_dropout defines: set that to 0, or "
+             "train.attention to own");
+  }
+  if (t.attends_by_cudnn() && c.model.alibi) {
+    b.refuse("train.attention",
+             "cudnn is not used with model.alibi, whose bias the own kernels add: set it to own");
   }
 }
 
@@ -330,15 +348,7 @@ void check_together(ConfigBinder& b, RunConfig& c) {
   if (t.uses_fp8() && (t.precision != "bf16" || t.device == "cpu")) {
     b.refuse("train.products", "fp8 needs train.precision bf16 and CUDA devices");
   }
-  if (t.attends_by_cudnn() && (t.precision == "fp32" || t.device == "cpu")) {
-    b.refuse("train.attention",
-             "cudnn needs train.precision bf16 or fp16 and CUDA devices: set it to own");
-  }
-  if (t.attends_by_cudnn() && c.model.attention_dropout > 0) {
-    b.refuse("train.attention",
-             "cudnn draws other masks than model.attention_dropout defines: set that to 0, or "
-             "train.attention to own");
-  }
+  check_cudnn(b, c);
   if (t.scales_loss() && t.device == "cpu") {
     b.refuse("train.precision",
              "fp16 needs CUDA devices: with train.device cpu, choose bf16 or fp32");

@@ -23,11 +23,11 @@ namespace trireme {
 namespace {
 
 // Fields of a model that may differ because they do not change what its weights mean.
-std::vector<std::string> free_fields(Family family) {
+std::vector<std::string> free_fields(const ModelConfig& model) {
   std::vector<std::string> fields = {"model.dropout", "model.attention_dropout",
                                      "model.initializer_range"};
-  if (family == Family::llama) {
-    fields.emplace_back("model.context");  // GPT-2 has a weight for each position
+  if (!model.has_learned_positions()) {  // which have a weight for each position
+    fields.emplace_back("model.context");
   }
   return fields;
 }
@@ -42,7 +42,7 @@ void check_same_model(const StepFolder& step, const ModelConfig& own) {
   }
   const std::vector<std::string> changed = differences(
       readable_numbers(by_configuration_keys(saved)),
-      readable_numbers(by_configuration_keys(model_fingerprint(own))), free_fields(own.family));
+      readable_numbers(by_configuration_keys(model_fingerprint(own))), free_fields(own));
   if (!changed.empty()) {
     throw ConfigError(fmt::format(
         "checkpoint.init_from: {} is of another model than this run's:\n  {}\nSet these fields as "

@@ -37,27 +37,29 @@ bool same_batches(const nlohmann::json& saved, const nlohmann::json& own) {
 }
 
 // Returns whether checkpoint.allow_change can accept a changed field. It can't if the tensors of
-// the checkpoint or its place in the data (ResumeCheck::counters()) would no longer fit. GPT-2's
+// the checkpoint or its place in the data (ResumeCheck::counters()) would no longer fit. Learned
 // positions are a tensor whose shape depends on model.context; the number of Llama's heads
 // determines the shapes of its attention.
-bool can_be_allowed(std::string_view field, Family family, bool same_place) {
+bool can_be_allowed(std::string_view field, const ModelConfig& model, bool same_place) {
   if (field == "train.global_batch" || field.starts_with("train.batch_ramp.")) {
     return same_place;
   }
   static const std::set<std::string_view> fixed = {
-      "model.family",   "model.layers",         "model.hidden",   "model.ffn",
-      "model.vocab",    "model.tie_embeddings", "model.qkv_bias", "model.kv_heads",
-      "model.head_dim", "lora.products",        "lora.rank",      "train.frozen"};
-  const std::string_view of_family = family == Family::gpt2 ? "model.context" : "model.heads";
-  return !fixed.contains(field) && field != of_family;
+      "model.family",         "model.layers",   "model.hidden",   "model.ffn",      "model.vocab",
+      "model.tie_embeddings", "model.qkv_bias", "model.kv_heads", "model.head_dim", "model.alibi",
+      "model.swiglu",         "lora.products",  "lora.rank",      "train.frozen"};
+  const bool is_fixed_context = field == "model.context" && model.has_learned_positions();
+  const bool is_fixed_heads = field == "model.heads" && model.family == Family::llama;
+  return !fixed.contains(field) && !is_fixed_context && !is_fixed_heads;
 }
 
 // Returns what the user can do about `changed`, lines that begin with "FIELD:".
-std::string advice(const std::vector<std::string>& changed, Family family, bool same_place) {
+std::string advice(const std::vector<std::string>& changed, const ModelConfig& model,
+                   bool same_place) {
   std::vector<std::string_view> fixed;
   for (const std::string& line : changed) {
     const std::string_view field = std::string_view(line).substr(0, line.find(':'));
-    if (!can_be_allowed(field, family, same_place)) {
+    if (!can_be_allowed(field, model, same_place)) {
       fixed.push_back(field);
     }
   }
@@ -174,7 +176,7 @@ void check_same_run(const Manifest& manifest, const RunConfig& config, const nlo
         "the checkpoint of step {} belongs to another run:\n  {}\n{}{}", manifest.meta.step,
         fmt::join(readable.size() == changed.size() ? readable : changed, "\n  "),
         advice_on_teacher(changed, *manifest.meta.config, config),
-        advice(changed, config.model.family, same_place)));
+        advice(changed, config.model, same_place)));
   }
 }
 

@@ -31,10 +31,10 @@ void check_fits(const StepFolder& step, const ModelConfig& teacher, const RunCon
                     "a teacher with a longer context",
                     teacher.context, config.data.sequence));
   }
-  if (config.data.separates_documents() && teacher.family != Family::llama) {
+  if (config.data.separates_documents() && teacher.has_learned_positions()) {
     refuse(
-        "has learned positions, but data.documents is separate, which needs rotary ones: set "
-        "that to joined, or choose a teacher of family llama");
+        "has learned positions, but data.documents is separate, which needs rotary ones "
+        "or ALiBi: set that to joined, or choose a teacher of family llama");
   }
 }
 

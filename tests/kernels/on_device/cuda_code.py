@@ -30,17 +30,18 @@ SUBPARTITIONS = 4  # each runs a quarter of the warps
 CHANNELS, VOCABULARY = 768, 50257
 
 
-def block_rows(d, dropout):
-    """Returns the rows of a block of attention (kRowTiles in attention_tiles.h)."""
-    return 128 if d <= 64 and not dropout else 64
+def block_rows(d, is_plain):
+    """Returns the rows of a block of attention (kRowTiles in attention_tiles.h). is_plain: it has
+    neither dropout nor ALiBi's bias."""
+    return 128 if d <= 64 and is_plain else 64
 
 
-def attention_forward_tiles(d, keys, dropout=False):
-    return 2 * (block_rows(d, dropout) + 4 * keys) * (d + 8)
+def attention_forward_tiles(d, keys, is_plain=True):
+    return 2 * (block_rows(d, is_plain) + 4 * keys) * (d + 8)
 
 
-def attention_backward_tiles(d, read, dropout=False):
-    return 2 * (2 * block_rows(d, dropout) + 4 * read) * (d + 8) + 4 * 4 * read
+def attention_backward_tiles(d, read, is_plain=True):
+    return 2 * (2 * block_rows(d, is_plain) + 4 * read) * (d + 8) + 4 * 4 * read
 
 
 def warpgroup_backward_tiles(d, read):
@@ -57,13 +58,13 @@ def held_row(element):
 
 DYNAMIC = {
     "attention_forward": {
-        r"forward_kernel<\w+, (\d+), (\d+), false": attention_forward_tiles,
-        r"forward_kernel<\w+, (\d+), (\d+), true":
-            lambda d, keys: attention_forward_tiles(d, keys, dropout=True)},
+        r"forward_kernel<\w+, (\d+), (\d+), false, false": attention_forward_tiles,
+        r"forward_kernel<\w+, (\d+), (\d+),":
+            lambda d, keys: attention_forward_tiles(d, keys, is_plain=False)},
     "attention_backward": {
-        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* false": attention_backward_tiles,
-        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* true":
-            lambda d, read: attention_backward_tiles(d, read, dropout=True)},
+        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),.* false, false": attention_backward_tiles,
+        r"(?:keys|queries)_kernel<\w+, (\d+), (\d+),":
+            lambda d, read: attention_backward_tiles(d, read, is_plain=False)},
     "attention_warpgroup_forward": {
         r"warpgroup_forward_kernel<\w+, (\d+), (\d+),": lambda d, keys: 2 * (64 + 4 * keys) * d},
     "attention_warpgroup_backward": {

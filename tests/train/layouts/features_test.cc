@@ -49,6 +49,14 @@ void use_adapters(RunConfig& c) {
   c.model.complete();
 }
 
+void use_jais(RunConfig& c) {
+  c.model.alibi = true;
+  c.model.swiglu = true;
+  c.model.embedding_scale = 1.75;
+  c.model.logit_scale = 0.4;
+  c.model.attention_scale = 0.5;
+}
+
 const std::vector<Feature>& features() {
   static const std::vector<Feature> all = {
       {"loss_terms",
@@ -68,6 +76,12 @@ const std::vector<Feature>& features() {
        },
        Family::llama},
       {"qkv_bias", [](RunConfig& c) { c.model.qkv_bias = true; }, Family::llama},
+      {"alibi_and_swiglu", use_jais},
+      {"adapters_of_alibi_and_swiglu",
+       [](RunConfig& c) {
+         use_jais(c);
+         use_adapters(c);
+       }},
       {"adapters", use_adapters},
       {"adapters_of_llama", use_adapters, Family::llama},
       {"muon", use_muon, Family::gpt2, true},

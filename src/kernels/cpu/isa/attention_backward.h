@@ -2,100 +2,24 @@
 // L of forward and D_i = sum_d dO_id O_id,
 //   P = exp(S - L)   dV = P^T dO   dP = dO V^T   dS = P * (dP - D)   dQ = dS K   dK = dS^T Q
 // Dropout's factors Z (0 or 1/(1-p)) make dV = (P * Z)^T dO and dS = P * (Z * dP - D). The
-// computation goes tile by tile over blocks of queries and keys; S carries the factor 1/sqrt(D),
-// and dQ and dK are multiplied by it at the end. Each element of dQ, dK and dV is one chain of
-// additions, over its keys or over heads and queries in order, so the bits depend neither on the
-// blocks nor on the threads.
+// computation goes tile by tile over blocks of queries and keys; S is scaled when P is
+// computed, and dQ and dK are multiplied by the scale at the end. Each element of dQ, dK and dV is
+// one chain of additions, over its keys or over heads and queries in order, so the bits depend
+// neither on the blocks nor on the threads.
 //
 // With few threads, a task is one key/value head, at five products per tile. With more threads than
 // heads can occupy, dQ and then dK and dV are computed by blocks: seven products per tile, but many
 // more tasks.
 #pragma once
 
-#include "src/kernels/cpu/isa/attention_tiles.h"
+#include "src/kernels/cpu/isa/attention_backward_work.h"
 #include "src/kernels/cpu/isa/head_dropout.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
+#include "src/kernels/cpu/isa/score_terms.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"
 
 namespace trireme::cpu::TRIREME_ISA {
-
-inline constexpr std::int64_t kBlock = 64;  // queries, and keys, per tile
-static_assert(kBlock % kTileRows == 0 && kBlock % kPanel == 0);
-
-// BackwardSizes holds the sizes, in words, of the working memory of one head.
-template <class Unit>
-struct BackwardSizes {
-  explicit BackwardSizes(const AttentionForward& p)
-      : time(rounded_up(p.time, kBlock)),
-        steps((p.head_dim + Unit::kElements - 1) / Unit::kElements),
-        columns(rounded_up(p.head_dim, kLanes)),
-        rows(time * steps),
-        panels(rounded_up(columns, kPanel) * time / Unit::kElements),
-        sums(time * columns) {}
-  std::int64_t time, steps, columns;
-  std::int64_t rows;    // [time, steps], stored as rows or as panels of the transpose
-  std::int64_t panels;  // [time, columns], stored as panels for sums over time
-  std::int64_t sums;    // [time, columns] f32
-  std::int64_t keys() const { return 2 * rows + panels + 2 * sums; }
-  std::int64_t queries() const { return 2 * rows + 2 * panels + sums + 2 * time; }
-  std::int64_t tile() const { return 5 * kBlock * kBlock + kPanel * steps; }
-};
-
-// KeyWork holds the operands and gradient sums of one key/value head.
-template <class Unit>
-struct KeyWork {
-  KeyWork(Word* at, const BackwardSizes<Unit>& z)
-      : keys_across(at),
-        values_across(at + z.rows),
-        keys(values_across + z.rows),
-        dk(reinterpret_cast<float*>(keys + z.panels)),
-        dv(dk + z.sums) {}
-  Word* keys_across;    // K^T
-  Word* values_across;  // V^T
-  Word* keys;           // K
-  float* dk;            // [time, columns]
-  float* dv;
-};
-
-// QueryWork holds the operands and gradient sums of one query head.
-template <class Unit>
-struct QueryWork {
-  QueryWork(Word* at, const BackwardSizes<Unit>& z)
-      : q_rows(at),
-        dout_rows(at + z.rows),
-        q(dout_rows + z.rows),
-        dout(q + z.panels),
-        dq(reinterpret_cast<float*>(dout + z.panels)),
-        lse(dq + z.sums),
-        delta(lse + z.time) {}
-  Word* q_rows;     // Q
-  Word* dout_rows;  // dO
-  Word* q;          // Q, stored for sums over time
-  Word* dout;       // dO, stored for sums over time
-  float* dq;        // [time, columns]
-  float* lse;       // [time], times log2(e)
-  float* delta;     // [time], D in the formulas above
-};
-
-// BackwardTile is the working memory of one thread. With f32 words, P and dS share the memory of
-// scores and dp.
-template <class Unit>
-struct BackwardTile {
-  explicit BackwardTile(Word* at)
-      : scores(reinterpret_cast<float*>(at)),
-        dp(scores + kBlock * kBlock),
-        weights(Unit::kElements == 1 ? at : at + 2 * kBlock * kBlock),
-        ds(Unit::kElements == 1 ? at + kBlock * kBlock : at + 3 * kBlock * kBlock),
-        ds_rows(Unit::kElements == 1 ? ds : at + 4 * kBlock * kBlock),
-        spare(at + 5 * kBlock * kBlock) {}
-  float* scores;  // [queries, keys]
-  float* dp;      // [queries, keys]
-  Word* weights;  // P as words of pairs along the queries: [queries / elements, keys]
-  Word* ds;       // dS in the same form
-  Word* ds_rows;  // dS as words of pairs along the keys: [queries, keys / elements]
-  Word* spare;    // [kPanel, steps] for packing
-};
 
 enum class Wanted { all, queries, keys };
 
@@ -179,7 +103,7 @@ void weigh_tile(const QueryWork<Unit>& query, const BackwardTile<Unit>& tile, st
 
 // HeadTerms holds the parameters that all tiles of a head share.
 struct HeadTerms {
-  float scale;
+  ScoreTerms score;
   const HeadDropout& dropout;
   bool drops;
 };
@@ -196,7 +120,10 @@ void backward_tile(const BackwardSizes<Unit>& z, const KeyWork<Unit>& key,
                  key.keys_across + k0 * z.steps, across, z.steps, false);
   multiply<Unit>(tile.dp, kBlock, kBlock, kBlock, {query.dout_rows + q0 * z.steps, z.steps, 1},
                  key.values_across + k0 * z.steps, across, z.steps, false);
-  const float scale = head.scale * kLog2OfE;
+  if (head.score.slope > 0) {
+    head.score.add_bias(tile.scores, kBlock, kBlock, kBlock, k0 - q0);
+  }
+  const float scale = head.score.scale * kLog2OfE;
   if (head.drops && q0 == k0) {
     weigh_tile<Unit, true, true>(query, tile, q0, k0, scale, head.dropout);
   } else if (head.drops) {
@@ -227,7 +154,7 @@ struct Backward {
         p(arguments.forward),
         z(p),
         group(p.heads / p.kv_heads),
-        scale(1.0F / __builtin_sqrtf(static_cast<float>(p.head_dim))),
+        scale(ScoreTerms(p, 0).scale),
         drops(p.dropout.probability > 0),
         value_scale(drops ? 1 / (1 - p.dropout.probability) : 1.0F) {}
 
@@ -240,6 +167,10 @@ struct Backward {
   }
   std::int64_t at_out(std::int64_t b, std::int64_t h) const {
     return (b * p.time * p.heads + h) * p.head_dim;
+  }
+
+  HeadTerms terms(std::int64_t head, const HeadDropout& dropout) const {
+    return {ScoreTerms(p, head), dropout, drops};
   }
 
   void pack_keys(const KeyWork<Unit>& key, std::int64_t b, std::int64_t kv, Word* spare) const {
@@ -312,7 +243,7 @@ void backward_by_heads(const Backward<Unit, T>& w, int threads) {
         const HeadDropout dropout(w.p.dropout, b, h);
         for (std::int64_t k0 = 0; k0 < w.p.time; k0 += kBlock) {
           for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
-            backward_tile(w.z, key, query, tile, q0, k0, {w.scale, dropout, w.drops}, Wanted::all);
+            backward_tile(w.z, key, query, tile, q0, k0, w.terms(h, dropout), Wanted::all);
           }
         }
         w.put(as<T>(w.a.dq) + w.at_query(b, h), w.p.q_stride, query.dq, w.scale, 0, w.p.time);
@@ -356,7 +287,7 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
       const HeadDropout dropout(w.p.dropout, head / w.p.heads, head % w.p.heads);
       for (std::int64_t k0 = 0; k0 <= q0; k0 += kBlock) {
         backward_tile(z, key(head / w.group), query(head), tile, q0, k0,
-                      {w.scale, dropout, w.drops}, Wanted::queries);
+                      w.terms(head % w.p.heads, dropout), Wanted::queries);
       }
       w.put(as<T>(w.a.dq) + w.at_query(head / w.p.heads, head % w.p.heads), w.p.q_stride,
             query(head).dq, w.scale, q0, q0 + kBlock);
@@ -368,7 +299,7 @@ void backward_by_blocks(const Backward<Unit, T>& w, int threads) {
       for (std::int64_t head = pair * w.group; head < (pair + 1) * w.group; ++head) {
         const HeadDropout dropout(w.p.dropout, head / w.p.heads, head % w.p.heads);
         for (std::int64_t q0 = k0; q0 < w.p.time; q0 += kBlock) {
-          backward_tile(z, key(pair), query(head), tile, q0, k0, {w.scale, dropout, w.drops},
+          backward_tile(z, key(pair), query(head), tile, q0, k0, w.terms(head % w.p.heads, dropout),
                         Wanted::keys);
         }
       }

@@ -1,5 +1,6 @@
 #include "src/kernels/cpu/isa/attention.h"
 #include "src/kernels/cpu/isa/loops.h"
+#include "src/kernels/cpu/isa/score_terms.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"
 
@@ -26,13 +27,19 @@ float weigh_keys(float* scores, std::int64_t keys, float& highest) {
 // Computes one query. q, out: [D]. k, v: [keys] rows, `stride` elements apart.
 template <class T>
 float decode(T* out, const T* q, const T* k, const T* v, std::int64_t keys, std::int64_t stride,
-             std::int64_t depth, float* scores) {
-  const float scale = 1.0F / __builtin_sqrtf(static_cast<float>(depth));
+             std::int64_t depth, const ScoreTerms& terms, float* scores) {
+  const float scale = terms.scale;
   for (std::int64_t i = 0; i < keys; ++i) {
     const T* const key = k + i * stride;
     scores[i] = scale * sum_of_vectors(depth, [=](std::int64_t d, auto part) {
                   return load(q + d, part) * load(key + d, part);
                 });
+  }
+  if (terms.slope > 0) {
+    const float slope = terms.slope * terms.scale;
+    for (std::int64_t i = 0; i < keys; ++i) {
+      scores[i] += slope * static_cast<float>(i - (keys - 1));
+    }
   }
   const std::int64_t padded = (keys + kLanes - 1) / kLanes * kLanes;
   for (std::int64_t i = keys; i < padded; ++i) {
@@ -65,10 +72,11 @@ void attention_decode(Stream& stream, const AttentionForward& p) {
       const std::int64_t b = i / p.heads / p.time;
       const std::int64_t first =
           b * p.kv_batch_rows * p.kv_stride + h / (p.heads / p.kv_heads) * p.head_dim;
-      const float lse = decode(as<T>(p.out) + i * p.head_dim,
-                               as<T>(p.q) + (b * p.time + t) * p.q_stride + h * p.head_dim,
-                               as<T>(p.k) + first, as<T>(p.v) + first, p.kv_time - p.time + t + 1,
-                               p.kv_stride, p.head_dim, scores + omp_get_thread_num() * padded);
+      const float lse =
+          decode(as<T>(p.out) + i * p.head_dim,
+                 as<T>(p.q) + (b * p.time + t) * p.q_stride + h * p.head_dim, as<T>(p.k) + first,
+                 as<T>(p.v) + first, p.kv_time - p.time + t + 1, p.kv_stride, p.head_dim,
+                 ScoreTerms(p, h), scores + omp_get_thread_num() * padded);
       if (!p.lse.empty()) {
         as<float>(p.lse)[(b * p.heads + h) * p.time + t] = lse;
       }

@@ -1,4 +1,4 @@
-// Computes attention forward, softmax(Q K^T / sqrt(D)) V, with the running maximum and sum of
+// Computes attention forward, softmax(scores) V, with the running maximum and sum of
 // Milakov and Gimelshein (2018) over blocks of keys, as in FlashAttention (Dao et al., 2022). A
 // block of queries is multiplied with one block of keys after another, so that only one block of
 // scores exists at a time. Blocks that the causal mask hides completely are skipped. Keys and
@@ -8,6 +8,7 @@
 #include "src/kernels/cpu/isa/attention_tiles.h"
 #include "src/kernels/cpu/isa/head_dropout.h"
 #include "src/kernels/cpu/isa/isa_kernels.h"
+#include "src/kernels/cpu/isa/score_terms.h"
 #include "src/kernels/cpu/isa/vector_math.h"
 #include "src/kernels/cpu/scratch.h"
 
@@ -141,7 +142,9 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
             const ForwardTile<Unit>& tile, std::int64_t b, std::int64_t h, std::int64_t first) {
   const QueryBlock block{least(kQueries, p.time - first), p.kv_time - p.time + first};
   const std::int64_t rows = rounded_up(block.rows, kTileRows);
-  const float scale = kLog2OfE / __builtin_sqrtf(static_cast<float>(p.head_dim));
+  const ScoreTerms terms(p, h);
+  const float scale =
+      p.scale > 0 ? kLog2OfE * p.scale : kLog2OfE / __builtin_sqrtf(static_cast<float>(p.head_dim));
   const bool drops = p.dropout.probability > 0;
   const HeadDropout dropout(p.dropout, b, h);
   const Word* const values = keys + z.packed_keys;
@@ -156,6 +159,9 @@ void attend(const AttentionForward& p, const ForwardSizes<Unit>& z, const Word* 
     const std::int64_t columns = rounded_up(least(kKeys, end - k0), kPanel);
     multiply<Unit>(tile.scores, kKeys, rows, columns, {tile.q, z.steps, 1}, keys + k0 * z.steps,
                    z.steps * kPanel, z.steps, false);
+    if (terms.slope > 0) {
+      terms.add_bias(tile.scores, kKeys, block.rows, columns, k0 - block.position);
+    }
     weigh_block(tile, block, k0, columns, scale, drops ? &dropout : nullptr);
     if (k0 > 0) {
       fade_block(tile, block.rows, z.columns);

@@ -111,4 +111,13 @@ void fill(Stream& stream, View y, float value) {
   });
 }
 
+void scale(Stream& stream, View x, float factor) {
+  by_type(x.dtype, [&]<class T>(T) {
+    T* to = as<T>(x);
+    each_vector(stream, x.count, [=](std::int64_t i, auto part) {
+      store(to + i, load(to + i, part) * factor, part);
+    });
+  });
+}
+
 }  // namespace trireme::cpu::TRIREME_ISA

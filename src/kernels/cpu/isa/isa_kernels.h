@@ -39,5 +39,6 @@ void add(Stream&, View y, ConstView x);
 void add_chain(Stream&, View y, const ConstView* x, int n);
 void cast(Stream&, View y, ConstView x);
 void fill(Stream&, View y, float value);
+void scale(Stream&, View x, float factor);
 
 }  // namespace trireme::cpu::TRIREME_ISA

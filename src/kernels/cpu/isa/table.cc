@@ -43,6 +43,7 @@ const Kernels kTable = {
     .zero_where_zero = cpu::zero_where_zero,
     .cast = cast,
     .fill = fill,
+    .scale = scale,
 };
 
 }  // namespace trireme::cpu::TRIREME_ISA
