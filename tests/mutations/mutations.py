@@ -1,6 +1,7 @@
 """Mutations of the CUDA back end and of what uses it: each takes one safeguard out of it, and names
 the test that must fail without it."""
 
+from alibi_mutations import ALIBI
 from cudnn_mutations import CUDNN
 from fp8_mutations import FP8
 from mutation import (BITS, CALLS, CHANNEL, COMM, CUDA, DEVICE, GRAPHS, MONITOR, NCCL, QUEUE, TRAIN,
@@ -395,5 +396,5 @@ REPEATED = [
         f"{GRAPHS}/pp_tied", program=TRAIN),
 ]
 
-CUDA_MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *WARPGROUPS, *SCRATCH, *ALGORITHMS, *STREAMS,
-                  *COMMUNICATION, *REPEATED, *CUDNN, *FP8]
+CUDA_MUTATIONS = [*BARRIERS, *BOUNDS, *MASKS, *WARPGROUPS, *ALIBI, *SCRATCH, *ALGORITHMS,
+                  *STREAMS, *COMMUNICATION, *REPEATED, *CUDNN, *FP8]

@@ -100,6 +100,21 @@ TEST_F(DocumentsRun, LayoutsHaveTheSameBits) {
   EXPECT_NE(one.digest, run(data_, {"data.documents=joined"}).digest);
 }
 
+TEST_F(DocumentsRun, AlibiKeepsThemApartToo) {
+  const Options alibi = {"model.family=gpt2", "model.kv_heads=0", "model.alibi=true",
+                         "model.swiglu=true"};
+  const auto with = [&](const Options& more) {
+    Options all = alibi;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Outcome one = separate(alibi);
+  EXPECT_EQ(one, separate(with({"parallel.dp=2", "parallel.zero=3"}), 2));
+  EXPECT_EQ(one, separate(with({"parallel.pp=2"}), 2));
+  EXPECT_EQ(one, separate(with({"train.recompute=selective"})));
+  EXPECT_NE(one.digest, run(data_, with({"data.documents=joined"})).digest);
+}
+
 TEST_F(DocumentsRun, EveryStageOfAPipelineKnowsTheDocuments) {
   const Options layers = {"model.layers=4"};
   const Outcome one = separate(layers);
@@ -241,7 +256,7 @@ TEST_F(DocumentsRun, RefusesWhatKnowsNoDocuments) {
     options.emplace_back("data.documents=separate");
     return message_of<ConfigError>([&] { (void)run_.config(options); });
   };
-  EXPECT_THAT(refusal({}), HasSubstr("model.family gpt2 has learned ones"));
+  EXPECT_THAT(refusal({}), HasSubstr("model.family gpt2 has learned positions"));
   EXPECT_THAT(refusal(llama({"model.attention_dropout=0.1"})),
               HasSubstr("model.attention_dropout"));
   EXPECT_THAT(

@@ -28,12 +28,13 @@ struct Choice {
   std::string optimizer = "adamw";
   float ema = 0;
   BatchRamp ramp = {};
+  bool jais = false;  // ALiBi, SwiGLU and scales
 
   std::string text() const {
     return fmt::format(
-        "{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {} ramp from {}",
-        family_name(family), dp, tp, pp, zero, schedule, recompute, precision, sequence, optimizer,
-        ema, ramp.from);
+        "{}{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {} ramp from {}",
+        family_name(family), jais ? " like Jais" : "", dp, tp, pp, zero, schedule, recompute,
+        precision, sequence, optimizer, ema, ramp.from);
   }
 };
 
@@ -48,6 +49,10 @@ RunConfig config_of(const Choice& choice) {
   c.model.vocab = 301;
   c.model.context = 24;
   c.model.dropout = choice.family == Family::gpt2 ? 0.1 : 0;
+  if (choice.jais) {
+    c.model.alibi = c.model.swiglu = true;
+    c.model.embedding_scale = c.model.logit_scale = 2;
+  }
   c.model.complete();
   c.data.sequence = 24;
   c.train.steps = 3;
@@ -151,6 +156,16 @@ TEST(StepMemory, OfOneRank) {
       }
     }
   }
+}
+
+TEST(StepMemory, OfAModelLikeJais) {
+  for (const char* recompute : {"none", "selective", "full"}) {
+    for (const char* precision : {"fp32", "bf16"}) {
+      expect_predicted({.recompute = recompute, .precision = precision, .jais = true});
+      expect_predicted({.tp = 2, .recompute = recompute, .precision = precision, .jais = true});
+    }
+  }
+  expect_predicted({.dp = 2, .pp = 2, .zero = 3, .jais = true});
 }
 
 TEST(StepMemory, OfEveryOptimizer) {

@@ -101,6 +101,9 @@ KernelShapes with_options(KernelShapes shapes) {
   shapes.sgd = true;
   shapes.averages = true;
   shapes.keeps_zeros = true;
+  shapes.scaled = true;
+  shapes.attention_scale = 0.25F;
+  shapes.alibi = shapes.swiglu = !shapes.llama;
   return shapes;
 }
 
@@ -205,6 +208,18 @@ void colder_distillation(Stream& stream, const Distillation& p) {
   right().distillation(stream, colder);
 }
 
+void attention_of_other_slopes(Stream& stream, const AttentionForward& p) {
+  AttentionForward other = p;
+  other.slopes = {};
+  right().attention_forward(stream, other);
+}
+void scale_by_more(Stream& stream, View x, float factor) {
+  right().scale(stream, x, factor * 1.01F);
+}
+void swiglu_of_the_other_half(Stream& stream, View y, ConstView gate, ConstView up) {
+  right().swiglu_forward(stream, y, up, gate);
+}
+
 TEST(SelfCheck, NamesTheKernelThatErrs) {
   const auto message = [&](auto Kernels::*entry, auto wrong) {
     Kernels kernels = right();
@@ -242,6 +257,9 @@ TEST(SelfCheck, NamesTheKernelOfAnOptionThatErrs) {
   expect_found(&Kernels::moving_average, no_average, "moving_average");
   expect_found(&Kernels::zero_where_zero, keep_nothing, "zero_where_zero");
   expect_found(&Kernels::attention_forward, attention_of_another_mask, "attention_forward");
+  expect_found(&Kernels::attention_forward, attention_of_other_slopes, "attention_forward");
+  expect_found(&Kernels::scale, scale_by_more, "scale");
+  expect_found(&Kernels::swiglu_forward, swiglu_of_the_other_half, "swiglu_forward");
   expect_found(&Kernels::cross_entropy, loss_without_terms, "cross_entropy");
   expect_found(&Kernels::distillation, colder_distillation, "distillation");
 }

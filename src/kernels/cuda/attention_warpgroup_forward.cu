@@ -255,7 +255,7 @@ void warpgroup_attention_forward(cudaStream_t stream, const AttentionForward& p)
     by_bool(!p.slopes.empty(), [&](auto has_bias) {
       constexpr bool kAlibi = decltype(has_bias)::value;
       if (p.head_dim == 64) {
-        enqueue_by_warpgroups<T, 64, 64, kAlibi ? 3 : 4, kAlibi>(stream, arguments);
+        enqueue_by_warpgroups<T, 64, 64, 4, kAlibi>(stream, arguments);
       } else {
         enqueue_by_warpgroups<T, 128, 64, 2, kAlibi>(stream, arguments);
       }

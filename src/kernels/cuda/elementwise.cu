@@ -214,7 +214,7 @@ struct Fill {
 };
 
 template <class T>
-struct Scale {
+struct ScaleBy {
   static constexpr int kCount = kPerAccess<T>;
   T* x;
   float factor;
@@ -357,10 +357,10 @@ void fill(Stream& stream, View y, float value) {
 void scale(Stream& stream, View x, float factor) {
   by_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
-    each(stream, Scale<T>{.x = device_pointer<T>(x),
-                          .factor = factor,
-                          .count = x.count,
-                          .wide = aligned({x.data})});
+    each(stream, ScaleBy<T>{.x = device_pointer<T>(x),
+                            .factor = factor,
+                            .count = x.count,
+                            .wide = aligned({x.data})});
   });
 }
 

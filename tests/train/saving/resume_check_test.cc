@@ -166,6 +166,11 @@ TEST_F(ResumeCheckTest, ShapesDependOnTheFamily) {
   const auto heads = [](ModelConfig& model) { model.heads = 4; };
   EXPECT_THAT(advice(context), HasSubstr("no option accepts another model.context"));
   EXPECT_THAT(advice(heads), Not(HasSubstr("no option")));
+  now_.model.alibi = true;
+  EXPECT_THAT(advice(context), Not(HasSubstr("no option")));
+  EXPECT_THAT(advice([](ModelConfig& model) { model.alibi = false; }),
+              HasSubstr("no option accepts another model.alibi"));
+  now_.model.alibi = false;
   now_.model.family = Family::llama;
   EXPECT_THAT(advice(context), Not(HasSubstr("no option")));
   EXPECT_THAT(advice(heads), HasSubstr("no option accepts another model.heads"));
