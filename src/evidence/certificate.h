@@ -10,7 +10,14 @@
 //     "reason": "...", "host": "n1", "uid": 1000, "program": "trireme 1.0 (...)",
 //     "started": "...Z", "finished": "...Z"}}
 //
-// The subjects are the files as they were before. Pure functions.
+// The subjects are the files as they were before. Two lists in "method" exist only if they are not
+// empty: "missing_keys", files of wrapped keys that a manifest needs and that were not there any
+// more when the erasure began, and "gone_before", files that an interrupted command had listed and
+// that were gone when it was given again.
+//
+// A draft has the same form with the predicate type "urn:trireme:erasure-draft:1", "removed" false
+// and no time of the end. It is written before anything is erased and states nothing but what shall
+// be. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +39,10 @@ struct Erasure {
   std::vector<Subject> files;
   std::int64_t bytes = 0;         // of all files
   std::vector<std::string> keys;  // files of wrapped keys, which were overwritten before all else
-  bool overwritten = false;       // whether all other files were overwritten, too
-  std::string reason;             // as the user gave it; may be empty
+  std::vector<std::string> missing_keys;  // of encrypted files, gone before the erasure began
+  std::vector<std::string> gone_before;   // files that were gone when it was given again
+  bool overwritten = false;               // whether all other files were overwritten, too
+  std::string reason;                     // as the user gave it; may be empty
   std::string host;
   std::int64_t uid = 0;
   std::string program;
@@ -43,6 +52,10 @@ struct Erasure {
 
 // Returns the line of a signed certificate, with its line end.
 std::string certificate_text(const Erasure& erasure, const SigningKey& key);
+// Returns the line of a signed draft.
+std::string draft_text(const Erasure& erasure, const SigningKey& key);
+// Returns a size that no certificate of this erasure exceeds, whatever is gone before its end.
+std::int64_t most_certificate_bytes(const Erasure& erasure);
 
 struct SignedErasure {
   Erasure erasure;
@@ -53,5 +66,8 @@ struct SignedErasure {
 // writes it. Whether the signature is good is up to the caller.
 SignedErasure parse_certificate(std::string_view text, const std::string& origin,
                                 const std::vector<TrustedKey>& trusted);
+// Does the same with a draft.
+SignedErasure parse_draft(std::string_view text, const std::string& origin,
+                          const std::vector<TrustedKey>& trusted);
 
 }  // namespace trireme

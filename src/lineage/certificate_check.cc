@@ -14,17 +14,36 @@ namespace {
 
 constexpr std::size_t kMostNamed = 10;
 
+std::string fact_of_keys(const Erasure& erasure) {
+  if (!erasure.keys.empty()) {
+    return fmt::format("wrapped keys overwritten before all else: {}",
+                       fmt::join(erasure.keys, ", "));
+  }
+  return erasure.missing_keys.empty() ? "it had no wrapped keys: it was not encrypted"
+                                      : "it was encrypted, and had no wrapped keys any more";
+}
+
 std::vector<std::string> facts_of(const Erasure& erasure) {
   std::vector<std::string> facts = {
       fmt::format("{}, {}", counted(std::ssize(erasure.files), "file"),
                   format_bytes(erasure.bytes)),
-      erasure.keys.empty() ? "it had no wrapped keys: it was not encrypted"
-                           : fmt::format("wrapped keys overwritten before all else: {}",
-                                         fmt::join(erasure.keys, ", ")),
+      fact_of_keys(erasure),
       erasure.overwritten ? "all other files: overwritten, then removed"
                           : "all other files: removed, not overwritten",
       fmt::format("from {} to {} on {}, by the user {}, with {}", erasure.started, erasure.finished,
                   erasure.host, erasure.uid, erasure.program)};
+  if (!erasure.missing_keys.empty()) {
+    facts.push_back(fmt::format(
+        "wrapped keys that were not there any more when this began, so that it overwrote none of "
+        "them: {}",
+        fmt::join(erasure.missing_keys, ", ")));
+  }
+  if (!erasure.gone_before.empty()) {
+    facts.push_back(
+        fmt::format("begun by a command that was interrupted: {} of these files were gone when it "
+                    "was given again",
+                    erasure.gone_before.size()));
+  }
   if (!erasure.reason.empty()) {
     facts.push_back(fmt::format("reason: {}", erasure.reason));
   }

@@ -3,7 +3,9 @@ independent reader of some lines checks the certificates as docs/evidence.md des
 import base64
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -203,15 +205,144 @@ class Erase(unittest.TestCase):
         self.refused(77, "replaces no file", self.step, certificate=f"{KEY}.pub")
         self.assertIn("PRIVATE KEY", KEY.read_text())
 
-    def test_links_are_not_followed(self):
+    def test_links_out_of_the_folder_are_refused(self):
         outside = FOLDER / "outside"
-        outside.mkdir()
-        (outside / "keys.json").write_text("mine")
-        (self.step / "keys.json.link").symlink_to(outside / "keys.json")
-        (self.step / "folder").symlink_to(outside)
-        harness.must(self.erase(self.step, "--overwrite"))
-        self.assertFalse(self.step.exists())
-        self.assertEqual((outside / "keys.json").read_text(), "mine")
+        shutil.copytree(self.step, outside / "step-00000003")
+        linked = self.checkpoints / "step-00000003"
+        linked.symlink_to(outside / "step-00000003")
+        self.refused(77, f"{linked} is a symbolic link to {outside}", self.checkpoints)
+        linked.unlink()
+        for name in ("keys.json", "shard-00000.safetensors"):
+            with self.subTest(name):
+                path = self.step / name
+                path.rename(outside / name)
+                path.symlink_to(outside / name)
+                self.refused(77, f"{path} is a symbolic link to {outside}", self.checkpoints)
+                self.refused(77, f"{path} is a symbolic link to {outside}", self.step)
+                path.unlink()
+                (outside / name).rename(path)
+        harness.must(self.erase(self.checkpoints))
+        self.assertEqual(len(files_of(outside)), len(files_of(FOLDER / "run/checkpoints" /
+                                                             self.step.name)))
+
+    def interrupted(self, number):
+        """Erases a step of many files and ends the command when keys.json is gone."""
+        for _ in range(5):  # on a busy machine, the command may have ended before the signal comes
+            shutil.rmtree(self.step, ignore_errors=True)
+            shutil.copytree(FOLDER / "run/checkpoints" / self.step.name, self.step)
+            self.certificate.unlink(missing_ok=True)
+            for file in range(20_000):
+                (self.step / f"more-{file:05}").touch()
+            process = harness.start("erase", self.step, "--certificate", self.certificate,
+                                    "--sign", KEY, "--confirm", self.step.name, "--confirm",
+                                    self.step.name, ranks=0, log=FOLDER / "interrupted.log")
+            while (self.step / "keys.json").exists() and process.poll() is None:
+                pass
+            process.send_signal(number)
+            if process.wait() != 0:
+                break
+        self.assertEqual(process.returncode, -number)
+        self.assertFalse(self.certificate.exists())
+
+    def test_an_interrupted_command_can_be_given_again(self):
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(number):
+                before = files_of(FOLDER / "run/checkpoints" / self.step.name)
+                self.interrupted(number)
+                self.assertTrue((self.step / "manifest.json").exists())
+                draft = FOLDER / f"{self.certificate.name}.draft"
+                self.assertEqual(verify(draft)[0], 65)
+                harness.must(self.erase(self.step))
+                self.assertFalse(self.step.exists())
+                predicate, files = predicate_of(self.certificate)
+                self.assertEqual({name: files[name] for name in before}, before)
+                self.assertEqual(len(files), len(before) + 20_000)
+                self.assertEqual(predicate["method"]["keys"], ["keys.json"])
+                self.assertIn("keys.json", predicate["method"]["gone_before"])
+                code, page = verify(self.certificate)
+                self.assertEqual(code, 0, page)
+                self.assertIn("begun by a command that was interrupted", page)
+                self.assertNotIn("not encrypted", page)
+                self.assertEqual(sorted(FOLDER.glob(f"{self.certificate.name}*")),
+                                 [self.certificate])
+                self.certificate.unlink()
+
+    def test_another_certificate_says_that_the_keys_were_gone(self):
+        self.interrupted(signal.SIGKILL)
+        other = FOLDER / "other.erased"
+        harness.must(self.erase(self.step, certificate=other))
+        method = predicate_of(other)[0]["method"]
+        self.assertEqual((method["keys"], method["missing_keys"]), ([], ["keys.json"]))
+        code, page = verify(other)
+        self.assertEqual(code, 0, page)
+        self.assertIn("it was encrypted, and had no wrapped keys any more", page)
+
+    def in_own_mounts(self, script):
+        """Runs a shell script in which $erase stands for the command, as root of its mounts."""
+        words = [str(word) for word in harness.command(
+            ["erase", self.step, "--certificate", self.certificate, "--sign", KEY, "--confirm",
+             self.step.name, "--confirm", self.step.name])]
+        result = subprocess.run(
+            [harness.OWN_MOUNTS, "sh", "-c", f"erase() {{ {shlex.join(words)}; }}\n{script}"],
+            env={**harness.ENVIRONMENT, "step": str(self.step), "folder": str(FOLDER)},
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if result.returncode == 99 or "unshare:" in result.stderr:
+            self.skipTest("this user may not mount")
+        return result
+
+    def test_a_folder_that_could_not_be_removed_gets_its_certificate(self):
+        before = files_of(self.step)
+        result = self.in_own_mounts('mount --bind "$step" "$step" || exit 99; erase')
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("the same command finishes it", result.stderr)
+        self.assertEqual(list(self.step.iterdir()), [])
+        self.assertFalse(self.certificate.exists())
+        self.step.rmdir()
+        harness.must(self.erase(self.step))
+        predicate, files = predicate_of(self.certificate)
+        self.assertEqual(files, before)
+        self.assertEqual(sorted(predicate["method"]["gone_before"]), sorted(before))
+
+    def test_a_full_disk_erases_nothing_or_leaves_room(self):
+        self.certificate = FOLDER / "small" / "erased"
+        self.certificate.parent.mkdir()
+        before = files_of(self.step)
+        result = self.in_own_mounts(
+            'mount -t tmpfs -o size=8k none "$folder/small" || exit 99; erase; code=$?\n'
+            'ls -A "$folder/small" >&2; exit $code')
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn("the file system is full", result.stderr)
+        self.assertNotIn("erased.draft\n", result.stderr)
+        self.assertEqual(files_of(self.step), before)
+        # The second half finds a full disk, and has its room.
+        (self.step / "mounted").mkdir()
+        result = self.in_own_mounts(
+            'mount -t tmpfs -o size=64k none "$folder/small" || exit 99\n'
+            'mount -t tmpfs none "$step/mounted" || exit 99\n'
+            'erase; [ $? = 74 ] || exit 98\n'
+            'umount "$step/mounted"; cat /dev/zero > "$folder/small/fill"\n'
+            'erase || exit 97\n'
+            'ls "$folder/small" >&2; cp "$folder/small/erased" "$folder/copy"')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stderr.endswith("erased\nfill\n"), result.stderr)
+        self.assertEqual(predicate_of(FOLDER / "copy")[1], before)
+
+    def test_a_missing_permission_is_77_and_can_be_repeated(self):
+        keep = self.step / "shard-00000.safetensors"
+        before = files_of(self.step)
+        if subprocess.run(["chattr", "+i", keep], capture_output=True, check=False).returncode:
+            self.skipTest("no file can be made immutable here")
+        try:
+            result = self.erase(self.step)
+        finally:
+            subprocess.run(["chattr", "-i", keep], check=True)
+        self.assertEqual(result.returncode, 77, result.stderr)
+        self.assertIn(f"{keep}: Operation not permitted", result.stderr)
+        self.assertFalse(self.certificate.exists())
+        self.assertEqual(sorted(files_of(self.step)), sorted(set(before) - {"keys.json"}))
+        harness.must(self.erase(self.step))
+        predicate, files = predicate_of(self.certificate)
+        self.assertEqual((predicate["method"]["keys"], files), (["keys.json"], before))
 
     def test_beside_a_run(self):
         live = self.place / "live"
@@ -232,22 +363,15 @@ class Erase(unittest.TestCase):
 
     def test_a_failure_in_the_middle_gives_no_certificate(self):
         # A folder on which something is mounted cannot be removed.
+        before = files_of(self.step)
         (self.step / "mounted").mkdir()
-        words = [harness.OWN_MOUNTS, "sh", "-c",
-                 'mount -t tmpfs none "$1" || exit 99; shift; exec "$@"', "sh",
-                 self.step / "mounted",
-                 *harness.command(["erase", self.step, "--certificate", self.certificate, "--sign",
-                                   KEY, "--confirm", self.step.name, "--confirm", self.step.name])]
-        result = subprocess.run(words, env=harness.ENVIRONMENT, capture_output=True, text=True,
-                                check=False, stdin=subprocess.DEVNULL)
-        if result.returncode == 99 or "unshare:" in result.stderr:
-            self.skipTest("this user may not mount")
+        result = self.in_own_mounts('mount -t tmpfs none "$step/mounted" || exit 99; erase')
         self.assertEqual(result.returncode, 74, result.stderr)
         self.assertIn("mounted", result.stderr)
         self.assertFalse(self.certificate.exists())
         harness.must(self.erase(self.step))  # outside of that namespace, nothing is mounted
         self.assertFalse(self.step.exists())
-        self.assertEqual(list(predicate_of(self.certificate)[1]), ["manifest.json"])
+        self.assertEqual(predicate_of(self.certificate)[1], before)
 
 
 class Retention(unittest.TestCase):

@@ -36,6 +36,10 @@ SignedErasure parsed_certificate(const std::string& text) {
   return parse_certificate(text, "a.json", kCertifiers);
 }
 
+std::string envelope_payload(const std::string& text) {
+  return parse_envelope(text, "a.json").payload;
+}
+
 TEST(Certificate, ComesBackWithItsSigner) {
   const SignedErasure made = parsed_certificate(certificate_text(sample_erasure(), kCertifier));
   EXPECT_EQ(made.signature.state, SignatureState::trusted);
@@ -56,6 +60,28 @@ TEST(Certificate, ComesBackWithItsSigner) {
   ASSERT_EQ(found.files.size(), 2U);
   EXPECT_EQ(found.files[1].name, "manifest.json");
   EXPECT_EQ(found.files[1].sha256, std::string(64, 'b'));
+}
+
+TEST(Certificate, SaysWhichKeysWereMissingAndWhatWasGone) {
+  Erasure wanted = sample_erasure();
+  EXPECT_EQ(envelope_payload(certificate_text(wanted, kCertifier)).find("missing_keys"),
+            std::string::npos)
+      << "lists that are empty are left out";
+  wanted.missing_keys = {"a/keys.json"};
+  wanted.gone_before = {"keys.json", "manifest.json"};
+  const Erasure found = parsed_certificate(certificate_text(wanted, kCertifier)).erasure;
+  EXPECT_EQ(found.missing_keys, wanted.missing_keys);
+  EXPECT_EQ(found.gone_before, wanted.gone_before);
+  EXPECT_LE(std::ssize(certificate_text(wanted, kCertifier)),
+            most_certificate_bytes(sample_erasure()));
+}
+
+TEST(Certificate, IsNoDraftAndADraftIsNoCertificate) {
+  const std::string draft = draft_text(sample_erasure(), kCertifier);
+  EXPECT_EQ(parse_draft(draft, "a.json", kCertifiers).erasure.uri, sample_erasure().uri);
+  EXPECT_THROW(parsed_certificate(draft), DataError);
+  const std::string certificate = certificate_text(sample_erasure(), kCertifier);
+  EXPECT_THROW(parse_draft(certificate, "a.json", kCertifiers), DataError);
 }
 
 TEST(Certificate, OfAnotherKeyIsNotTrusted) {

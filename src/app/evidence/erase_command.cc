@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "io/checkpoint/workers.h"
 #include "src/app/access/confirmation.h"
 #include "src/app/access/folder_access.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/command/version.h"
+#include "src/app/evidence/certificate_file.h"
 #include "src/app/evidence/erase_plan.h"
 #include "src/base/clock.h"
 #include "src/base/digest.h"
@@ -22,9 +23,9 @@
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
+#include "src/base/say.h"
 #include "src/base/units.h"
 #include "src/evidence/certificate.h"
-#include "src/evidence/file_digests.h"
 #include "src/train/run/run_config.h"
 
 namespace trireme {
@@ -51,83 +52,49 @@ SigningKey load_key(const EraseOptions& options) {
   return SigningKey::load(path);
 }
 
-// Makes an empty file, so that a certificate that cannot be written is known before anything is
-// erased. It is removed unless the certificate was written.
-class CertificateFile {
- public:
-  CertificateFile(const fs::path& path, const ErasePlan& plan)
-      : path_(fs::absolute(path).lexically_normal()) {
-    std::error_code none;
-    const fs::path place = fs::weakly_canonical(path_, none);
-    const auto [in_plan, in_path] =
-        std::mismatch(plan.folder.begin(), plan.folder.end(), place.begin(), place.end());
-    if (in_plan == plan.folder.end()) {
-      throw ConfigError(
-          fmt::format("--certificate: {} lies in the folder that is erased", path.string()));
-    }
-    if (fs::exists(fs::symlink_status(path_))) {
-      throw PolicyError(fmt::format(
-          "--certificate: {} exists, and a certificate replaces no file: choose another name",
-          path.string()));
-    }
-    File::create_new(path_).close();
+// Returns what the first question says about what stays on the disk; "" if wrapped keys go first.
+std::string text_of_remains(const Erasure& erasure) {
+  if (!erasure.missing_keys.empty() && !erasure.overwritten) {
+    return fmt::format(
+        " It is encrypted, but {} not there any more: whoever has a copy can open what stays on "
+        "the disk until it is reused (--overwrite).",
+        erasure.missing_keys.size() == 1
+            ? printable(erasure.missing_keys.front()) + " is"
+            : counted(std::ssize(erasure.missing_keys), "keys.json file") + " are");
   }
-  ~CertificateFile() {
-    if (!is_written_) {
-      std::error_code ignored;
-      fs::remove(path_, ignored);
-    }
-  }
-  CertificateFile(const CertificateFile&) = delete;
-  CertificateFile& operator=(const CertificateFile&) = delete;
-
-  void write(const std::string& text) {
-    is_written_ = true;  // whatever remains of it is of use, because the data is gone
-    write_file_durably(path_, text);
-  }
-
- private:
-  fs::path path_;
-  bool is_written_ = false;
-};
-
-std::vector<Subject> digests_of(const ErasePlan& plan) {
-  std::vector<fs::path> paths;
-  for (const std::string& name : plan.files) {
-    paths.push_back(plan.folder / name);
-  }
-  const std::vector<FileDigest> digests = digest_files(paths, available_processors());
-  std::vector<Subject> files;
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    if (digests[i].sha256.empty()) {
-      throw IoError(fmt::format(
-          "nothing was erased, because the certificate needs the digest of every file: {}",
-          digests[i].trouble));
-    }
-    files.push_back({plan.files[i], digests[i].sha256});
-  }
-  return files;
+  return erasure.keys.empty() && !erasure.overwritten
+             ? " It is not encrypted, and its bytes stay on the disk until they are reused "
+               "(--overwrite)."
+             : "";
 }
 
-void announce(const ErasePlan& plan, bool overwrites) {
+void announce(const ErasePlan& plan, const Erasure& erasure, bool is_rest) {
   fmt::print(stderr,
              "The {} {} will be gone for ever: {}, {}.{}\n"
              "Copies elsewhere, in backups, snapshots and other folders, are not reached.\n",
              plan.kind, printable(plan.folder.string()), counted(std::ssize(plan.files), "file"),
-             format_bytes(plan.bytes),
-             plan.keys.empty() && !overwrites
-                 ? " It is not encrypted, and its bytes stay on the disk until they are reused "
-                   "(--overwrite)."
-                 : "");
+             format_bytes(plan.bytes), text_of_remains(erasure));
+  if (is_rest) {
+    fmt::print(stderr, "This finishes the erasure of {} that was interrupted after {}.\n",
+               counted(std::ssize(erasure.files), "file"), erasure.started);
+  }
 }
 
-Erasure erasure_of(const ErasePlan& plan, const EraseOptions& options) {
+// Returns what the plan is to erase, or what an interrupted command has begun to erase.
+Erasure erasure_of(const ErasePlan& plan, const EraseOptions& options,
+                   const std::optional<Erasure>& draft) {
   Erasure erasure;
-  erasure.kind = plan.kind;
-  erasure.uri = file_uri(plan.folder.string());
-  erasure.bytes = plan.bytes;
-  erasure.keys = plan.keys;
-  erasure.overwritten = options.overwrite;
+  if (draft) {
+    erasure = *draft;
+    erasure.overwritten = draft->overwritten && options.overwrite;
+  } else {
+    erasure.kind = plan.kind;
+    erasure.uri = file_uri(plan.folder.string());
+    erasure.bytes = plan.bytes;
+    erasure.keys = plan.keys;
+    erasure.missing_keys = plan.missing_keys;
+    erasure.overwritten = options.overwrite;
+  }
   erasure.reason = options.reason;
   erasure.host = host_name();
   erasure.uid = ::getuid();
@@ -137,38 +104,90 @@ Erasure erasure_of(const ErasePlan& plan, const EraseOptions& options) {
   return erasure;
 }
 
+// Sets which files the erasure is about, or which of them were gone when it was given again.
+void list_files(Erasure& erasure, const ErasePlan& plan, const std::optional<Erasure>& draft) {
+  std::vector<Subject> left = digests_of(plan);
+  if (!draft) {
+    erasure.files = std::move(left);
+    return;
+  }
+  refuse_unlisted(plan, left, *draft);
+  for (const Subject& file : draft->files) {
+    if (!std::binary_search(plan.files.begin(), plan.files.end(), file.name)) {
+      erasure.gone_before.push_back(file.name);
+    }
+  }
+}
+
+void report(const Erasure& erasure, const fs::path& certificate, const EraseOptions& options,
+            const SigningKey& key, AuditTrail& audit) {
+  const std::string folder = path_of_uri(erasure.uri);
+  audit.note(erasure.kind == "dataset" ? "dataset.erased" : "checkpoint.erased",
+             {{"kind", erasure.kind},
+              {"folder", folder},
+              {"files", erasure.files.size()},
+              {"bytes", erasure.bytes},
+              {"keys", erasure.keys.size()},
+              {"overwritten", erasure.overwritten},
+              {"certificate", certificate.string()},
+              {"certificate_sha256", sha256_hex(read_file(certificate, kMostCertificateBytes))}});
+  fmt::print("erased:      {} ({}, {})\ncertificate: {}, signed by the key {}\n", printable(folder),
+             counted(std::ssize(erasure.files), "file"), format_bytes(erasure.bytes),
+             printable(options.certificate), short_id(key.public_key().id()));
+}
+
+// Erases what is planned and writes the certificate. Whatever ends this early: the same command can
+// be given again.
+void carry_out(const ErasePlan& plan, bool overwrites, Erasure& erasure, const SigningKey& key,
+               CertificateFile& certificate) {
+  try {
+    erase(plan, overwrites);
+    erasure.finished = utc_now();
+    certificate.finish(certificate_text(erasure, key));
+  } catch (...) {
+    say(
+        fmt::format("not finished, and there is no certificate yet: when what the error below says "
+                    "is put right, the same command finishes it, with {}",
+                    certificate.draft_path().string()));
+    throw;
+  }
+}
+
+// Returns whether it is the folder of that erasure, and does not exist.
+bool is_gone(const fs::path& folder, const Erasure& erasure) {
+  std::error_code code;
+  const fs::path place = fs::weakly_canonical(fs::absolute(folder), code);
+  return !fs::exists(fs::symlink_status(place)) &&
+         file_uri((place.has_filename() ? place : place.parent_path()).string()) == erasure.uri;
+}
+
 void erase_and_certify(const EraseOptions& options, AuditTrail& audit, const Access& access) {
   const SigningKey key = load_key(options);
-  const ErasePlan plan = plan_erasure(fs::path(options.folder));
+  CertificateFile certificate(options.certificate, key);
+  const std::optional<Erasure>& draft = certificate.draft();
+  if (certificate.finished() && is_gone(options.folder, *certificate.finished())) {
+    report(*certificate.finished(), certificate.path(), options, key, audit);
+    return;
+  }
+  const ErasePlan plan =
+      draft ? plan_rest(options.folder, *draft) : plan_erasure(fs::path(options.folder));
   check_folder_access(access, Deed::write, plan.folder);
-  if (plan.files.empty()) {
+  if (plan.files.empty() && !draft) {
     throw ConfigError(fmt::format("{} holds no file", plan.folder.string()));
   }
-  CertificateFile certificate(options.certificate, plan);
-  announce(plan, options.overwrite);
+  certificate.check_place(plan.folder);
+  Erasure erasure = erasure_of(plan, options, draft);
+  announce(plan, erasure, draft.has_value());
   confirm_twice(plan.folder.filename().string(), options.confirmed,
                 {"erase it", "confirm that nobody shall ever read it", "nothing was erased"});
-  Erasure erasure = erasure_of(plan, options);
-  erasure.files = digests_of(plan);
+  list_files(erasure, plan, draft);
   refuse_erasing_beside_run(plan);
-  erasure.started = utc_now();
-  erase(plan, options.overwrite);
-  erasure.finished = utc_now();
-  const std::string text = certificate_text(erasure, key);
-  certificate.write(text);
-  audit.note(plan.kind == "dataset" ? "dataset.erased" : "checkpoint.erased",
-             {{"kind", plan.kind},
-              {"folder", plan.folder.string()},
-              {"files", plan.files.size()},
-              {"bytes", plan.bytes},
-              {"keys", plan.keys.size()},
-              {"overwritten", options.overwrite},
-              {"certificate", fs::absolute(options.certificate).lexically_normal().string()},
-              {"certificate_sha256", sha256_hex(text)}});
-  fmt::print("erased:      {} ({}, {})\ncertificate: {}, signed by the key {}\n",
-             printable(plan.folder.string()), counted(std::ssize(plan.files), "file"),
-             format_bytes(plan.bytes), printable(options.certificate),
-             short_id(key.public_key().id()));
+  if (!draft) {
+    erasure.started = utc_now();
+  }
+  certificate.begin(erasure);
+  carry_out(plan, options.overwrite, erasure, key, certificate);
+  report(erasure, certificate.path(), options, key, audit);
 }
 
 }  // namespace
@@ -203,7 +222,8 @@ void add_erase_command(CommandLine& app, AuditTrail& audit, const AccessSource& 
       "  trireme erase runs/first/checkpoints/step-00000100 --sign site.key \\\n"
       "    --certificate erased.json --reason 'the retention period is over'\n"
       "  trireme verify erased.json --trust trust.pem\n"
-      "Wrapped keys go first, so that encrypted data is unreadable whatever happens next. "
+      "Wrapped keys go first, so that encrypted data is unreadable whatever happens next. If it is "
+      "interrupted, give the same command again. "
       "Overwriting reaches no backup and no snapshot, and on SSDs and copy-on-write file systems "
       "the old bytes may remain: encrypt what must be erasable.");
   command.callback([options, access, &audit] { erase_and_certify(*options, audit, access()); });

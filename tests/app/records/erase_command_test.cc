@@ -1,21 +1,11 @@
 // `trireme erase`: what is gone afterwards and what the certificate says, and everything that
 // makes it refuse before the first file is touched.
-#include "src/app/evidence/erase_command.h"
-
-#include <fstream>
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
 #include "io/checkpoint/run_lock.h"
-#include "src/app/evidence/erase_plan.h"
-#include "src/app/evidence/verify_command.h"
-#include "src/evidence/certificate.h"
-#include "tests/app/command_run.h"
+#include "tests/app/records/erase_fixture.h"
 #include "tests/io/checkpoint/sample_state.h"
-#include "tests/io/data/encrypted_data.h"
-#include "tests/support/environment_variables.h"
-#include "tests/support/without_policy.h"
 
 namespace trireme {
 namespace {
@@ -25,51 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::UnorderedElementsAre;
-using Words = std::vector<std::string>;
 
-class EraseCommand : public EncryptedDataTest {
- protected:
-  void SetUp() override {
-    variables_.set("TRIREME_SITE_DIR", TRIREME_SOURCE_DIR "/tests/support/no_site");
-    key_.save(path("sign.key"));
-    put(path("trust.pem"), "# Site A\n" + key_.public_key().to_pem());
-    write("in/a.txt", "what shall be forgotten");
-    pack(options("in", "set"), {});
-  }
-  CommandRun erase_with(const std::string& name, const Words& more) const {
-    Words words = {"erase", path(name), "--certificate", path("gone.json")};
-    words.insert(words.end(), more.begin(), more.end());
-    AuditTrail audit;
-    return run_command_line(
-        [&](CommandLine& app, int&) { add_erase_command(app, audit, without_policy()); }, words);
-  }
-  // Confirms with the last part of the name.
-  CommandRun erase_confirmed(const std::string& name, const Words& more = {}) const {
-    const std::string word = fs::path(name).filename();
-    Words words = {"--sign", path("sign.key"), "--confirm", word, "--confirm", word};
-    words.insert(words.end(), more.begin(), more.end());
-    return erase_with(name, words);
-  }
-  CommandRun verify_certificate() const {
-    return run_command_line(
-        [](CommandLine& app, int& code) { add_verify_command(app, without_policy(), code); },
-        {"verify", path("gone.json"), "--trust", path("trust.pem")});
-  }
-  Erasure erasure() const {
-    return parse_certificate(read_file(path("gone.json")), "gone.json", {}).erasure;
-  }
-  // Expects a refusal that has changed nothing.
-  void expect_refused(const CommandRun& run, ExitCode code, const std::string& why) const {
-    EXPECT_EQ(run.code, static_cast<int>(code)) << run.err;
-    EXPECT_THAT(run.err, HasSubstr(why));
-    EXPECT_EQ(fault_of(folder_ / "set", KeyRing(std::vector<std::string>())), "");
-    EXPECT_FALSE(fs::exists(path("gone.json"))) << "no certificate is left";
-  }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  const SigningKey key_ = SigningKey::generate();
-  EnvironmentVariables variables_;
-};
+class EraseCommand : public EraseFixture {};
 
 TEST_F(EraseCommand, ADatasetIsGoneAndCertified) {
   const std::string manifest = sha256_hex(read_file(path("set/manifest.json")));
@@ -175,13 +122,28 @@ TEST_F(EraseCommand, AFileWithAnotherNameWouldSurvive) {
   EXPECT_EQ(erase_confirmed("set").code, 0);
 }
 
-TEST_F(EraseCommand, LinksAreRemovedAndNotFollowed) {
-  fs::create_symlink("../in/a.txt", path("set/link"));
-  fs::create_directory_symlink("../in", path("set/folder"));
+TEST_F(EraseCommand, ALinkWhoseTargetWouldStayIsRefused) {
+  for (const char* const target : {"../in/a.txt", "../in", "/nowhere/shard.h5", "link"}) {
+    fs::create_symlink(target, path("set/link"));
+    expect_refused(erase_confirmed("set"), ExitCode::refused,
+                   "nothing was erased, because " + path("set/link") + " is a symbolic link to " +
+                       target + ", whose contents would stay: remove the link, and erase what");
+    fs::remove(path("set/link"));
+  }
+  EXPECT_EQ(read_file(path("in/a.txt")), "what shall be forgotten");
+  ASSERT_TRUE(save_state(path("checkpoints"), small_state(), 1).durable);
+  ASSERT_TRUE(save_state(path("archive"), small_state(), 2).durable);
+  fs::create_directory_symlink("../archive/step-00000002", path("checkpoints/step-00000002"));
+  expect_refused(erase_confirmed("checkpoints"), ExitCode::refused, "step-00000002 is a symbolic");
+  EXPECT_TRUE(fs::exists(path("checkpoints/step-00000001/manifest.json")));
+}
+
+TEST_F(EraseCommand, ALinkWithinTheFolderGoesWithItsTarget) {
+  fs::create_symlink("shards/00000.h5", path("set/link"));
+  fs::create_directory_symlink("shards", path("set/folder"));
   const CommandRun run = erase_confirmed("set", {"--overwrite"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_FALSE(fs::exists(path("set")));
-  EXPECT_EQ(read_file(path("in/a.txt")), "what shall be forgotten");
   EXPECT_EQ(erasure().files.size(), 2U) << "links are no files";
 }
 
@@ -268,10 +230,31 @@ TEST_F(EraseCommand, ThePlanIsSortedAndCountsBytes) {
       fs::file_size(path("set/manifest.json")) + fs::file_size(path("set/shards/00000.h5")) + 6);
 }
 
-TEST_F(EraseCommand, WhatAFailureHasLeftIsRecognizedAndErased) {
-  fs::remove(path("set/shards/00000.h5"));  // the manifest is the last file that goes
-  EXPECT_EQ(erase_confirmed("set").code, 0);
-  EXPECT_FALSE(fs::exists(path("set")));
+TEST_F(EraseCommand, ACertificateSaysThatEncryptedDataHadLostItsKeys) {
+  pack(sealed_options("in", "sealed"), {});
+  fs::remove(path("sealed/keys.json"));
+  const CommandRun run = erase_confirmed("sealed");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("It is encrypted, but keys.json is not there any more"),
+                             Not(HasSubstr("not encrypted"))));
+  EXPECT_TRUE(erasure().keys.empty());
+  EXPECT_THAT(erasure().missing_keys, ElementsAre("keys.json"));
+  const CommandRun checked = verify_certificate();
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.out,
+              AllOf(HasSubstr("it was encrypted, and had no wrapped keys any more"),
+                    HasSubstr("that were not there any more when this began, so that it overwrote "
+                              "none of them: keys.json"),
+                    Not(HasSubstr("not encrypted"))));
+}
+
+TEST_F(EraseCommand, ADamagedManifestStillSaysThatDataWasEncrypted) {
+  pack(sealed_options("in", "sealed"), {});
+  fs::remove(path("sealed/keys.json"));
+  const std::string text = read_file(path("sealed/manifest.json"));
+  put(path("sealed/manifest.json"), text.substr(0, text.size() - 3));
+  EXPECT_EQ(erase_confirmed("sealed").code, 0);
+  EXPECT_THAT(erasure().missing_keys, ElementsAre("keys.json"));
 }
 
 }  // namespace
