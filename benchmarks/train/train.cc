@@ -15,9 +15,11 @@
 #include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/train/report/metrics.h"
+#include "src/train/run/access_check.h"
 #include "src/train/run/layout.h"
 #include "src/train/run/run_config.h"
 #include "src/train/start/connect.h"
+#include "src/train/start/run_keys.h"
 #include "src/train/start/startup.h"
 #include "src/train/training.h"
 
@@ -183,6 +185,10 @@ Json TrainBench::run() {
                       .log = log,
                       .stop = stop_,
                       .status = context_.status};
+    check_same_policy(context_.access(), *ranks.control);
+    host.access = &context_.access();
+    const std::unique_ptr<StepKeys> keys = keys_of(config_.encryption, *ranks.control);
+    host.keys = keys.get();
     host.links = ranks.links.get();
     host.observe = [this](const StepMetrics& metrics) { observe(metrics); };
     host.measured = options_.measured;

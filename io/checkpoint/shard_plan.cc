@@ -84,7 +84,7 @@ ShardPlan plan_shard_of_rank(std::span<const TensorBlock> blocks, std::int64_t s
                              std::int64_t generation, int rank) {
   return plan_shard(blocks, {{"trireme_step", std::to_string(step)},
                              {"trireme_generation", std::to_string(generation)},
-                             {"trireme_shard", std::to_string(rank)}});
+                             {kShardField, std::to_string(rank)}});
 }
 
 }  // namespace trireme

@@ -21,6 +21,9 @@
 
 namespace trireme {
 
+// The field of the header's metadata that only shards of checkpoints have: the number of the shard.
+inline constexpr const char* kShardField = "trireme_shard";
+
 struct ShardPlan {
   std::string head;                   // the 8 bytes of the header length, and the header
   std::vector<ByteRun> runs;          // runs of all blocks, in file order, without gaps

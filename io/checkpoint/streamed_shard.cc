@@ -29,7 +29,7 @@ class StreamedShard {
       entries.push_back({tensor.name, DType::f32, tensor.shape.to_vector(), at, end});
       at = end;
     }
-    head_ = encode_safetensors_header({{"format", "pt"}, {"trireme_shard", std::to_string(number)}},
+    head_ = encode_safetensors_header({{"format", "pt"}, {kShardField, std::to_string(number)}},
                                       entries, kDataAlignment);
     const std::int64_t data = std::ssize(head_);
     for (std::size_t i = 0; i < tensors.size(); ++i) {

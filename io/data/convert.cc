@@ -150,7 +150,9 @@ std::vector<ForeignRange> plan(const std::vector<ForeignInput>& inputs,
 std::string joined_label(const ConvertOptions& options, const std::vector<ForeignInput>& inputs) {
   std::optional<Label> all = options.label;
   for (const ForeignInput& input : inputs) {
-    all = join(all, label_beside(input.file.path), options.classifications);
+    for (const std::string& place : places_of_label(input)) {
+      all = join(all, label_beside(place), options.classifications);
+    }
   }
   return all ? label_file_text(*all) : "{}";
 }

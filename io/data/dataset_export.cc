@@ -101,11 +101,10 @@ class ExportWriter {
     }
   }
 
-  // Gives the files their names. On rank 0.
+  // Gives the files their names, the label first: tokens are never there without it. On rank 0.
   void end() const {
-    for (const fs::path& path : files_) {
-      rename_durably(temporary_of(path), path);
-    }
+    std::for_each(files_.rbegin(), files_.rend(),
+                  [](const fs::path& path) { rename_durably(temporary_of(path), path); });
   }
 
   void remove_temporary() const {

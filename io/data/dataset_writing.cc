@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "io/data/file_lock.h"
@@ -41,6 +42,12 @@ void unpack_notes(std::string_view text, int token_bytes, std::vector<ShardNote>
   }
 }
 
+// Shards that an earlier start has packed count for a dataset with the same label only: with
+// another one, a label would be lost by an interruption.
+std::string label_digest(const std::optional<Label>& label) {
+  return label ? sha256_hex(to_json(*label).dump()) : "";
+}
+
 // Writes the shards of one rank.
 class RankWork {
  public:
@@ -73,8 +80,8 @@ class RankWork {
   ShardNote shard(std::size_t index) {
     const ShardJob& plan = job_.shards[index];
     const fs::path path = note_path(job_.folder, index);
-    const std::string fingerprint =
-        plan.fingerprint + plan.restart_fingerprint + (key_ == nullptr ? "" : key_->id());
+    const std::string fingerprint = plan.fingerprint + plan.restart_fingerprint +
+                                    (key_ == nullptr ? "" : key_->id()) + label_digest(job_.label);
     if (auto note = trusted_note(path, job_.folder, job_.format.token_bytes, fingerprint)) {
       ++kept_;
       return *note;

@@ -224,6 +224,20 @@ std::vector<std::string> foreign_arguments(const std::vector<std::string>& argum
   return listed;
 }
 
+std::vector<std::string> places_of_label(const ForeignInput& input) {
+  std::vector<std::string> places = {input.file.path,
+                                     std::filesystem::canonical(input.file.path).string()};
+  if (input.beside) {
+    const std::string beside = std::filesystem::canonical(input.beside->path).string();
+    for (const auto& [end, other] : {std::pair(kTokensEnd, kIndexEnd), {kNpyOffsetsEnd, kNpyEnd}}) {
+      if (beside.ends_with(end)) {
+        places.push_back(with_end(beside, end, other));
+      }
+    }
+  }
+  return places;
+}
+
 std::vector<ForeignInput> foreign_inputs(const std::vector<InputFile>& files) {
   std::vector<ForeignInput> inputs;
   for (const InputFile& file : files) {

@@ -45,6 +45,10 @@ class ForeignFile {
 std::unique_ptr<ForeignFile> open_foreign_file(const ForeignInput& input,
                                                const ForeignNames& names);
 
+// Returns the paths of files of tokens beside which a label may lie (label_file.h): that of the
+// input, and those to which links in its place lead.
+std::vector<std::string> places_of_label(const ForeignInput& input);
+
 // Returns whether a file is read as HDF5, by the end of its name.
 bool is_hdf5(std::string_view path);
 // Returns the paths to list for an argument of the command: a prefix of Megatron-LM stands for its

@@ -20,7 +20,8 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kValueBytes = 32;
 constexpr std::size_t kOwnedBytes = 64;
 
-// Returns the library's message without its own names: "line 1, column 3: syntax error ...".
+// Returns the library's message without its own names and without the text that it quotes, which
+// may be a secret of another file: "line 1, column 3: syntax error ...".
 std::string complaint_of(const json::exception& error) {
   std::string_view text = error.what();
   if (const std::size_t end = text.find("] "); text.starts_with('[') && end != text.npos) {
@@ -28,7 +29,12 @@ std::string complaint_of(const json::exception& error) {
   }
   constexpr std::string_view kPlace = "parse error at ";
   text.remove_prefix(text.starts_with(kPlace) ? kPlace.size() : 0);
-  return std::string(text);
+  std::string told(text);
+  if (const std::size_t quote = told.find("; last read: "); quote != told.npos) {
+    const std::size_t end = told.rfind("; expected ");
+    told.erase(quote, end == told.npos || end < quote ? told.npos : end - quote);
+  }
+  return told;
 }
 
 // Scans a whole text without building values. Refuses duplicate keys, which JSON leaves undefined,

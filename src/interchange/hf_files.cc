@@ -8,6 +8,7 @@
 
 #include "io/checkpoint/exported_metadata.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/checkpoint/shard_plan.h"
 #include "src/base/data_error_in.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
@@ -117,6 +118,12 @@ void HfFiles::add_file(const fs::path& path) {
     head.resize(static_cast<std::size_t>(safetensors_head_bytes(head, bytes)));
     file.read_exactly_at(0, head.data(), std::ssize(head));
     const SafetensorsHeader header = parse_safetensors_header(head, bytes);
+    if (header.metadata.contains(kShardField)) {
+      throw ConfigError(
+          fmt::format("{} is a shard of a checkpoint, whose label is in the checkpoint's manifest "
+                      "and counts for it: import what `trireme export` writes of the checkpoint",
+                      path.string()));
+    }
     if (const std::optional<Label> label = exported_label(header.metadata)) {
       labels_.push_back(*label);
     }

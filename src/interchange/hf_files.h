@@ -31,7 +31,8 @@ struct HfTensor {
 class HfFiles {
  public:
   // source: a folder, or one file. Throws NotFound if nothing is there, and DataError that names
-  // the file for damage, for missing shards and for a list that contradicts the files.
+  // the file for damage, for missing shards and for a list that contradicts the files, and
+  // ConfigError for shards of a checkpoint, which have no label of their own.
   explicit HfFiles(const std::filesystem::path& source);
 
   const std::map<std::string, HfTensor>& tensors() const { return tensors_; }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/names.h"
+#include "io/checkpoint/run_lock.h"
 #include "src/base/config_tree.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
@@ -142,6 +143,8 @@ void LineageWalk::compare_steps(const fs::path& folder, std::int64_t newest) {
   if (recorded == nullptr) {
     return;
   }
+  const std::optional<LockHolder> holder = lock_holder(folder);
+  const bool goes_on = holder && holder->is_alive;
   for (const auto& [number, step] : recorded->by_number) {
     const fs::path path = folder / step_folder_name(number);
     std::error_code code;
@@ -153,6 +156,11 @@ void LineageWalk::compare_steps(const fs::path& folder, std::int64_t newest) {
                 fmt::format("{} was removed: {} says that it was saved, and nothing that it was "
                             "deleted. Step {} is the newest only because of that",
                             path.string(), step.saves.back().where, newest));
+    } else if (goes_on) {
+      lineage.notes.push_back(
+          fmt::format("{} is gone, and the audit log does not say yet that it was deleted: the run "
+                      "still goes on, which records that some steps later",
+                      path.string()));
     } else if (!recorded->has_unnamed_deletions) {
       add_fault(ExitCode::not_found,
                 fmt::format("{} is gone: {} says that it was saved, and nothing that it was "

@@ -1,4 +1,5 @@
 // See lineage_walk.h.
+#include "src/base/error.h"
 #include "src/base/file.h"
 #include "src/base/units.h"
 #include "src/evidence/model_signature.h"
@@ -56,6 +57,11 @@ void LineageWalk::model(const fs::path& folder) {
   const std::size_t item = lineage.items.size();
   add_item(0, "model", folder.string());
   const std::string file = (folder / kModelSignatureName).string();
+  if (fs::is_symlink(fs::symlink_status(file))) {
+    throw DataError(fmt::format("{} is a symbolic link, and a signature is a file of its model: it "
+                                "was not opened",
+                                file));
+  }
   const SignedModel model =
       parse_model_signature(read_file(file, kMostModelSignatureBytes), file, options_.trusted);
   if (const auto fault = signature_fault(model.signature, file)) {

@@ -36,6 +36,16 @@ TEST(ParseJson, SaysWhereAndNotInTheLibrarysWords) {
   }
 }
 
+// A link may have led to another file, whose words would stand in messages and logs.
+TEST(ParseJson, QuotesNothing) {
+  for (const char* text : {R"({"key": "a secret)", "{'secret': 1}", "secret", R"([1, secret])",
+                           R"({"secret"; expected secret)"}) {
+    const std::string told = message_of<DataError>([&] { parse_json(text); });
+    EXPECT_THAT(told, AllOf(HasSubstr("not JSON: "), Not(HasSubstr("secret")))) << text;
+  }
+  EXPECT_THAT(message_of<DataError>([] { parse_json("[1 2]"); }), HasSubstr("; expected ']'"));
+}
+
 // The text has 36 MB and would take more than 1 GiB once parsed. It is refused before its syntax
 // error is reached.
 TEST(ParseJson, RefusesWhatWouldFillTheMemory) {

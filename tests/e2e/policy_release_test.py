@@ -2,6 +2,7 @@
 import base64
 import hashlib
 import json
+import os
 import shutil
 import unittest
 
@@ -233,6 +234,41 @@ class Releases(unittest.TestCase):
         harness.must(told)
         shown = harness.must(harness.run("ckpt", "show", back))
         self.assertIn("label: internal; jurisdiction AE; owner health", shown.stdout)
+
+    def test_a_shard_is_no_model_of_another_program(self):
+        made, alone = FOLDER / "made", FOLDER / "alone"
+        harness.must(harness.run("export", self.steps, "--format", "hf", "--out", FOLDER / "again"))
+        harness.must(harness.run("import", FOLDER / "again", "--out", made))
+        for put in (shutil.copy, os.symlink, os.link):
+            shutil.rmtree(alone, ignore_errors=True)
+            alone.mkdir()
+            shutil.copy(FOLDER / "again/config.json", alone)
+            put(made / "shard-00000.safetensors", alone / "model.safetensors")
+            told = self.site.run("trainer", "import", alone, "--out", FOLDER / "washed", "--label",
+                                 "classification=public", "--label", "jurisdiction=AE")
+            self.refused(told, "is a shard of a checkpoint", 2)
+            self.assertFalse((FOLDER / "washed").exists())
+
+    def test_registry_asks_about_exported_models(self):
+        models = FOLDER / "models"
+        harness.must(harness.run("export", self.steps, "--format", "hf", "--out", FOLDER / "open"))
+        harness.must(harness.run("import", FOLDER / "open", "--out", FOLDER / "closed",
+                                 "--label", "classification=secret"))
+        for kind in ("hf", "gguf", "onnx", "triton"):
+            folder = FOLDER / f"closed-{kind}"
+            harness.must(harness.run("export", FOLDER / "closed", "--format", kind, "--out",
+                                     folder))
+            words = ["registry", "add", f"closed-{kind}", folder, "--registry", models]
+            self.refused(self.site.run("trainer", *words), "secret")
+            harness.must(harness.run(*words))
+            told = self.site.run("trainer", "registry", "path", f"closed-{kind}", "--registry",
+                                 models)
+            self.refused(told, "secret")
+            shown = harness.run("registry", "show", f"closed-{kind}", "--registry", models)
+            self.assertIn("secret", harness.must(shown).stdout)
+        told = self.site.run("trainer", "registry", "add", "open", FOLDER / "open", "--registry",
+                             FOLDER / "others")
+        harness.must(told)
 
     def test_too_few_keys(self):
         def one_key(files):

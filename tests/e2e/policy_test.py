@@ -142,6 +142,9 @@ class Policy(unittest.TestCase):
             told = self.site.run("trainer", "train", FOLDER / "run.yaml", f"data.train={data}",
                                  ranks=ranks)
             self.refused(told, "may lie in the jurisdiction SA only, and this site is in AE")
+        told = self.site.run("trainer", "bench", "train", FOLDER / "run.yaml",
+                             f"data.train={data}", "--dir", FOLDER, "--steps", "1")
+        self.refused(told, "may lie in the jurisdiction SA only")
         names = [event["event"] for event in events()]
         self.assertEqual(names.count("policy.refused"), 2)
         self.assertEqual(names.count("train.refused"), 2)

@@ -1,8 +1,10 @@
 """Verifies runs together with the audit log of their site: what `trireme verify --audit` finds that
 the files of a run cannot show, such as a newest step that was removed."""
 import json
+import os
 import re
 import shutil
+import signal
 import unittest
 
 import harness
@@ -68,6 +70,29 @@ class Audited(Copies):
         shutil.rmtree(self.steps / "step-00000002")
         code, _ = self.expect(66, "step-00000002 is gone: line ")
         self.assertEqual(code, 0)
+
+    # A run records what its retention has deleted some steps later.
+    def test_a_step_that_a_run_has_just_deleted(self):
+        run, log = FOLDER / "live", FOLDER / "live.jsonl"
+        own = [f"run.dir={run}", f"audit.log={log}"]
+        harness.must(train(*own))
+        (run / "DONE").unlink()
+        live = harness.start("train", FOLDER / "run.yaml", *own, "train.steps=8", ranks=1,
+                             log=FOLDER / "live.log", env={"TRIREME_FAULTS":
+                                                           "step.forward:0:1:sleep=300"})
+        try:
+            harness.until("a lock", 60, lambda: (run / "checkpoints/run.lock").exists())
+            shutil.rmtree(run / "checkpoints/step-00000002")
+            code, found = verify(run, "--audit", log, "--allow-missing")
+            self.assertEqual(code, 0, found)
+            self.assertTrue(any("step-00000002 is gone, and the audit log does not say yet" in note
+                                for note in found["notes"]), found)
+        finally:
+            harness.end_group(live)
+            for rank in harness.processes_with(str(run)):
+                os.kill(rank, signal.SIGKILL)
+        harness.until("the end", 60, lambda: not harness.processes_with(str(run)))
+        self.expect(66, "step-00000002 is gone: line ", run, log=log)
 
     def test_a_deleted_step_was_put_back(self):
         run = FOLDER / "retention"

@@ -29,14 +29,4 @@ KeyedTextReader KeyChoice::reader() const {
   return KeyedTextReader([choice = *this] { return choice.options().uris; }, admit);
 }
 
-std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world) {
-  if (config.keys.empty()) {
-    return nullptr;
-  }
-  auto keys = std::make_unique<StepKeys>(
-      world, KeyOptions{config.keys, config.accept_plain, config.accept_plain_data});
-  keys->prepare_to_save();
-  return keys;
-}
-
 }  // namespace trireme

@@ -1,8 +1,6 @@
-// Finds the keys of encrypted checkpoints and datasets: KeyChoice is the option --key of commands
-// that read them, and keys_of() opens those of a run's configuration.
+// KeyChoice is the option --key of commands that read encrypted checkpoints and datasets.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,8 +24,5 @@ struct KeyChoice {
   // Returns a reader that opens encrypted logs with these keys.
   KeyedTextReader reader() const;
 };
-
-// Collective. Returns null if nothing is encrypted.
-std::unique_ptr<StepKeys> keys_of(const EncryptionConfig& config, Communicator& world);
 
 }  // namespace trireme

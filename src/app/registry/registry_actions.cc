@@ -20,6 +20,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
+#include "src/interchange/model_label.h"
 #include "src/registry/model_files.h"
 #include "src/registry/model_registry.h"
 #include "src/registry/registry_index.h"
@@ -141,6 +142,18 @@ nlohmann::ordered_json json_of(const ListedVersion& listed) {
   return json;
 }
 
+// Throws PolicyError if the policy forbids to read the model in a folder.
+void check_model_access(const Access& access, const std::filesystem::path& folder) {
+  check_folder_access(access, Deed::read, folder);
+  std::error_code none;
+  if (!access.has_policy() || !std::filesystem::is_directory(folder, none) ||
+      is_step_folder(folder) || !list_steps(folder).empty()) {
+    return;
+  }
+  access.check({Deed::read, Thing::checkpoint, folder,
+                label_of_exported_model(folder, access.classifications())});
+}
+
 // Flushes what was printed. done: what the command has changed by then, which a script has to know
 // even if nothing can be printed.
 void flush_after(const std::string& done) {
@@ -155,11 +168,15 @@ void flush_after(const std::string& done) {
 
 void add_version(const RegistryOptions& options, const AccessSource& access) {
   check_registry_name("the model", options.model);
-  check_folder_access(access(), Deed::read, options.path);
+  check_model_access(access(), options.path);
   std::vector<std::string> skipped;
   VersionRecord record = describe_model(options.path, skipped);
   for (const std::string& why : skipped) {
     fmt::print(stderr, "trireme: skipped {}\n", printable(why));
+  }
+  if (record.kind == ModelKind::exported) {
+    const auto label = label_of_exported_model(record.path, access().classifications());
+    record.label = label ? label->to_string() : "";
   }
   check_base(record, ModelCheck::contents);
   record.model = options.model;
@@ -239,7 +256,7 @@ void show_version(const RegistryOptions& options) {
 
 void print_model_path(const RegistryOptions& options, const AccessSource& access) {
   const VersionRecord version = ModelRegistry::open(options.registry).find(options.model);
-  check_folder_access(access(), Deed::read, version.path);
+  check_model_access(access(), version.path);
   if (!options.unchecked) {
     check_files(version, ModelCheck::sizes);
   }
@@ -249,7 +266,7 @@ void print_model_path(const RegistryOptions& options, const AccessSource& access
 void promote_version(const RegistryOptions& options, const AccessSource& access, int& exit_code) {
   const ModelRegistry registry = ModelRegistry::open(options.registry);
   const VersionRecord version = registry.find(options.model);
-  check_folder_access(access(), Deed::read, version.path);
+  check_model_access(access(), version.path);
   check_files(version, depth_of(options));
   ChangeRecord change;
   change.model = version.model;
@@ -292,7 +309,7 @@ void roll_back_stage(const RegistryOptions& options, const AccessSource& access)
       version_before(versions_in_use(registry.changes(options.model), options.stage));
   if (last) {  // else roll_back() says what is missing
     const VersionRecord before = registry.version(options.model, *last);
-    check_folder_access(access(), Deed::read, before.path);
+    check_model_access(access(), before.path);
     check_files(before, depth_of(options));
   }
   ChangeRecord change;
@@ -318,7 +335,7 @@ void check_versions(const RegistryOptions& options, const AccessSource& access, 
     for (const std::int64_t number : registry.version_numbers(model)) {
       try {
         const VersionRecord version = registry.version(model, number);
-        check_folder_access(access(), Deed::read, version.path);
+        check_model_access(access(), version.path);
         check_files(version, depth_of(options));
         ++good;
       } catch (const Error& error) {

@@ -220,6 +220,20 @@ TEST_F(ForeignArraysTest, TheLabelGoesWithTheTokens) {
     EXPECT_EQ(asked, join(o.label, back.label, back.classifications));
     EXPECT_EQ(Dataset::open(back.out).manifest().label, asked);
 
+    // A link does not leave the label behind.
+    fs::create_directories(folder_ / "links");
+    for (const fs::path& file : files) {
+      if (&file != &files.back()) {
+        fs::create_symlink(file, folder_ / "links" / file.filename());
+      }
+    }
+    fs::remove_all(back.out);
+    back.inputs = {folder_ / "links" / files[0].filename()};
+    convert(back, {});
+    EXPECT_EQ(Dataset::open(back.out).manifest().label, asked);
+    fs::remove_all(folder_ / "links");
+    back.inputs = {files[0]};
+
     fs::remove_all(back.out);
     back.admit = [](const auto&) { throw PolicyError("not here"); };
     EXPECT_THROW(convert(back, {}), PolicyError);
@@ -229,6 +243,22 @@ TEST_F(ForeignArraysTest, TheLabelGoesWithTheTokens) {
       EXPECT_THAT(convert_refusal(files[0]), HasSubstr(files.back().string())) << damaged;
     }
   }
+}
+
+// The label gets its name before the tokens do.
+TEST_F(ForeignArraysTest, AnInterruptedExportLeavesNoTokensWithoutALabel) {
+  write("in/a.txt", "some words");
+  PackOptions o = options("in", "data");
+  o.label = parse_label({"classification=secret"});
+  pack(o, {});
+  DatasetExport one = {ArrayFormat::npy, folder_ / "exported"};
+  const std::vector<fs::path> files = exported_files(one, false, true);
+  one.progress = [&](std::int64_t, std::int64_t) {  // the second of three names cannot be given
+    fs::create_directories(files[1] / "in the way");
+  };
+  EXPECT_ANY_THROW(export_dataset(Dataset::open(o.out), one, {}));
+  EXPECT_FALSE(fs::exists(files[0]));
+  EXPECT_TRUE(fs::exists(files[2]));
 }
 
 TEST_F(ForeignArraysTest, AnExportReplacesNothingAndLeavesNothingHalfWritten) {

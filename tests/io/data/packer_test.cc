@@ -227,6 +227,36 @@ TEST_F(PackerTest, AnInterruptedPackGoesOn) {
   EXPECT_TRUE(pack(o, {}).front().was_complete);
 }
 
+// With another label, it is another dataset.
+TEST_F(PackerTest, AnInterruptedPackKeepsNoShardsOfAnotherLabel) {
+  for (int i = 0; i < 4; ++i) {
+    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
+  }
+  PackOptions o = options("in", "out");
+  o.shard_bytes = 1 << 16;
+  const auto stop = [](std::int64_t done, std::int64_t total) {
+    if (done == total) {
+      throw IoError("the power went");
+    }
+  };
+  o.label = parse_label({"classification=secret"});
+  o.progress = stop;
+  EXPECT_THROW(pack(o, {}), IoError);
+  PackOptions other = o;
+  for (const char* const word : {"", "classification=public"}) {
+    other.label = *word == 0 ? kUnlabelled : parse_label({word});
+    other.progress = stop;
+    EXPECT_THROW(pack(other, {}), IoError);
+    other.progress = {};
+    EXPECT_GE(pack(other, {}).front().kept_shards, 1) << word;
+    fs::remove_all(o.out);
+    EXPECT_THROW(pack(o, {}), IoError);
+    EXPECT_EQ(pack(other, {}).front().kept_shards, 0) << word;
+    fs::remove_all(o.out);
+    EXPECT_THROW(pack(o, {}), IoError);
+  }
+}
+
 // The file keeps its size and modification time, but its content changes.
 TEST_F(PackerTest, ARestartSeesWhatChangedInDisguise) {
   for (int i = 0; i < 4; ++i) {
