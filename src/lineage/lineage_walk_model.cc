@@ -58,9 +58,10 @@ void LineageWalk::model(const fs::path& folder) {
   add_item(0, "model", folder.string());
   const std::string file = (folder / kModelSignatureName).string();
   if (fs::is_symlink(fs::symlink_status(file))) {
-    throw DataError(fmt::format("{} is a symbolic link, and a signature is a file of its model: it "
-                                "was not opened",
-                                file));
+    throw DataError(
+        fmt::format("{} is a symbolic link, and a signature is a file of its model: it "
+                    "was not opened",
+                    file));
   }
   const SignedModel model =
       parse_model_signature(read_file(file, kMostModelSignatureBytes), file, options_.trusted);

@@ -10,6 +10,7 @@
 namespace trireme {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
