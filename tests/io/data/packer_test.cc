@@ -1,16 +1,13 @@
 #include "io/data/packer.h"
 
-#include <map>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "io/data/tokenizer.h"
 #include "io/data/verify.h"
 #include "src/base/error.h"
-#include "tests/io/data/data_fixture.h"
+#include "tests/io/data/packed_folder.h"
 
 namespace trireme {
 namespace {
@@ -19,38 +16,9 @@ using testing::HasSubstr;
 
 class PackerTest : public DataTest {
  protected:
-  // Returns the documents of a dataset, cut at its document offsets.
-  static std::vector<std::string> documents(const fs::path& folder) {
-    const Dataset dataset = Dataset::open(folder);
-    const auto tokenizer = make_tokenizer("bytes");
-    const std::vector<std::int32_t> tokens = all_tokens(dataset);
-    std::vector<std::string> texts;
-    std::size_t before = 0;
-    for (const ShardEntry& shard : dataset.manifest().shards) {
-      std::vector<std::uint64_t> ends(static_cast<std::size_t>(shard.n_docs + 1));
-      File::open_to_read(folder / shard.path)
-          .read_exactly_at(shard.docs_offset, ends.data(), shard.docs_bytes);
-      for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
-        texts.push_back(
-            tokenizer->decode(std::span(tokens).subspan(before + ends[i], ends[i + 1] - ends[i])));
-      }
-      before += static_cast<std::size_t>(shard.n_tokens);
-    }
-    return texts;
-  }
   static std::vector<std::string> damage(const fs::path& folder) {
     const Dataset dataset = Dataset::open(folder);
     return verify_shards(folder, dataset.manifest(), 0, 1, {}).damage;
-  }
-  // Returns the contents of every file in a folder, by name.
-  static std::map<std::string, std::string> contents(const fs::path& folder) {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file()) {
-        files[entry.path().lexically_relative(folder)] = read_file(entry.path());
-      }
-    }
-    return files;
   }
 };
 
@@ -64,7 +32,7 @@ TEST_F(PackerTest, TextComesBackDocumentByDocument) {
   write("in/.git/config", "not this");
   write("in/image.png", std::string("\x89PNG\0\0", 6));
   const PackReport report = pack(options("in", "out"), {}).front();
-  EXPECT_EQ(documents(folder_ / "out"),
+  EXPECT_EQ(documents_of_folder(folder_ / "out"),
             (std::vector<std::string>{"first\ndocument", "# second \xC3\xA9\xFF\n", "third\n",
                                       "f\xC3\xB6urth", "last"}));
   EXPECT_EQ(report.counts.binary_files, 1);
@@ -87,7 +55,7 @@ TEST_F(PackerTest, EveryTokenIsInItsPlaceForAnyCut) {
     PackOptions o = options("in", fmt::format("out{}", shard_bytes));
     o.shard_bytes = shard_bytes;
     pack(o, {});
-    EXPECT_EQ(documents(o.out), wanted) << shard_bytes;
+    EXPECT_EQ(documents_of_folder(o.out), wanted) << shard_bytes;
   }
 }
 
@@ -107,7 +75,7 @@ TEST_F(PackerTest, AFileAboveAShardIsCutAtALineAndEndsOnce) {
   }
   EXPECT_EQ(joined, read_file(folder_ / "in/big.txt") + "small");
   EXPECT_EQ(ends, 2);
-  for (const std::string& document : documents(o.out)) {
+  for (const std::string& document : documents_of_folder(o.out)) {
     EXPECT_TRUE(document == "small" || document.back() == '\n' ||
                 joined.ends_with(document + "small"));
   }
@@ -128,7 +96,7 @@ TEST_F(PackerTest, TheResultDoesNotDependOnRanks) {
       EXPECT_GT(reports[0].shards, 3);
       EXPECT_EQ(reports[0].counts.files + reports[1].counts.files, 40);
     });
-    const auto files = contents(o.out);
+    const auto files = files_of_folder(o.out);
     EXPECT_GT(files.size(), 6);
     if (first.empty()) {
       first = files;
@@ -148,8 +116,8 @@ TEST_F(PackerTest, TheSplitTakesEachDocumentOnce) {
   o.shard_bytes = 1 << 16;
   o.validation_fraction = 0.25;
   pack(o, {});
-  std::vector<std::string> train = documents(o.out / "train");
-  const std::vector<std::string> validation = documents(o.out / "validation");
+  std::vector<std::string> train = documents_of_folder(o.out / "train");
+  const std::vector<std::string> validation = documents_of_folder(o.out / "validation");
   EXPECT_NEAR(static_cast<double>(validation.size()), 1000, 120);
   train.insert(train.end(), validation.begin(), validation.end());
   std::ranges::sort(train);
@@ -161,7 +129,7 @@ TEST_F(PackerTest, TheSplitTakesEachDocumentOnce) {
   again.shard_bytes = o.shard_bytes;
   again.validation_fraction = 0.25;
   pack(again, {});
-  EXPECT_EQ(documents(again.out / "validation"), validation);
+  EXPECT_EQ(documents_of_folder(again.out / "validation"), validation);
 }
 
 TEST_F(PackerTest, ASplitThatLeavesASideEmptyWritesNothing) {
@@ -195,88 +163,6 @@ TEST_F(PackerTest, ASplitThatLeavesASideEmptyWritesNothing) {
   o = options("one", "out");
   o.validation_fraction = 0.5;
   EXPECT_THAT(message_of<ConfigError>([&] { pack(o, {}); }), HasSubstr("cannot be split"));
-}
-
-TEST_F(PackerTest, AnInterruptedPackGoesOn) {
-  for (int i = 0; i < 10; ++i) {
-    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
-  }
-  PackOptions o = options("in", "out");
-  o.shard_bytes = 1 << 16;
-  pack(o, {});
-  const auto whole = contents(o.out);
-  o.out = folder_ / "resumed";
-  // Stops in the middle of a shard, as after a full disk or a kill.
-  std::int64_t reports = 0;
-  o.progress = [&](std::int64_t, std::int64_t) {
-    if (++reports == 7) {
-      throw IoError("the power went");
-    }
-  };
-  EXPECT_THROW(pack(o, {}), IoError);
-  EXPECT_THROW(Dataset::open(o.out), DataError);
-  write("resumed/shards/00003.h5.tmp", "half written");
-  write("resumed/shards/00044.h5", "of an earlier plan");
-  // A finished shard has been damaged meanwhile, so it must be made again.
-  flip_bit(o.out / "shards/00000.h5", 5000);
-  o.progress = {};
-  const PackReport report = pack(o, {}).front();
-  EXPECT_GE(report.kept_shards, 1);
-  EXPECT_LT(report.kept_shards, report.shards - 1);
-  EXPECT_EQ(contents(o.out), whole);
-  EXPECT_TRUE(pack(o, {}).front().was_complete);
-}
-
-// With another label, it is another dataset.
-TEST_F(PackerTest, AnInterruptedPackKeepsNoShardsOfAnotherLabel) {
-  for (int i = 0; i < 4; ++i) {
-    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
-  }
-  PackOptions o = options("in", "out");
-  o.shard_bytes = 1 << 16;
-  const auto stop = [](std::int64_t done, std::int64_t total) {
-    if (done == total) {
-      throw IoError("the power went");
-    }
-  };
-  o.label = parse_label({"classification=secret"});
-  o.progress = stop;
-  EXPECT_THROW(pack(o, {}), IoError);
-  PackOptions other = o;
-  for (const char* const word : {"", "classification=public"}) {
-    other.label = *word == 0 ? kUnlabelled : parse_label({word});
-    other.progress = stop;
-    EXPECT_THROW(pack(other, {}), IoError);
-    other.progress = {};
-    EXPECT_GE(pack(other, {}).front().kept_shards, 1) << word;
-    fs::remove_all(o.out);
-    EXPECT_THROW(pack(o, {}), IoError);
-    EXPECT_EQ(pack(other, {}).front().kept_shards, 0) << word;
-    fs::remove_all(o.out);
-    EXPECT_THROW(pack(o, {}), IoError);
-  }
-}
-
-// The file keeps its size and modification time, but its content changes.
-TEST_F(PackerTest, ARestartSeesWhatChangedInDisguise) {
-  for (int i = 0; i < 4; ++i) {
-    write_random_text(fmt::format("in/{}.txt", i), 30'000, i);
-  }
-  PackOptions o = options("in", "out");
-  o.shard_bytes = 1 << 16;
-  o.progress = [](std::int64_t done, std::int64_t total) {
-    if (done == total) {
-      throw IoError("the power went");
-    }
-  };
-  EXPECT_THROW(pack(o, {}), IoError);
-  const auto time = fs::last_write_time(folder_ / "in/1.txt");
-  write_random_text("in/1.txt", 30'000, 99);
-  fs::last_write_time(folder_ / "in/1.txt", time);
-  o.progress = {};
-  const PackReport report = pack(o, {}).front();
-  EXPECT_GE(report.kept_shards, 1);
-  EXPECT_EQ(documents(o.out)[1], read_file(folder_ / "in/1.txt"));
 }
 
 TEST_F(PackerTest, ForeignFoldersAreLeftAlone) {
@@ -336,7 +222,7 @@ TEST_F(PackerTest, LinesOfJsonAreReadWhateverElseTheyHold) {
   write("in/a.jsonl", "{\"in\": {\"text\": \"inner\"}, \"x\": " + std::string(31, '[') +
                           std::string(31, ']') + ", \"text\": \"last\", \"x\": 1}\n");
   pack(options("in", "out"), {});
-  EXPECT_EQ(documents(folder_ / "out"), std::vector<std::string>{"last"});
+  EXPECT_EQ(documents_of_folder(folder_ / "out"), std::vector<std::string>{"last"});
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{\"text\": [\"a\"]}", "there is no text field 'text'"},
       {"{\"in\": {\"text\": \"a\"}}", "there is no text field 'text'"},
@@ -377,11 +263,11 @@ TEST_F(PackerTest, PatternsAndTheOutputAreLeftOut) {
   PackOptions o = options("in", "in/out");
   o.exclude = {"*.log", "build"};
   EXPECT_EQ(pack(o, {}).front().skipped_inputs, 3);
-  EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
+  EXPECT_EQ(documents_of_folder(o.out), std::vector<std::string>{"a"});
   EXPECT_TRUE(pack(o, {}).front().was_complete) << "the output became an input";
   o.out = folder_ / "in/second";
   EXPECT_EQ(pack(o, {}).front().counts.files, 1) << "the first dataset became an input";
-  EXPECT_EQ(documents(o.out), std::vector<std::string>{"a"});
+  EXPECT_EQ(documents_of_folder(o.out), std::vector<std::string>{"a"});
   EXPECT_THAT(message_of<ConfigError>([&] { pack(options("in/out", "third"), {}); }),
               HasSubstr("in/out is a dataset already"));
 }
