@@ -20,6 +20,16 @@ def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def tensors_of(data):
+    """Returns the bytes of each tensor in a safetensors file."""
+    size = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + size])
+    head.pop("__metadata__", None)
+    return {name: (entry["dtype"], entry["shape"],
+                   data[8 + size:][slice(*entry["data_offsets"])])
+            for name, entry in head.items()}
+
+
 class Interchange(unittest.TestCase):
     def refused(self, code, text, *words):
         result = harness.run(*words)
@@ -46,6 +56,26 @@ class Interchange(unittest.TestCase):
         ids = [int(word) for word in text.split()]
         self.assertEqual(ids, expected["ids"] + expected["continuation"])
         harness.must(harness.run("ckpt", "verify", out))
+
+    def test_a_jais_is_imported_trained_and_exported(self):
+        imported = FOLDER / "jais"
+        report = json.loads(harness.must(harness.run(
+            "import", GOLDEN / "jais", "--out", imported, "--json")).stdout)
+        self.assertEqual(report["model_type"], "jais")
+        self.assertTrue(report["model"]["alibi"] and report["model"]["swiglu"])
+        expected = json.loads((GOLDEN / "jais/expected.json").read_text())
+        text = harness.must(harness.run(
+            "generate", "--checkpoint", imported, "--ids", "--prompt",
+            " ".join(str(i) for i in expected["ids"]), "--temperature", 0, "--tokens", 200,
+            "--precision", "fp32")).stdout
+        ids = [int(word) for word in text.split()]
+        self.assertEqual(ids, expected["ids"] + expected["continuation"])
+        weights = (GOLDEN / "jais/model.safetensors").read_bytes()
+        harness.must(harness.run("export", imported, "--format", "hf", "--out", FOLDER / "again",
+                                 ranks=2))
+        written = (FOLDER / "again/model.safetensors").read_bytes()
+        self.assertEqual(tensors_of(written), tensors_of(weights))
+        self.assertIn(b"transformer.relative_pe.slopes", written)
 
     def test_ranks_write_the_same_export_and_the_same_weights(self):
         harness.must(harness.run("import", GOLDEN / "gpt2", "--out", FOLDER / "one"))

@@ -80,6 +80,31 @@ class SimulatedModels(SimulatedTest):
                                     ("direct", 0, "train.graphs=off")]:
             self.assertEqual(self.trained(f"{name}-{layout}", ranks, more=[more], **keys), alone)
 
+    def test_alibi_has_the_same_bits_in_all_layouts(self):
+        keys = {"model__alibi": "true", "model__swiglu": "true", "model__embedding_scale": 2,
+                "model__logit_scale": 0.5, "model__attention_scale": 0.1}
+        alone = self.trained("alibi", **keys)
+        for name, ranks, more in [("replicas", 2, "parallel.zero=2"),
+                                  ("stages", 2, "parallel.pp=2"),
+                                  ("recomputed", 0, "train.recompute=selective"),
+                                  ("direct", 0, "train.graphs=off")]:
+            self.assertEqual(self.trained(f"alibi-{name}", ranks, more=[more], **keys), alone)
+        losses = []
+        for program, device, ranks, more in [(SIMULATED, "cuda", 3, "parallel.tp=3"),
+                                             (SIMULATED, "cuda", 0, "parallel.tp=1"),
+                                             (CPU_ONLY, "cpu", 0, "parallel.tp=1")]:
+            self.use(program)
+            config = self.config(f"alibi-{device}-{ranks}", precision="fp32",
+                                 train__device=device, **keys)
+            self.train(config, ranks, more=[more])
+            losses.append([line["loss"] for line in harness.metrics(config)])
+        for one in zip(*losses):
+            self.assertLess(max(one) - min(one), 2e-5)
+        self.use(SIMULATED)
+        stderr = self.train(self.config("alibi-cudnn", **keys), code=2,
+                            more=["train.attention=cudnn"]).stderr
+        self.assertIn("cudnn is not used with model.alibi", stderr)
+
     def test_documents_that_are_apart_have_the_same_bits_in_all_layouts(self):
         text = "the ship sails under oars"
         lines = self.folder / "documents.jsonl"

@@ -119,9 +119,9 @@ void add_import_command(CommandLine& app, AppContext& context) {
   command.footer(
       "Example:\n"
       "  trireme import models/Llama-3.2-1B --out checkpoints/llama-1b\n"
-      "GPT-2, Llama, Mistral and Qwen2 models are read. An option that would change what the model "
-      "computes, and "
-      "that this program does not have, is refused by name. At the end, logits of the checkpoint "
+      "GPT-2, Jais, Llama, Mistral and Qwen2 models are read. An option that would change what "
+      "the model computes, and that this program does not have, is refused by name. At the end, "
+      "logits of the checkpoint "
       "are compared with those of the source.");
   command.callback([arguments, &context] { import_with(*arguments, context); });
 }
