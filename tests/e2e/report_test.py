@@ -72,6 +72,29 @@ class Report(unittest.TestCase):
                       "There is no config.yaml"):
             self.assertIn(words, page)
 
+    def test_folders_named_like_secrets_stay_unnamed(self):
+        secret = FOLDER / "secrets" / "token=abcd1234"
+        shutil.copytree(FOLDER / "run", secret)
+        shutil.copy(FOLDER / "bench.json", secret / "result.json")
+        cut = FOLDER / "secrets" / "api_key=abcd1234"
+        cut.mkdir()
+        (cut / "cut.json").write_text((FOLDER / "bench.json").read_text()[:300])
+        (cut / "other.json").write_text('{"a": 1}')
+        for arguments in ((FOLDER / "secrets",), (secret / "result.json",),
+                          (secret, FOLDER / "run")):
+            for form in ("--markdown", "-o"):
+                page = FOLDER / "secrets.html"
+                more = (page,) if form == "-o" else ()
+                done = report(*arguments, form, *more)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                text = page.read_text(encoding="utf-8") if more else done.stdout
+                self.assertNotIn("abcd1234", text)
+                self.assertIn("REDACTED", text)
+        done = report(FOLDER / "secrets", "--markdown")
+        self.assertIn("REDACTED/cut.json", done.stdout)
+        self.assertIn("REDACTED/other.json", done.stdout)
+        self.assertIn("REDACTED/result.json", done.stdout)
+
     def test_bad_input_has_its_code(self):
         (FOLDER / "empty").mkdir()
         bad = FOLDER / "bad.json"

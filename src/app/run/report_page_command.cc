@@ -63,6 +63,17 @@ struct Inputs {
   }
 };
 
+// Returns a message that may name a file or folder, without secrets.
+std::string shown_message(const fs::path& path, std::string message) {
+  const std::string own = path.string();
+  const std::string shown = redact_path(own);
+  for (std::size_t at = message.find(own); at != std::string::npos && !own.empty();
+       at = message.find(own, at + shown.size())) {
+    message.replace(at, own.size(), shown);
+  }
+  return redact(message).text;
+}
+
 void add_run(const fs::path& path, Inputs& inputs) {
   if (!inputs.take_place()) {
     return;
@@ -71,8 +82,9 @@ void add_run(const fs::path& path, Inputs& inputs) {
   try {
     state = state_of_run(path, inputs.reader).state;
   } catch (const Error& error) {
-    inputs.remarks.push_back(
-        fmt::format("The state of {} is not known: {}", path.string(), error.what()));
+    inputs.remarks.push_back(fmt::format("The state of {} is not known: {}",
+                                         redact_path(path.string()),
+                                         shown_message(path, error.what())));
   }
   inputs.runs.push_back(
       read_run_folder(path, state == "running" || state == "starting", inputs.reader));
@@ -112,7 +124,7 @@ void add_bench(const fs::path& path, Inputs& inputs) {
     const std::string text = read_file(path, kMostBenchBytes);
     // Files in different folders often have the same name.
     const fs::path folder = fs::absolute(path).parent_path().filename();
-    const std::string name = (folder / path.filename()).string();
+    const std::string name = redact_path((folder / path.filename()).string());
     inputs.benches.push_back(result_section(text, name));
   } catch (const DataError& error) {
     throw data_error_in(path.string(), error);
@@ -152,10 +164,11 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs, bool of_run =
         if (looks_like_bench(text) || looks_like_acceptance(text) || looks_like_plan(text)) {
           add_bench(path, inputs);
         } else if (!of_run) {
-          inputs.others.push_back(path.string());
+          inputs.others.push_back(redact_path(path.string()));
         }
       } catch (const Error& error) {
-        inputs.remarks.push_back(fmt::format("Left out {}: {}", path.string(), error.what()));
+        inputs.remarks.push_back(fmt::format("Left out {}: {}", redact_path(path.string()),
+                                             shown_message(path, error.what())));
       }
     }
   }

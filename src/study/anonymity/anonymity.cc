@@ -14,6 +14,7 @@
 #include "src/study/anonymity/listed_names.h"
 #include "src/study/anonymity/logged_names.h"
 #include "src/study/anonymity/name_words.h"
+#include "src/study/anonymity/ordinary_words.h"
 #include "src/study/redaction/json_redaction.h"
 #include "src/study/redaction/redaction.h"
 

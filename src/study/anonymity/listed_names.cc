@@ -157,6 +157,22 @@ class NameTables {
     }
   }
 
+  // Returns whether a line stands directly below the key of the current block, or is a key of a
+  // mapping that is an item there: what other keys hold, as in "node:\n  measures: ...", are no
+  // names. content: the place behind the dash of an item.
+  bool is_own_line(std::size_t indent, std::size_t content, bool item) {
+    if (!block_) {
+      return false;
+    }
+    if (!children_) {
+      children_ = indent;
+      contents_ = indent;
+    }
+    const bool first = indent == *children_;
+    contents_ = first && item ? content : contents_;
+    return first || indent == contents_;
+  }
+
   // Handles a line that may be in a block of YAML, or begin one.
   void block_line(std::string_view line) {
     const std::size_t indent = line.find_first_not_of(" \t");
@@ -169,16 +185,17 @@ class NameTables {
       block_.reset();
     }
     content.remove_prefix(item ? std::min(content.find_first_not_of("- \t{"), content.size()) : 0);
+    const bool own = is_own_line(indent, item ? line.size() - content.size() : indent, item);
     const std::size_t colon = content.find(':');
     const bool mapping = colon != std::string_view::npos &&
                          (colon + 1 == content.size() || content[colon + 1] == ' ');
     const std::string_view key = trimmed(content.substr(0, mapping ? colon : 0));
     const std::string_view value = scalar(content.substr(mapping ? colon + 1 : 0));
-    if (block_ && !mapping && item) {
+    if (own && !mapping && item) {
       add(*block_, value);
-    } else if (block_ && key == "name") {
+    } else if (own && key == "name") {
       add(*block_, trimmed(value.substr(0, value.find_first_of(",}"))));
-    } else if (block_ == Kind::host && mapping && (value.empty() || value[0] == '{') &&
+    } else if (own && block_ == Kind::host && mapping && (value.empty() || value[0] == '{') &&
                has_digit(key)) {
       add(Kind::host, key);
     }
@@ -186,6 +203,7 @@ class NameTables {
       if (const auto kind = kind_of_key(key)) {
         block_ = kind;
         indent_ = indent;
+        children_.reset();
       }
     }
   }
@@ -282,8 +300,10 @@ class NameTables {
   }
 
   std::string_view text_;
-  std::optional<Kind> block_;  // the kind of names in the current block of YAML
-  std::size_t indent_ = 0;     // of its key
+  std::optional<Kind> block_;            // the kind of names in the current block of YAML
+  std::size_t indent_ = 0;               // of its key
+  std::optional<std::size_t> children_;  // the indentation of the lines directly below that key
+  std::size_t contents_ = 0;             // and that of the keys in their last item
   ListedNames names_;
 };
 

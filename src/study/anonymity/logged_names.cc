@@ -59,26 +59,6 @@ bool has_number(std::string_view word) {
   return word.find_first_of("0123456789") != std::string_view::npos;
 }
 
-bool is_ordinary_word(std::string_view word) {
-  constexpr std::array<std::string_view, 103> kWords = {
-      "pass",     "node",       "nodes",     "host",     "hosts",   "ok",      "none",
-      "null",     "rank",       "ranks",     "pinned",   "failed",  "error",   "up",
-      "down",     "all",        "any",       "unknown",  "root",    "name",    "localhost",
-      "step",     "the",        "this",      "each",     "every",   "failure", "true",
-      "false",    "yes",        "no",        "on",       "off",     "auto",    "nan",
-      "inf",      "cuda",       "cpu",       "info",     "warning", "warn",    "debug",
-      "fatal",    "notice",     "n",         "gpu",      "steps",   "loss",    "losses",
-      "lr",       "time",       "times",     "ms",       "tokens",  "token",   "batch",
-      "epoch",    "grad",       "norm",      "seed",     "data",    "model",   "train",
-      "test",     "validation", "optimizer", "parallel", "run",     "runs",    "checkpoint",
-      "numerics", "launch",     "metrics",   "energy",   "bytes",   "samples", "count",
-      "mean",     "median",     "min",       "max",      "sum",     "version", "path",
-      "file",     "dir",        "log",       "logs",     "home",    "tmp",     "state",
-      "status",   "user",       "users",     "value",    "key",     "hidden",  "layers",
-      "heads",    "vocab",      "adamw",     "fp32",     "bf16"};
-  return is_any(kWords, word);
-}
-
 bool is_host_option(const NameWords& words) {
   constexpr std::array<std::string_view, 3> kOptions = {"--host", "-host", "--nodelist"};
   const std::string_view word = words.word();

@@ -11,9 +11,6 @@ namespace trireme {
 
 bool is_number(std::string_view word);   // has only digits
 bool has_number(std::string_view word);  // has a digit
-// Returns whether a word in small letters is never taken for the name of a host or a user, such as
-// "node", "none" and the words of configurations and figures, such as "data" and "loss".
-bool is_ordinary_word(std::string_view word);
 // Returns whether the current word is an option with a list of hosts as its value.
 bool is_host_option(const NameWords& words);
 // Returns whether the current word is a host in a message of a log.

@@ -8,6 +8,15 @@
 #include "src/study/anonymity/name_words.h"
 
 namespace trireme {
+namespace {
+
+// Returns whether a word is an option of one letter with a number, as in "srun -n1".
+bool is_numbered_option(std::string_view word) {
+  return word.size() > 2 && word[0] == '-' && is_letter(word[1]) &&
+         word.find_first_not_of("0123456789", 2) == std::string_view::npos;
+}
+
+}  // namespace
 
 std::string Pseudonyms::alias(const std::string& name, const char* kind) {
   const auto [found, is_new] = aliases_.try_emplace(name);
@@ -68,7 +77,8 @@ std::string Pseudonyms::names_in_their_place(std::string_view word) const {
     result = word.substr(0, 2);
     word.remove_prefix(2);
   }
-  for (std::size_t at = 0; at < word.size();) {
+  const bool option = is_numbered_option(word);
+  for (std::size_t at = 0; at < word.size() && !option;) {
     // The longest known name that begins here and ends at the end of a name.
     std::size_t length = 0;
     const bool begins = at == 0 || !is_letter(word[at - 1]);
@@ -86,7 +96,7 @@ std::string Pseudonyms::names_in_their_place(std::string_view word) const {
       result += word[at++];
     }
   }
-  return result;
+  return option ? result + std::string(word) : result;
 }
 
 bool Pseudonyms::has_host_like(const std::string& front) const {

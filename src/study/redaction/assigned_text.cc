@@ -222,12 +222,17 @@ std::optional<NamePhrase> secret_phrase(std::string_view text, std::size_t begin
   // "Cannot read the password file: " is none, but "with API key: " is one.
   const std::string last = words_from(begin);
   std::string two = words_from(begins[1]);
-  if (is_secret_name(last) && !is_secret_name(two)) {  // as in "forward pass" and "next token"
+  const std::string_view before = text.substr(begins[1], begin - 1 - begins[1]);
+  if (is_made_harmless(before, last)) {  // as in "forward pass" and "next token"
     return NamePhrase{std::move(two), begin};
   }
-  const bool both = !is_secret_name(last) && is_secret_name(two) &&
-                    !is_secret_name(text.substr(begins[1], begin - 1 - begins[1]));
-  const bool entry = begins.size() <= kMostInEntry && begins_line(text, first);
+  // Neither "-x auth" nor "12 PASS" is a name of two words.
+  const bool words = before[0] != '-' && before.find_first_not_of("0123456789.") != before.npos;
+  const bool both = words && !is_secret_name(last) && !is_whole_name(last) && is_secret_name(two) &&
+                    !is_secret_name(before);
+  // Behind options, as in "srun -x KEY=a b", the value ends as in other commands.
+  const bool command = text.substr(first, begin - first).find(" -") != std::string_view::npos;
+  const bool entry = begins.size() <= kMostInEntry && begins_line(text, first) && !command;
   return both || (entry && is_secret_name(last))
              ? std::optional(NamePhrase{both ? std::move(two) : last, entry ? first : begins[1]})
              : std::nullopt;

@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t kNearCommand = 512;      // bytes of a line in which options are looked for
 constexpr std::size_t kLongestCommand = 4096;  // bytes of a command on several lines
 
+// Signs behind an option that a sentence mentions, as in "(see -u)".
+constexpr std::string_view kBehindMention = ");]|>";
+
 // Returns the end of the command line at `at`, which a backslash continues on the next line.
 std::size_t end_of_command_line(std::string_view text, std::size_t at) {
   const std::string_view near = text.substr(0, at + kLongestCommand);
@@ -57,6 +60,9 @@ std::optional<TextRange> CommandSecrets::next(const std::string& word, std::size
 
 std::optional<TextRange> CommandSecrets::secret_of(const std::string& word, std::size_t begin,
                                                    std::size_t end) {
+  if (begin > 0 && text_[begin - 1] == '`' && text_.substr(end).starts_with('`')) {
+    return std::nullopt;  // a page tells of the option
+  }
   if (begin < end_of_command_) {
     const bool apart = word == std::string{'-', letter_};
     const std::size_t letter = joined_ && word.starts_with('-') ? behind_flags(word) : 0;
@@ -85,6 +91,9 @@ std::optional<TextRange> CommandSecrets::secret_of(const std::string& word, std:
     return std::nullopt;
   }
   const bool attached = letters > 0 && letters < word.size();
+  if (!attached && end < text_.size() && kBehindMention.find(text_[end]) != kBehindMention.npos) {
+    return std::nullopt;
+  }
   const TextRange value = attached ? option_value(begin + letters) : option_value(end);
   const std::string_view own = text_.substr(value.begin, value.end - value.begin);
   return is_user_and_password(own) ? std::optional(value) : std::nullopt;

@@ -256,7 +256,7 @@ class RedactionScan {
     const bool netrc = !name.starts_with('-') && follows_netrc(text_, begin);
     const bool option = at > at_ && next != '-' &&
                         (is_secret_option(name) || takes_pair(commands_.previous()) || netrc ||
-                         (next == '"' && name.find("pass") != name.npos));
+                         (next == '"' && is_password_name(name)));
     if (!assigned && !option && !(netrc && next == '\n')) {
       return;
     }

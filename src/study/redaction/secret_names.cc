@@ -18,14 +18,14 @@ constexpr std::array<std::string_view, 15> kSecretParts = {
     "passwort",  "kennwort",    "privatekey",  "accesskey", "apikey",
     "authtoken", "accesstoken", "bearertoken", "passcode",  "seedphrase"};
 // A plural is a secret, too.
-constexpr std::array<std::string_view, 31> kSecretEnds = {
+constexpr std::array<std::string_view, 32> kSecretEnds = {
     "accountkey",     "storagekey",    "sharedkey", "signingkey", "encryptionkey",
     "masterkey",      "authkey",       "sshkey",    "tlskey",     "sslkey",
     "licensekey",     "authorization", "cookie",    "pwd",        "bindpw",
     "dbpass",         "smtppass",      "userpass",  "jwt",        "appkey",
     "applicationkey", "servicekey",    "clientkey", "deploykey",  "subscriptionkey",
     "basicauth",      "proxyauth",     "storepass", "keypass",    "sessionid",
-    "sessid"};
+    "sessid",         "sshpass"};
 // Whole names, or the last of several words, as in user_pin and db.pass.
 constexpr std::array<std::string_view, 6> kSecretLastWords = {"pin", "pass", "psk",
                                                               "otp", "totp", "bearer"};
@@ -100,10 +100,15 @@ bool is_number_with_unit(std::string_view word) {
          unit.size() <= kLongestUnit && unit.find_first_of("0123456789:/") == unit.npos;
 }
 
-// The words of a name, in lower case.
+// The words of a name, in lower case. A capital behind a small letter begins one.
 std::vector<std::string> words_of_name(std::string_view name) {
   std::vector<std::string> words(1);
+  bool small = false;
   for (const char c : name) {
+    if (small && std::isupper(static_cast<unsigned char>(c)) != 0) {
+      words.emplace_back();
+    }
+    small = std::islower(static_cast<unsigned char>(c)) != 0;
     if (c == '_' || c == '-' || c == '.' || c == ' ') {
       words.emplace_back();
     } else {
@@ -146,8 +151,7 @@ bool is_secret_name(std::string_view name) {
       (words.size() == 1 || !contains(kHarmlessBefore, words[words.size() - 2]))) {
     return true;
   }
-  if (upper && (ends_with_one(name, kSecretVariables) || name.ends_with("SSHPASS")) &&
-      !ends_with_one(name, kHarmlessVariables)) {
+  if (upper && ends_with_one(name, kSecretVariables) && !ends_with_one(name, kHarmlessVariables)) {
     return true;
   }
   joined.resize(joined.size() - (joined.ends_with('s') && !joined.ends_with("ss") ? 1 : 0));
@@ -156,6 +160,19 @@ bool is_secret_name(std::string_view name) {
     return !ends_with_one(joined, kHarmlessTokens);
   }
   return ends_with_one(joined, kSecretEnds) || joined.ends_with("pinvalue");
+}
+
+bool is_made_harmless(std::string_view before, std::string_view name) {
+  const std::vector<std::string> words = words_of_name(name);
+  const std::string last = words_of_name(before).back();
+  return words.size() == 1 &&
+         (contains(kSecretLastWords, words[0])          ? contains(kHarmlessBefore, last)
+          : words[0] == "token" || words[0] == "tokens" ? ends_with_one(last, kHarmlessTokens)
+                                                        : false);
+}
+
+bool is_whole_name(std::string_view word) {
+  return contains(kHarmlessNames, word) && word != "PASS";
 }
 
 bool counts_something(std::string_view name) {
@@ -173,7 +190,8 @@ bool is_harmless_value(std::string_view name, std::string_view value) {
     value.remove_prefix(std::min(value.find_first_not_of(kBetweenValues), value.size()));
     const std::string_view word = value.substr(0, value.find_first_of(kBetweenValues));
     const std::string lower = lower_word(word);
-    const bool number = counts && is_number_with_unit(word);
+    // N stands for a number in usage texts.
+    const bool number = counts && (is_number_with_unit(word) || word == "N" || word == "N`");
     if (word.empty() || (line && number)) {
       return true;
     }
@@ -206,6 +224,10 @@ char password_option(std::string_view program, std::string_view before) {
 bool is_secret_option(std::string_view word) {
   return word.size() > 2 && word.starts_with('-') && is_secret_name(word) &&
          !word.ends_with("-stdin") && !word.starts_with("--no-");
+}
+
+bool is_password_name(std::string_view name) {
+  return is_secret_name(name) && lower_word(name).find("pass") != std::string::npos;
 }
 
 bool takes_pair(std::string_view command) {

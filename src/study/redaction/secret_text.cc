@@ -59,20 +59,25 @@ std::string_view line_before(std::string_view text, std::size_t at) {
 }
 
 // Returns whether the words at [begin, end) name a secret in a sentence: one word, or with the one
-// before it, as in "API key".
+// before it, as in "API key". The word "pass" alone is rather a part of a training step.
 bool is_named_in_sentence(std::string_view text, std::size_t begin, std::size_t end) {
-  std::string name(text.substr(begin, end - begin));
+  const std::string own(text.substr(begin, end - begin));
+  const std::string lower = in_lower_case(own);
+  if (lower == "pass" || lower.ends_with("pins")) {
+    return false;
+  }
   const std::string_view before = line_before(text, begin);
   if (before.size() > 1 && before.back() == ' ') {
     const std::string_view words = before.substr(0, before.size() - 1);
     const std::size_t blank = words.find_last_of(" \t\"'(,");
     const std::string_view word = words.substr(blank == std::string_view::npos ? 0 : blank + 1);
     if (!word.empty() && std::all_of(word.begin(), word.end(), is_alphabetic)) {
-      name = std::string(word) + "_" + name;
+      return is_secret_name(own)
+                 ? !is_made_harmless(word, own)
+                 : !is_whole_name(own) && is_secret_name(std::string(word) + "_" + own);
     }
   }
-  const std::string lower = in_lower_case(name);
-  return is_secret_name(name) && !lower.ends_with("pass") && !lower.ends_with("pins");
+  return is_secret_name(own);
 }
 
 // Returns whether letters or digits follow the quote at `at`, as in hun"ter2.

@@ -31,9 +31,13 @@ bool has_secret(const std::vector<std::string>& names) {
          std::find(names.begin(), names.end(), kRedacted) == names.end();
 }
 
-// Returns whether the value of a column or a pair is replaced.
+// Returns whether the value of a column or a pair is replaced. In a column that may tell of counts,
+// several words are rather a remark.
 bool is_secret_field(const std::string& name, std::string_view value) {
-  return is_secret_name(name) && value != kRedacted && !is_harmless_value(name, value) &&
+  constexpr std::ptrdiff_t kMostBlanks = 1;
+  const bool remark =
+      counts_something(name) && std::count(value.begin(), value.end(), ' ') > kMostBlanks;
+  return is_secret_name(name) && !remark && value != kRedacted && !is_harmless_value(name, value) &&
          (!counts_something(name) || looks_secret(value));
 }
 

@@ -1,73 +1,16 @@
 // Tries the tables of docs/studies.md that say which secrets and names an archive does not hold:
 // the text of each row becomes what the row says, and what should stay does.
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "src/base/file.h"
 #include "src/study/anonymity/anonymity.h"
 #include "src/study/redaction/redaction.h"
 #include "src/study/redaction/secret_names.h"
+#include "tests/study/anonymity/documented_forms.h"
 
 namespace trireme {
 namespace {
-
-// Returns the cells of a row of a table in Markdown.
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  for (std::size_t at = 1; at < line.size(); ++at) {
-    if (line[at - 1] == '|' && (at == 1 || line[at - 2] != '\\')) {
-      cells.emplace_back();
-    }
-    cells.back() += line[at];
-  }
-  return cells;
-}
-
-// Returns the texts in back ticks of a cell, in which \n is the end of a line.
-std::vector<std::string> texts_in(const std::string& cell) {
-  std::vector<std::string> texts;
-  for (std::size_t open = cell.find('`'); open != std::string::npos; open = cell.find('`', open)) {
-    const std::size_t close = cell.find('`', open + 1);
-    std::string& text = texts.emplace_back();
-    for (std::size_t at = open + 1; at < close; ++at) {
-      const bool escape = cell[at] == '\\' && at + 1 < close;
-      const char c = escape ? cell[++at] : cell[at];
-      text += !escape    ? c
-              : c == 'n' ? '\n'
-              : c == 't' ? '\t'
-              : c == 'r' ? '\r'
-              : c == 'e' ? '\033'
-                         : c;
-    }
-    open = close + 1;
-  }
-  return texts;
-}
-
-// Returns the rows of all tables with this header below a title.
-std::vector<std::vector<std::string>> rows_of(const std::string& title, const std::string& header) {
-  const std::string page =
-      read_file(std::filesystem::path(TRIREME_SOURCE_DIR) / "docs" / "studies.md", 1 << 20);
-  std::size_t at = page.find("\n### " + title + "\n");
-  const std::size_t last = std::min(page.find("\n### ", at + 1), page.size());
-  std::vector<std::vector<std::string>> rows;
-  for (bool in_table = false; at < last;) {
-    const std::size_t end = std::min(page.find('\n', at), page.size());
-    const std::string line = page.substr(at, end - at);
-    at = end + 1;
-    if (line.starts_with(header)) {
-      in_table = true;
-    } else if (!line.starts_with('|')) {
-      in_table = false;
-    } else if (in_table && !line.starts_with("|---")) {
-      rows.push_back(cells_of(line));
-    }
-  }
-  return rows;
-}
 
 constexpr const char* kForms = "| form |";
 
@@ -127,6 +70,20 @@ TEST(ArchiveForms, Names) {
       EXPECT_EQ(anonymous(other), other) << row[0];
     }
   }
+}
+
+// An acceptance in an archive still says what was measured.
+TEST(ArchiveForms, CommandsAreNoHosts) {
+  const std::string profile =
+      "nodes: n[1-2]\nnode:\n  start: [srun, \"--nodelist={node}\"]\n  measures:\n    - health\n"
+      "    - memtool\n  at_least: 93\nlink:\n  measures: [p2p]\n";
+  const std::string told =
+      "hosts: [health, n1]\nnode: gemm\nrun trireme health on host n1 with memtool";
+  Anonymity anonymity;
+  anonymity.learn(profile);
+  anonymity.learn(told);
+  EXPECT_EQ(anonymity.apply(told),
+            "hosts: [health, host-1]\nnode: gemm\nrun trireme health on host host-1 with memtool");
 }
 
 }  // namespace
