@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "src/study/anonymity/anonymity.h"
+#include "src/study/anonymity/ordinary_words.h"
 #include "src/study/redaction/redaction.h"
 #include "src/study/redaction/secret_names.h"
 #include "tests/study/anonymity/documented_forms.h"
@@ -84,6 +85,34 @@ TEST(ArchiveForms, CommandsAreNoHosts) {
   anonymity.learn(told);
   EXPECT_EQ(anonymity.apply(told),
             "hosts: [health, host-1]\nnode: gemm\nrun trireme health on host host-1 with memtool");
+}
+
+// Except for "alpha", which many hosts are called.
+TEST(ArchiveForms, WordsOfTheConfigurationAreNoHosts) {
+  const std::string page =
+      read_file(std::filesystem::path(TRIREME_SOURCE_DIR) / "docs" / "configuration.md", 1 << 20);
+  const std::string row = "\n| `";
+  int keys = 0;
+  for (std::size_t at = page.find(row); at != std::string::npos; at = page.find(row, at + 1)) {
+    const std::string key =
+        page.substr(at + row.size(), page.find('`', at + row.size()) - at - row.size());
+    if (key.find('.') == std::string::npos ||
+        key.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789") != std::string::npos) {
+      continue;
+    }
+    ++keys;
+    std::string word;
+    for (const char c : key + ".") {
+      if (c != '.') {
+        word += c;
+        continue;
+      }
+      EXPECT_TRUE(word == "alpha" || is_ordinary_word(word))
+          << word << ": add it to src/study/anonymity/ordinary_words.cc";
+      word.clear();
+    }
+  }
+  EXPECT_GT(keys, 100);
 }
 
 }  // namespace
