@@ -181,6 +181,15 @@ std::vector<double> RunColumns::step_counts() const {
   return counts;
 }
 
+std::vector<double> RunColumns::step_seconds() const {
+  std::vector<double> seconds = step_counts();
+  const std::vector<double>& ms = of("step_ms");
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    seconds[i] *= 1e-3 * ms[i];
+  }
+  return seconds;
+}
+
 std::vector<std::string> RunColumns::names_in(std::string_view group) const {
   std::vector<std::string> names;
   const std::string prefix = std::string(group) + "/";

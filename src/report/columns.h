@@ -32,6 +32,8 @@ struct RunColumns {
   std::vector<std::string> names_in(std::string_view group) const;
   // Returns for each line the number of steps since the line before it.
   std::vector<double> step_counts() const;
+  // Returns for each line the seconds that these steps took; NaN where it does not say.
+  std::vector<double> step_seconds() const;
 
  private:
   friend RunColumns parse_columns(std::string_view text);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -40,12 +41,18 @@ double mean_of(const std::vector<double>& values, const std::vector<double>& wei
   double sum = 0;
   double weight = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) {
+    if (std::isfinite(values[i]) && std::isfinite(weights[i])) {
       sum += weights[i] * values[i];
       weight += weights[i];
     }
   }
   return weight > 0 ? sum / weight : std::nan("");
+}
+
+// Returns the mean of a rate over the time of the steps.
+double mean_rate(const RunColumns& metrics, std::string_view field) {
+  return mean_of(metrics.of(field),
+                 metrics.has("step_ms") ? metrics.step_seconds() : metrics.step_counts());
 }
 
 double least_of(const std::vector<double>& values) {
@@ -72,9 +79,20 @@ std::string percent_text(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
+// Returns the most bytes of a rank that any line has, or the report at the end of the run.
+double most_memory(const RunFolder& run) {
+  std::vector<double> bytes = {largest_of(run.metrics.of("memory_bytes"))};
+  if (run.memory) {
+    for (const std::vector<double>& parts : run.memory->bytes) {
+      bytes.push_back(std::accumulate(parts.begin(), parts.end(), 0.0));
+    }
+  }
+  return largest_of(bytes);
+}
+
 DocTable overview(const RunFolder& run, const std::string& state) {
   const RunColumns& m = run.metrics;
-  const double memory = largest_of(m.of("memory_bytes"));
+  const double memory = most_memory(run);
   DocTable table{"The run at a glance", {"what", "value"}, {}};
   const auto add = [&](const char* what, std::string value) {
     table.rows.push_back({what, std::move(value)});
@@ -88,8 +106,8 @@ DocTable overview(const RunFolder& run, const std::string& state) {
   add("last loss", with_unit(m.last("loss_mean"), "nats per token (mean since the line before)"));
   add("lowest validation loss", with_unit(least_of(m.of("val_loss")), "nats per token"));
   add("tokens", m.has("tokens") ? format_count(m.last("tokens")) : "-");
-  add("mean throughput", with_unit(mean_of(m.of("tokens_per_s"), m.step_counts()), "tokens/s"));
-  add("mean MFU", percent_text(mean_of(m.of("mfu"), m.step_counts())));
+  add("mean throughput", with_unit(mean_rate(m, "tokens_per_s"), "tokens/s"));
+  add("mean MFU", percent_text(mean_rate(m, "mfu")));
   add("most memory of a rank", std::isfinite(memory) ? format_bytes(std::llround(memory)) : "-");
   add("restarts",
       run.account ? std::to_string(std::max<std::int64_t>(std::ssize(run.account->attempts) - 1, 0))
@@ -265,7 +283,7 @@ DocSection comparison_section(const std::vector<RunFolder>& runs) {
     const RunColumns& m = run.metrics;
     table.rows.push_back({run.name, m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()),
                           number_text(m.last("loss_mean")), number_text(least_of(m.of("val_loss"))),
-                          number_text(mean_of(m.of("tokens_per_s"), m.step_counts())),
+                          number_text(mean_rate(m, "tokens_per_s")),
                           run.account ? percent_text(run.account->effective_ratio())
                                       : percent_text(useful_share(m)) + " (no journal)"});
     if (m.has("loss") && plot.series.size() < kMostLines) {

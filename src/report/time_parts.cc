@@ -131,18 +131,33 @@ void add_account(DocSection& section, const Account& account) {
 struct StepSum {
   double sum = 0;
   double steps = 0;
+  double tokens = 0;  // in these steps; 0 if unknown
 };
 StepSum sum_of(const RunColumns& metrics, std::string_view field) {
   StepSum total;
   const std::vector<double>& values = metrics.of(field);
   const std::vector<double> counts = metrics.step_counts();
+  const std::vector<double> seconds = metrics.step_seconds();
+  const std::vector<double>& rates = metrics.of("tokens_per_s");
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) {
       total.sum += counts[i] * values[i];
       total.steps += counts[i];
+      total.tokens += seconds[i] * rates[i];
     }
   }
+  total.tokens = std::isfinite(total.tokens) ? total.tokens : 0;
   return total;
+}
+
+double mean_of_lines(const std::vector<double>& values) {
+  double sum = 0;
+  double lines = 0;
+  for (const double each : values) {
+    sum += std::isfinite(each) ? each : 0;
+    lines += std::isfinite(each) ? 1 : 0;
+  }
+  return lines > 0 ? sum / lines : std::nan("");
 }
 
 }  // namespace
@@ -206,8 +221,11 @@ DocSection goodput_part(const RunFolder& run) {
     return section;
   }
   section.remarks.emplace_back(
-      "There is no journal.jsonl: the run was not started by trireme launch, which records faults "
-      "and where the time went.");
+      run.damaged_journal.count > 0 || run.damaged_journal.last_is_unfinished
+          ? "journal.jsonl has no whole line, so that the faults and where the time went are not "
+            "known."
+          : "There is no journal.jsonl: the run was not started by trireme launch, which records "
+            "faults and where the time went.");
   const double share = useful_share(run.metrics);
   if (std::isfinite(share)) {
     section.paragraphs.push_back(fmt::format(
@@ -241,8 +259,8 @@ DocSection energy_part(const RunFolder& run) {
     if (all.steps > 0) {
       table.rows.push_back({unit == "cpu" ? "processors (RAPL)" : "GPUs (NVML)",
                             number_text(all.sum / kJoulesPerKwh), number_text(all.sum / all.steps),
-                            number_text(m.last(unit + "_joules_per_token")),
-                            number_text(m.last(unit + "_joules_per_checkpoint")),
+                            number_text(all.tokens > 0 ? all.sum / all.tokens : std::nan("")),
+                            number_text(mean_of_lines(m.of(unit + "_joules_per_checkpoint"))),
                             fmt::format("{:.0f}", all.steps)});
     }
   }

@@ -59,6 +59,32 @@ TEST(RunSection, PricesHaveTheCurrencyOfTheConfiguration) {
               testing::Contains(HasSubstr("config.yaml does not tell")));
 }
 
+// A line of fast steps and one of slow steps: the mean over the time is nearer to the slow one.
+TEST(RunSection, MeansAreThoseOfTheWholeRun) {
+  RunFolder run = run_named("a", "x/a");
+  run.metrics = parse_columns(
+      R"({"step": 1, "loss": 2, "step_ms": 1000, "tokens_per_s": 100, "cpu_joules_per_step": 30,)"
+      R"( "cpu_joules_per_token": 0.3, "cpu_joules_per_checkpoint": 4})"
+      "\n"
+      R"({"step": 5, "loss": 2, "step_ms": 250, "tokens_per_s": 400, "cpu_joules_per_step": 10,)"
+      R"( "cpu_joules_per_token": 0.1})"
+      "\n"
+      R"({"step": 6, "loss": 2, "step_ms": 2000, "tokens_per_s": 50, "cpu_joules_per_step": 30,)"
+      R"( "cpu_joules_per_token": 0.3, "cpu_joules_per_checkpoint": 8})"
+      "\n");
+  // 600 tokens in 4 s, and 100 J for them.
+  EXPECT_EQ(comparison_section({run}).figures.front().table.rows[0][4], "150");
+  const std::vector<std::string> row = energy_part(run).tables.front().rows[0];
+  EXPECT_THAT(row, ElementsAre("processors (RAPL)", testing::_, "16.667", "0.16667", "6", "6"));
+}
+
+TEST(RunSection, ADamagedJournalIsNoMissingOne) {
+  RunFolder run = run_named("a", "x/a");
+  EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("was not started by")));
+  run.damaged_journal.count = 1;
+  EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("has no whole line")));
+}
+
 TEST(RunSection, ALogThatIsNotThereIsNotReferredTo) {
   RunFolder run;
   EXPECT_THAT(energy_part(run).remarks, ElementsAre(Not(HasSubstr("log of rank 0"))));
