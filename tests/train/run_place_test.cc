@@ -132,6 +132,11 @@ TEST(RunPlace, TheMetricsForNodeExporterLieInNoDatasetAndNoCheckpoint) {
     config.metrics.openmetrics = path;
     EXPECT_NO_THROW(check_place_of_run(config));
   }
+  for (const char* const path : {"run/checkpoints", "run/checkpoints/x.prom"}) {
+    config.metrics.openmetrics = folder.path() / path;
+    EXPECT_THAT(message_of<ConfigError>([&] { check_place_of_run(config); }),
+                HasSubstr("lies in the run's own folder of checkpoints"));
+  }
 }
 
 TEST(RunPlace, StudiesAndAcceptancesHaveFoldersOfTheirOwn) {

@@ -155,6 +155,15 @@ void check_place_of_run(const RunConfig& config) {
   if (!config.metrics.openmetrics.empty()) {
     const fs::path file = openmetrics_path(config);
     check_place("metrics.openmetrics", file, canonical_place(file).parent_path(), true);
+    const fs::path from_checkpoints =
+        canonical_place(file).lexically_relative(canonical_place(checkpoints));
+    if (!from_checkpoints.empty() && *from_checkpoints.begin() != "..") {
+      throw ConfigError(
+          fmt::format("metrics.openmetrics: {} lies in the run's own folder of checkpoints, in "
+                      "which `trireme verify` takes it for a file that somebody has added: choose "
+                      "another folder",
+                      file.string()));
+    }
   }
 }
 
