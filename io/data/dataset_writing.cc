@@ -256,8 +256,9 @@ PackReport write_dataset(const DatasetJob& job, const RankGroup& ranks) {
     ranks.broadcast("");
     return report;
   } catch (...) {
-    // If there are several ranks, others may still be writing to the folder.
-    if (ranks.size == 1 && !has_notes(job.folder)) {
+    // If there are several ranks, others may still be writing to the folder. What an earlier start
+    // has packed stays unfinished: without .pack, it would be a folder of shards without a label.
+    if (ranks.size == 1 && !has_notes(job.folder) && !has_shards(job.folder)) {
       abandon_folder(job.folder);
     }
     throw;

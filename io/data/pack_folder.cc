@@ -116,6 +116,11 @@ bool has_notes(const fs::path& folder) {
   return false;
 }
 
+bool has_shards(const fs::path& folder) {
+  std::error_code code;
+  return fs::directory_iterator(folder / kShardsFolder, code) != fs::directory_iterator();
+}
+
 void remove_notes(const fs::path& folder) {
   std::error_code ignored;
   fs::remove_all(folder / kNotesFolder, ignored);

@@ -32,6 +32,8 @@ bool is_complete(const DatasetJob& job);
 FileLock prepare_folder(const DatasetJob& job);
 // Returns whether there is a finished shard, which the next run can keep.
 bool has_notes(const std::filesystem::path& folder);
+// Returns whether the folder of shards holds anything.
+bool has_shards(const std::filesystem::path& folder);
 void remove_notes(const std::filesystem::path& folder);
 // Removes what prepare_folder() made, if nothing else has been added.
 void abandon_folder(const std::filesystem::path& folder);

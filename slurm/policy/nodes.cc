@@ -34,7 +34,7 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
     } else if (key != "slots" || error != std::errc() || end != value.data() + value.size() ||
                node.slots < 1 || node.slots > kMostSlots) {
       throw ConfigError(
-          fmt::format("{}: '{}': expected slots=NUMBER or group=NAME", where, printable(word)));
+          fmt::format("{}: a node's name is followed by slots=NUMBER or group=NAME alone", where));
     }
   }
   return node;

@@ -172,7 +172,7 @@ class Flattener : public YAML::EventHandler {
       list_.value.items.back() = text == nullptr ? "" : *text;
     } else if (frames_.empty()) {
       if (text != nullptr) {
-        fail(mark, fmt::format("expected `key: value`, but found '{}'", *text));
+        fail(mark, "expected `key: value`, but found a text");
       }
     } else if (!frames_.back().has_key) {
       begin_key(mark, text == nullptr ? "" : *text);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/file.h"
+#include "src/base/keys_name.h"
 #include "src/base/units.h"
 #include "src/evidence/certificate.h"
 #include "src/evidence/file_digests.h"
@@ -14,10 +15,24 @@ namespace {
 
 constexpr std::size_t kMostNamed = 10;
 
+// Returns the files of wrapped keys that were gone when an interrupted erasure was given again.
+std::vector<std::string> keys_gone_before(const Erasure& erasure) {
+  std::vector<std::string> keys;
+  for (const std::string& name : erasure.gone_before) {
+    if (fs::path(name).filename() == kKeysFileName) {
+      keys.push_back(name);
+    }
+  }
+  return keys;
+}
+
 std::string fact_of_keys(const Erasure& erasure) {
   if (!erasure.keys.empty()) {
     return fmt::format("wrapped keys overwritten before all else: {}",
                        fmt::join(erasure.keys, ", "));
+  }
+  if (!keys_gone_before(erasure).empty()) {
+    return "it was encrypted, and its wrapped keys were gone when the erasure was given again";
   }
   return erasure.missing_keys.empty() ? "it had no wrapped keys: it was not encrypted"
                                       : "it was encrypted, and had no wrapped keys any more";
@@ -43,6 +58,11 @@ std::vector<std::string> facts_of(const Erasure& erasure) {
         fmt::format("begun by a command that was interrupted: {} of these files were gone when it "
                     "was given again",
                     erasure.gone_before.size()));
+    if (const auto keys = keys_gone_before(erasure); !keys.empty()) {
+      facts.push_back(fmt::format(
+          "wrapped keys among these, of which is not known whether they were overwritten: {}",
+          fmt::join(keys, ", ")));
+    }
   }
   if (!erasure.reason.empty()) {
     facts.push_back(fmt::format("reason: {}", erasure.reason));

@@ -51,6 +51,7 @@ class LineageWalk {
   void compare_logs(const std::vector<StatedLogs>& stated, const RunLogsCheck& check,
                     const std::filesystem::path& folder);
   void audit_log(const std::filesystem::path& log);
+  bool note_live_run(const std::string& folder);
   const AuditRecord::Steps* recorded_steps(const std::filesystem::path& folder);
   void compare_save(const std::filesystem::path& path, const Provenance& provenance);
   void compare_steps(const std::filesystem::path& folder, std::int64_t newest);
@@ -112,9 +113,10 @@ class LineageWalk {
   void inputs(const std::vector<const Material*>& materials, int depth);
 
   LineageOptions options_;
-  AuditRecord record_;             // what the audit logs say
-  bool has_audit_record_ = false;  // whether there are such logs, and all are whole and signed
-  bool is_whole_folder_ = false;   // whether all steps of a folder are verified, not a single one
+  AuditRecord record_;                  // what the audit logs say
+  std::set<std::string> live_folders_;  // of checkpoints, to which a run writes, or just did
+  bool has_audit_record_ = false;       // whether there are such logs, and all are whole and signed
+  bool is_whole_folder_ = false;  // whether all steps of a folder are verified, not a single one
   std::set<std::size_t> used_moves_;                                     // by number
   std::set<std::string> seen_;                                           // folders and materials
   std::map<std::string, std::optional<std::filesystem::path>> parents_;  // by URI and digest

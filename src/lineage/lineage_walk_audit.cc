@@ -37,6 +37,9 @@ void LineageWalk::audit_logs(const fs::path& what) {
                                          real_path_of(what / "checkpoints")};
   record_ = AuditRecord(folders, [this](const std::string& stated) { return place_now(stated); });
   has_audit_record_ = !options_.audit_logs.empty();
+  for (const std::string& folder : folders) {
+    note_live_run(folder);
+  }
   for (const fs::path& log : options_.audit_logs) {
     audit_log(fs::absolute(log).lexically_normal());
   }
@@ -84,6 +87,16 @@ void LineageWalk::audit_log(const fs::path& log) {
   }
 }
 
+// Remembers that a run writes to the folder, which records some of what it does a moment later. It
+// may have ended by the time at which that is missed.
+bool LineageWalk::note_live_run(const std::string& folder) {
+  const std::optional<LockHolder> holder = lock_holder(folder);
+  if (holder && holder->is_alive) {
+    live_folders_.insert(folder);
+  }
+  return live_folders_.contains(folder);
+}
+
 // Returns nullptr if there is nothing to compare with. That the logs say nothing about the folder
 // is a fault, since they are named to be compared with it; it is reported once.
 const AuditRecord::Steps* LineageWalk::recorded_steps(const fs::path& folder) {
@@ -93,6 +106,13 @@ const AuditRecord::Steps* LineageWalk::recorded_steps(const fs::path& folder) {
   const std::string path = real_path_of(folder);
   const AuditRecord::Steps* const steps = record_.steps_of(path);
   if (steps == nullptr && seen_.insert("unrecorded:" + path).second) {
+    if (note_live_run(path)) {
+      lineage.notes.push_back(fmt::format(
+          "no line of the audit log says yet that a checkpoint was saved in {}: its run "
+          "has just begun",
+          folder.string()));
+      return nullptr;
+    }
     add_fault(ExitCode::not_found,
               fmt::format("no line of the audit log says that a checkpoint was saved in {}: it is "
                           "that of other runs, or the run was moved (--moved)",
@@ -143,8 +163,7 @@ void LineageWalk::compare_steps(const fs::path& folder, std::int64_t newest) {
   if (recorded == nullptr) {
     return;
   }
-  const std::optional<LockHolder> holder = lock_holder(folder);
-  const bool goes_on = holder && holder->is_alive;
+  const bool goes_on = note_live_run(real_path_of(folder));
   for (const auto& [number, step] : recorded->by_number) {
     const fs::path path = folder / step_folder_name(number);
     std::error_code code;

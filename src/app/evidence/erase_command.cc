@@ -117,6 +117,11 @@ void list_files(Erasure& erasure, const ErasePlan& plan, const std::optional<Era
       erasure.gone_before.push_back(file.name);
     }
   }
+  // Whether the interrupted command has overwritten these, or somebody has moved them, is not
+  // known.
+  std::erase_if(erasure.keys, [&](const std::string& keys) {
+    return std::ranges::find(erasure.gone_before, keys) != erasure.gone_before.end();
+  });
 }
 
 void report(const Erasure& erasure, const fs::path& certificate, const EraseOptions& options,

@@ -46,6 +46,22 @@ TEST_F(EraseAgain, TheSameCommandFinishesWhatWasInterrupted) {
   EXPECT_THAT(checked.out, HasSubstr("interrupted: 1 of these files were gone when it was given"));
 }
 
+// Somebody may have put the keys aside meanwhile, and put them back beside a copy of the data.
+TEST_F(EraseAgain, KeysThatWereGoneAreNotCertifiedAsOverwritten) {
+  pack(sealed_options("in", "sealed"), {});
+  begin_erasure(plan_erasure(path("sealed")));
+  fs::rename(path("sealed/keys.json"), path("saved.json"));
+  ASSERT_EQ(erase_confirmed("sealed").code, 0);
+  EXPECT_THAT(erasure().keys, testing::IsEmpty());
+  EXPECT_THAT(erasure().gone_before, ElementsAre("keys.json"));
+  const CommandRun checked = verify_certificate();
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.out,
+              AllOf(HasSubstr("its wrapped keys were gone when the erasure was given again"),
+                    HasSubstr("not known whether they were overwritten: keys.json"),
+                    Not(HasSubstr("overwritten before all else"))));
+}
+
 TEST_F(EraseAgain, ThereIsACertificateEvenIfEverythingWasGone) {
   const ErasePlan plan = plan_erasure(path("set"));
   begin_erasure(plan);

@@ -71,6 +71,25 @@ TEST_F(PackerRestart, AnInterruptedPackKeepsNoShardsOfAnotherLabel) {
   }
 }
 
+// Shards without a manifest and without .pack would be files of another program.
+TEST_F(PackerRestart, AFailureLeavesWhatAnEarlierStartHasPackedUnfinished) {
+  write_random_text("in/a.txt", 30'000, 1);
+  PackOptions o = options("in", "out");
+  o.label = parse_label({"classification=secret"});
+  o.progress = [](std::int64_t, std::int64_t) { throw IoError("the disk is full"); };
+  fs::create_directories(o.out / ".pack");
+  fs::create_directories(o.out / "shards");
+  write("out/shards/00000.h5", "packed by an earlier start, which was killed before its note");
+  EXPECT_THROW(pack(o, {}), IoError);
+  EXPECT_TRUE(fs::exists(o.out / ".pack"));
+  o.progress = {};
+  EXPECT_EQ(pack(o, {}).front().kept_shards, 0);
+  fs::remove_all(o.out);
+  o.progress = [](std::int64_t, std::int64_t) { throw IoError("the disk is full"); };
+  EXPECT_THROW(pack(o, {}), IoError);
+  EXPECT_FALSE(fs::exists(o.out)) << "nothing was packed";
+}
+
 // The file keeps its size and modification time, but its content changes.
 TEST_F(PackerRestart, ARestartSeesWhatChangedInDisguise) {
   for (int i = 0; i < 4; ++i) {
