@@ -21,7 +21,9 @@ constexpr std::int64_t kMostHeaderBytes = 100'000'000;
 SafetensorsEntry parse_entry(const std::string& name, const json& object) {
   SafetensorsEntry entry;
   entry.name = name;
-  entry.dtype = parse_dtype(text_field(object, "dtype"));
+  // Masks of other programs; no tensor of this one is of truth values.
+  const std::string word = text_field(object, "dtype");
+  entry.dtype = word == "BOOL" ? DType::u8 : parse_dtype(word);
   entry.shape = counts_field(object, "shape");
   const std::vector<std::int64_t> offsets = counts_field(object, "data_offsets");
   if (offsets.size() != 2) {

@@ -42,7 +42,7 @@ std::string encode_safetensors_header(const std::map<std::string, std::string>& 
 
 // `head` is the start of a file of `file_bytes` bytes and contains at least its header. Throws
 // DataError for everything that the reference implementation's validate() refuses, and for element
-// types that Trireme does not support.
+// types that Trireme does not support. BOOL, which masks of other programs have, becomes u8.
 SafetensorsHeader parse_safetensors_header(std::string_view head, std::int64_t file_bytes);
 // Returns how many bytes of the file parse_safetensors_header() needs, from the file's first 8
 // bytes. Throws DataError if the length is impossible.

@@ -271,7 +271,7 @@ void check_gguf_model(const ModelConfig& c) {
   if (c.family == Family::gpt2 && !is_jais(c) && !is_plain_gpt2(c)) {
     throw ConfigError(
         "llama.cpp has no architecture for this model: its gpt2 has neither model.alibi nor "
-        "model.swiglu nor scales, and its jais has both: export it with --format hf");
+        "model.swiglu nor scales, and its jais has both: export it with --format onnx");
   }
 }
 

@@ -44,7 +44,7 @@ void bind(ConfigBinder& b, DataConfig& c) {
        "data.documents", c.documents,
        "joined: a token sees all earlier tokens of its sample; separate: those of its own document "
        "alone, positions start anew in each document, and no token predicts the next document; "
-       "only with model.family llama (docs/datasets.md)")
+       "only with model.family llama or model.alibi (docs/datasets.md)")
       .one_of({"joined", "separate"});
   b.integer("data.seed", c.seed, "seed of the order of the samples");
 }
@@ -237,12 +237,17 @@ void bind_gpt2_options(ConfigBinder& b, ModelConfig& c) {
   b.boolean("model.swiglu", c.swiglu,
             "SwiGLU with biases instead of GELU, as in Jais (gpt2; llama always has SwiGLU, "
             "without biases)");
-  b.real("model.embedding_scale", c.embedding_scale, "factor of the embedded tokens (gpt2)")
-      .above(0);
-  b.real("model.logit_scale", c.logit_scale, "factor of the logits (gpt2)").above(0);
+  b.real("model.embedding_scale", c.embedding_scale,
+         "factor of the embeddings of tokens and positions (gpt2)")
+      .at_least(1e-6)
+      .at_most(1e6);
+  b.real("model.logit_scale", c.logit_scale, "factor of the logits (gpt2)")
+      .at_least(1e-6)
+      .at_most(1e6);
   b.real("model.attention_scale", c.attention_scale,
-         "factor of the products of queries and keys; 0: 1 / sqrt(head_dim) (gpt2)")
-      .at_least(0);
+         "factor of the products of queries and keys, at least 1e-6; 0: 1 / sqrt(head_dim) (gpt2)")
+      .at_least(0)
+      .at_most(1e6);
 }
 
 }  // namespace

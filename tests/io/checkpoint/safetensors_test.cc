@@ -67,6 +67,16 @@ TEST(Safetensors, ReadsWhatItWrites) {
   EXPECT_EQ(header.entries, entries);
 }
 
+TEST(Safetensors, ReadsTruthValuesAsBytes) {
+  const std::string text = R"({"mask":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})";
+  std::string head(8, '\0');
+  head[0] = static_cast<char>(text.size());
+  head += text;
+  const SafetensorsHeader header =
+      parse_safetensors_header(head, static_cast<std::int64_t>(head.size()) + 3);
+  EXPECT_EQ(header.entries.front(), (SafetensorsEntry{"mask", DType::u8, {3}, 0, 3}));
+}
+
 TEST(Safetensors, RefusesWhatTheReferenceRefuses) {
   EXPECT_EQ(fault_of(std::string(kGoldenJson)), "");
   const std::vector<std::array<const char*, 3>> cases = {
