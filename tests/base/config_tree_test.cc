@@ -98,7 +98,8 @@ TEST(ConfigTree, RefusesWhatAConfigurationNeedsNot) {
   EXPECT_THAT(yaml_refusal("a: !!int 1\n"), HasSubstr("tag"));
   EXPECT_THAT(yaml_refusal("a: 1\n---\nb: 2\n"), HasSubstr("second YAML document"));
   EXPECT_THAT(yaml_refusal("- a\n- b\n"), HasSubstr("but found a list"));
-  EXPECT_THAT(yaml_refusal("-----BEGIN PRIVATE KEY-----\nMC4CAQ\n"),
+  EXPECT_THAT(yaml_refusal("-----BEGIN "
+                           "PRIVATE KEY-----\nMC4CAQ\n"),
               AllOf(HasSubstr("but found a text"), testing::Not(HasSubstr("MC4CAQ"))))
       << "a file of a key that was named by mistake stands in no message";
   EXPECT_THAT(yaml_refusal("just words\n"), HasSubstr("but found a text"));

@@ -343,7 +343,8 @@ class Erase(unittest.TestCase):
         self.assertEqual(sorted(files_of(self.step)), sorted(set(before) - {"keys.json"}))
         harness.must(self.erase(self.step))
         predicate, files = predicate_of(self.certificate)
-        self.assertEqual((predicate["method"]["keys"], files), (["keys.json"], before))
+        self.assertEqual((predicate["method"]["keys"], files), ([], before))
+        self.assertEqual(predicate["method"]["gone_before"], ["keys.json"])
 
     def test_beside_a_run(self):
         live = self.place / "live"
