@@ -92,6 +92,13 @@ bool is_complete(const DatasetJob& job) {
 
 FileLock prepare_folder(const DatasetJob& job) {
   check_folder(job.folder);
+  std::error_code none;
+  if (!job.encrypts() && fs::exists(job.folder / kNotesFolder / kKeysFileName, none)) {
+    throw PolicyError(
+        fmt::format("{}: this pack was begun with keys, and would go on without encryption: name "
+                    "one of them with --key, or remove the folder to begin anew",
+                    job.folder.string()));
+  }
   make_directories(job.folder / kNotesFolder);
   make_directories(job.folder / kShardsFolder);
   std::optional<FileLock> lock = FileLock::try_take(job.folder / kPackLockName);

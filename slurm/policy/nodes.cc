@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "src/base/error.h"
-#include "src/base/printable.h"
 
 namespace trireme {
 namespace {
@@ -20,7 +19,7 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
   NodeSpec node;
   words >> node.name;
   if (!is_host_name(node.name)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a host name", where, printable(node.name)));
+    throw ConfigError(fmt::format("{}: the line does not begin with the name of a host", where));
   }
   std::string word;
   while (words >> word) {

@@ -118,6 +118,20 @@ std::vector<std::string> words_of_name(std::string_view name) {
   return words;
 }
 
+// Returns the variable of the environment with which a name such as env.X_KEY ends.
+std::string_view variable_at_end(std::string_view name) {
+  constexpr std::string_view kOfVariables = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const std::size_t other = name.find_last_not_of(kOfVariables);
+  name.remove_prefix(other == name.npos ? 0 : other + 1);
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  return name;
+}
+
+bool is_secret_variable(std::string_view name) {
+  return ends_with_one(name, kSecretVariables) && !ends_with_one(name, kHarmlessVariables) &&
+         !contains(kHarmlessNames, name);
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
@@ -151,7 +165,7 @@ bool is_secret_name(std::string_view name) {
       (words.size() == 1 || !contains(kHarmlessBefore, words[words.size() - 2]))) {
     return true;
   }
-  if (upper && ends_with_one(name, kSecretVariables) && !ends_with_one(name, kHarmlessVariables)) {
+  if (is_secret_variable(variable_at_end(name))) {
     return true;
   }
   joined.resize(joined.size() - (joined.ends_with('s') && !joined.ends_with("ss") ? 1 : 0));

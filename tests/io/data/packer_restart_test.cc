@@ -71,6 +71,15 @@ TEST_F(PackerRestart, AnInterruptedPackKeepsNoShardsOfAnotherLabel) {
   }
 }
 
+// The encrypted shards of an earlier start are not thrown away for plain ones.
+TEST_F(PackerRestart, APackThatWasBegunWithKeysDoesNotGoOnWithoutThem) {
+  write("in/a.txt", "some words");
+  write("out/.pack/keys.json", "{}");
+  EXPECT_THAT(message_of<PolicyError>([&] { pack(options("in", "out"), {}); }),
+              testing::HasSubstr("was begun with keys"));
+  EXPECT_TRUE(fs::exists(folder_ / "out/.pack/keys.json"));
+}
+
 // Shards without a manifest and without .pack would be files of another program.
 TEST_F(PackerRestart, AFailureLeavesWhatAnEarlierStartHasPackedUnfinished) {
   write_random_text("in/a.txt", 30'000, 1);
