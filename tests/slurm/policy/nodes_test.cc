@@ -39,7 +39,8 @@ TEST(HostFile, HostileLinesAreRefusedByNumber) {
     (void)parse_host_file(std::string_view("a\0b slots=1\n", 12), "hosts");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()), "hosts:1: the line does not begin with the name of a host");
+    EXPECT_EQ(std::string(error.what()),
+              "hosts:1: the line does not begin with the name of a host");
   }
   EXPECT_FALSE(is_host_name(std::string(300, 'a')));
 }
