@@ -201,6 +201,10 @@ TEST_F(DataCommandTest, ErrorsHaveTheClassesOfTheExitCodes) {
   EXPECT_EQ(code("pack " + in("in") + " -o " + in("o") + " --files-from " + in("absent")),
             ExitCode::not_found);
   EXPECT_EQ(code("pack -o " + in("o") + " --files-from " + in("in")), ExitCode::not_found);
+  std::ofstream(in("phrase")) << "correct horse battery staple\n";
+  EXPECT_THAT(
+      message_of<NotFound>([&] { run("pack -o " + in("o") + " --files-from " + in("phrase")); }),
+      testing::AllOf(HasSubstr("path 1 of 1 does not exist"), testing::Not(HasSubstr("horse"))));
   EXPECT_EQ(code("pack " + in("in") + " -o " + folder_.string()), ExitCode::refused);
   EXPECT_EQ(code("convert " + in("in/0.txt") + " -o " + in("o") + " --vocab 10"),
             ExitCode::bad_data);

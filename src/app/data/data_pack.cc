@@ -153,6 +153,19 @@ void check_shards_among(const std::vector<std::string>& inputs, const Access& ac
   }
 }
 
+// Throws NotFound for a path that does not exist. It is not quoted: a file that is named by mistake
+// may hold a key or a passphrase, and messages go to the audit log.
+void check_listed(const std::vector<std::string>& paths, const std::string& list) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    std::error_code unknown;
+    const auto kind = std::filesystem::symlink_status(paths[i], unknown).type();
+    if (kind == std::filesystem::file_type::not_found) {
+      throw NotFound(
+          fmt::format("{}: path {} of {} does not exist", list, i + 1, std::ssize(paths)));
+    }
+  }
+}
+
 void run_pack(PackArguments& arguments, Communicator& comm, const Access& access) {
   const RankGroup ranks = rank_group(comm);
   arguments.output.apply(arguments.options);
@@ -162,6 +175,7 @@ void run_pack(PackArguments& arguments, Communicator& comm, const Access& access
   if (!arguments.files_from.empty() && ranks.rank == 0) {
     std::vector<std::string>& inputs = arguments.options.inputs;
     const std::vector<std::string> listed = read_path_list(arguments.files_from);
+    check_listed(listed, arguments.files_from);
     inputs.insert(inputs.end(), listed.begin(), listed.end());
   }
   if (arguments.options.inputs.empty() && ranks.rank == 0) {
