@@ -216,8 +216,10 @@ std::string ConfigBinder::unknown_key(const std::string& key, const Given& given
     }
   }
   const std::string nearest = nearest_word(key, known);
-  // A mistyped key may hold a passphrase, and messages end up in files that others read.
-  const bool may_be_secret = key.starts_with("encryption.") || key.starts_with("audit.");
+  // A mistyped key, or a file of another program, may hold a passphrase, and messages end up in
+  // files that others read.
+  const bool may_be_secret = key.starts_with("encryption.") || key.starts_with("audit.") ||
+                             (nearest.empty() && given.value.kind != ConfigValue::Kind::mapping);
   return fmt::format("{}: {}: unknown key{}{}", given.origin, key,
                      may_be_secret ? "" : fmt::format(" (its value: {})", shown(given.value)),
                      nearest.empty() ? "; `trireme config show` lists all keys"
