@@ -122,6 +122,14 @@ void list_files(Erasure& erasure, const ErasePlan& plan, const std::optional<Era
   std::erase_if(erasure.keys, [&](const std::string& keys) {
     return std::ranges::find(erasure.gone_before, keys) != erasure.gone_before.end();
   });
+  std::erase_if(erasure.keys, [&](const std::string& keys) {  // which somebody has emptied
+    std::error_code code;
+    const bool empty = fs::file_size(plan.folder / keys, code) == 0;
+    if (empty) {
+      erasure.missing_keys.push_back(keys);
+    }
+    return empty;
+  });
 }
 
 void report(const Erasure& erasure, const fs::path& certificate, const EraseOptions& options,

@@ -62,6 +62,16 @@ TEST_F(EraseAgain, KeysThatWereGoneAreNotCertifiedAsOverwritten) {
                     Not(HasSubstr("overwritten before all else"))));
 }
 
+TEST_F(EraseAgain, EmptiedKeysAreNotCertifiedAsOverwritten) {
+  pack(sealed_options("in", "sealed"), {});
+  begin_erasure(plan_erasure(path("sealed")));
+  put(path("sealed/keys.json"), "");
+  ASSERT_EQ(erase_confirmed("sealed").code, 0);
+  EXPECT_THAT(erasure().keys, testing::IsEmpty());
+  EXPECT_THAT(erasure().missing_keys, ElementsAre("keys.json"));
+  EXPECT_EQ(verify_certificate().code, 0);
+}
+
 TEST_F(EraseAgain, ThereIsACertificateEvenIfEverythingWasGone) {
   const ErasePlan plan = plan_erasure(path("set"));
   begin_erasure(plan);
