@@ -80,7 +80,7 @@ std::vector<std::string> missing_files(const fs::path& run, const LogStart& clos
       }
     }
   } catch (const Error&) {
-    // Whoever checks the files finds that the record is damaged.
+    // A damaged record names no files. `trireme verify` reports the damage.
   }
   return missing;
 }

@@ -70,8 +70,8 @@ bool is_host_option(const NameWords& words) {
 bool is_host_in_log(const NameWords& words) {
   const std::string_view rest = words.rest();
   const std::string before = lowered(words.before(1));
-  // A word in a message is a name if it begins with a letter and has a digit, unless the message
-  // leaves no other reading.
+  // Names of hosts mostly begin with a letter and have a digit, as n1 has. Some of the forms below
+  // ask for that, because a common word may stand in the same place.
   const bool named = is_letter(words.word()[0]) && !is_number(words.word().substr(0, 1)) &&
                      has_number(words.word());
   const std::size_t digits = rest.starts_with(':') ? rest.find_first_not_of("0123456789", 1) : 0;
