@@ -30,7 +30,7 @@ struct UsedFolder {
   std::string_view use;
 };
 
-// Returns the nearest folder, this one or one above it, that is a dataset, a checkpoint or the like.
+// Returns the nearest folder, this or one above it, that is a dataset, a checkpoint or the like.
 std::optional<UsedFolder> find_used_folder(const fs::path& from, bool beside_checkpoints) {
   std::error_code none;
   for (fs::path at = from; at.has_relative_path(); at = at.parent_path()) {
