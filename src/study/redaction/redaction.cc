@@ -168,15 +168,14 @@ class RedactionScan {
     return found;
   }
 
-  // Handles a name whose value follows without an operator. name: in [begin, at_).
-  bool value_without_operator(std::string_view name, std::size_t begin) {
-    const auto value = unassigned_value(text_, name, begin, at_);
-    if (!value) {
-      return false;
+  // Handles a name whose values follow without an operator. name: in [begin, at_).
+  bool values_without_operator(std::string_view name, std::size_t begin) {
+    const auto values = unassigned_values(text_, name, begin, at_);
+    for (const TextRange& value : values) {
+      copy_to(value.begin);
+      replace_to(value.end);
     }
-    copy_to(value->begin);
-    replace_to(value->end);
-    return true;
+    return !values.empty();
   }
 
   // Handles a name in an expression with subscripts, as in cfg["password"] = "x".
@@ -212,7 +211,7 @@ class RedactionScan {
     }
     copy_to(end);
     const bool announced = announces_key(name) && announced_key();
-    if (!announced && !value_without_operator(name, begin) && !subscript(name, begin)) {
+    if (!announced && !values_without_operator(name, begin) && !subscript(name, begin)) {
       const auto phrase = name.starts_with("--") ? std::nullopt : secret_phrase(text_, begin, end);
       // The dashes of a list before a name are no part of it.
       const std::size_t first = phrase ? phrase->begin : begin;

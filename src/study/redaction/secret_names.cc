@@ -43,6 +43,10 @@ constexpr std::array<std::string_view, 6> kSecretVariables = {"_KEY",  "_PASS", 
                                                               "_KEYS", "_PATS", "_PW"};
 constexpr std::array<std::string_view, 6> kHarmlessVariables = {
     "SORT_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "PARTITION_KEY", "HOST_KEY"};
+// Last words of names that tell one of several secrets from the others.
+constexpr std::array<std::string_view, 15> kVariants = {
+    "prod", "production", "dev",     "test",      "staging", "live",   "main", "old",
+    "new",  "previous",   "primary", "secondary", "backup",  "base64", "b64"};
 // PASS is the verdict of a test.
 constexpr std::array<std::string_view, 7> kHarmlessNames = {
     "PWD", "OLDPWD", "PUBLIC_KEY", "SSH_PUBLIC_KEY", "PUBLIC_KEYS", "SSH_PUBLIC_KEYS", "PASS"};
@@ -118,13 +122,15 @@ std::vector<std::string> words_of_name(std::string_view name) {
   return words;
 }
 
-// Returns the variable of the environment with which a name such as env.X_KEY ends.
-std::string_view variable_at_end(std::string_view name) {
-  constexpr std::string_view kOfVariables = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+// Returns the variable of the environment with which a name such as env.X_KEY ends, joined by '_'.
+std::string variable_at_end(std::string_view name) {
+  constexpr std::string_view kOfVariables = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const std::size_t other = name.find_last_not_of(kOfVariables);
   name.remove_prefix(other == name.npos ? 0 : other + 1);
-  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
-  return name;
+  name.remove_prefix(std::min(name.find_first_not_of("_-"), name.size()));
+  std::string variable(name);
+  std::replace(variable.begin(), variable.end(), '-', '_');
+  return variable;
 }
 
 bool is_secret_variable(std::string_view name) {
@@ -132,10 +138,29 @@ bool is_secret_variable(std::string_view name) {
          !contains(kHarmlessNames, name);
 }
 
+// Returns a name without numbers and words at its end that tell one of several such secrets from
+// the others, as in X_KEY_2 and db_pass_prod.
+std::string_view without_variant(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kSigns = "_-.";
+  while (true) {
+    const std::size_t digits = name.find_last_not_of(kDigits) + 1;
+    const std::size_t sign = name.find_last_of(kSigns) + 1;
+    const bool variant = sign > 1 && contains(kVariants, lower_word(name.substr(sign)));
+    const std::size_t end = digits < name.size() ? digits : variant ? sign : name.size();
+    const std::size_t last = name.substr(0, end).find_last_not_of(kSigns) + 1;
+    if (end == name.size() || last == 0) {
+      return name;
+    }
+    name = name.substr(0, last);
+  }
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  name = without_variant(name);
   if (name.empty() || name.size() > kLongestSecretName || contains(kHarmlessNames, name) ||
       name.find_first_of("\r\n<>") != std::string_view::npos) {
     return false;
@@ -191,6 +216,7 @@ bool is_whole_name(std::string_view word) {
 
 bool counts_something(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  name = without_variant(name);
   const std::vector<std::string> words = words_of_name(name);
   return words.back() == "tokens" ||
          (words.size() == 1 && (words[0] == "token" || words[0] == "pass"));

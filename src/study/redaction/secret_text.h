@@ -1,10 +1,10 @@
-// Finds secrets in forms that are no assignments: private keys, hashes of passwords, sentences,
-// calls and lines of Dockerfiles. Pure functions; all places are offsets in bytes.
+// Finds secrets in forms that are no assignments: private keys, hashes of passwords, calls, lines
+// of Dockerfiles and sentences. Pure functions; all places are offsets in bytes.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace trireme {
 
@@ -19,17 +19,11 @@ std::size_t end_of_private_key(std::string_view text, std::size_t at);
 // or `at` if there is none. Backslashes may stand before the dollars, and dollars be doubled.
 std::size_t end_of_crypt_hash(std::string_view text, std::size_t at);
 
-// Returns the value of a name at [begin, end) that stands behind it without an operator: in a
-// sentence such as "the password is X", "the API key was set to 'X'" or "password -> X", in a
-// prompt such as "password for root: X", in a call such as password("X"), or in a line of a
-// Dockerfile, "ENV NAME VALUE". In a sentence, ordinary words, as in "the password is wrong", are
-// no value.
-std::optional<TextRange> unassigned_value(std::string_view text, std::string_view name,
-                                          std::size_t begin, std::size_t end);
-
-// Returns whether a word of a sentence may be a secret: it has digits, signs or capitals where
-// ordinary words have none, or is very long.
-bool looks_secret(std::string_view word);
+// Returns the values of a name at [begin, end) that stand behind it without an operator: in a
+// sentence or a prompt (secret_sentences.h), in a call such as password("X"), or in a line of a
+// Dockerfile, "ENV NAME VALUE".
+std::vector<TextRange> unassigned_values(std::string_view text, std::string_view name,
+                                         std::size_t begin, std::size_t end);
 
 // Returns whether only words such as "export" and other assignments stand before `at` on its line.
 bool begins_shell_assignment(std::string_view text, std::size_t at);

@@ -7,7 +7,7 @@
 #include "src/study/redaction/assigned_text.h"
 #include "src/study/redaction/json_redaction.h"
 #include "src/study/redaction/secret_names.h"
-#include "src/study/redaction/secret_text.h"
+#include "src/study/redaction/secret_sentences.h"
 #include "src/study/redaction/table_fields.h"
 #include "src/study/redaction/value_text.h"
 

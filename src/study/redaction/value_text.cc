@@ -1,6 +1,7 @@
 #include "src/study/redaction/value_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "src/study/redaction/assigned_text.h"
@@ -16,6 +17,14 @@ constexpr std::size_t kFarthestQuote = 512;  // bytes in which the other quote i
 
 std::size_t begin_of_line(std::string_view text, std::size_t at) {
   return at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+}
+
+// Returns whether a command at `at` assigns variables, each up to a blank, such as export.
+bool begins_command(std::string_view text, std::size_t at) {
+  constexpr std::array<std::string_view, 9> kCommands = {
+      "export ", "declare ", "typeset ", "local ", "readonly ", "env ", "sudo ", "ENV ", "ARG "};
+  return std::any_of(kCommands.begin(), kCommands.end(),
+                     [&](std::string_view each) { return text.substr(at).starts_with(each); });
 }
 
 // Returns whether the lines behind the line end at `at` go on with an indented one.
@@ -43,6 +52,13 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 std::size_t end_of_line(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
+}
+
+std::string_view line_before(std::string_view text, std::size_t at) {
+  constexpr std::size_t kNearWords = 256;
+  const std::size_t least = at > kNearWords ? at - kNearWords : 0;
+  const std::string_view before = text.substr(least, at - least);
+  return before.substr(before.rfind('\n') + 1);
 }
 
 std::size_t first_of(std::string_view text, std::string_view characters, std::size_t at) {
@@ -300,7 +316,8 @@ std::size_t end_of_tags(std::string_view text, std::size_t at) {
 std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_view quote,
                          std::string_view name, char assignment, std::size_t key) {
   const bool option = assignment == '=' && name.starts_with("--");  // ends at a blank
-  const bool entry = assignment != ' ' && !option && begins_line(text, key);
+  const bool entry = assignment != ' ' && !option && begins_line(text, key) &&
+                     !(assignment == '=' && begins_command(text, key));
   if (!quote.empty()) {
     const bool any_line = assignment == '=' && (entry || begins_shell_assignment(text, key));
     return end_of_quote(text, begin, quote, any_line);

@@ -9,6 +9,8 @@ namespace trireme {
 
 bool is_blank(char c);  // a blank or a tab
 std::size_t end_of_line(std::string_view text, std::size_t at);
+// Returns the line up to `at`, or its last 256 bytes, in which words explain a name.
+std::string_view line_before(std::string_view text, std::size_t at);
 // Returns the first of the characters, or the end of the text.
 std::size_t first_of(std::string_view text, std::string_view characters, std::size_t at);
 // Does the same, but takes entities of XML such as &lt; for one character each.

@@ -59,7 +59,7 @@ std::string filled(std::string_view form, const std::string& name) {
 }
 
 // N is the name, V the value.
-constexpr std::array<std::string_view, 44> kPlaces = {"N=V",
+constexpr std::array<std::string_view, 53> kPlaces = {"N=V",
                                                       "N='V'",
                                                       R"(N="V")",
                                                       "N = V",
@@ -103,7 +103,16 @@ constexpr std::array<std::string_view, 44> kPlaces = {"N=V",
                                                       "N -> V",
                                                       R"(N is "V")",
                                                       "N for root: V",
-                                                      "N for root: 'V'"};
+                                                      "N for root: 'V'",
+                                                      R"(N changed from "V" to "V")",
+                                                      "N changed from V to V",
+                                                      "N rotated from 'V' to 'V'.",
+                                                      "N was updated: V",
+                                                      "N for admin is V",
+                                                      "N of user joe was set to 'V'",
+                                                      "N has been set to V!",
+                                                      "N is V, V and V",
+                                                      "N: V -> V"};
 constexpr std::array<std::string_view, 19> kBefore = {
     "",           "export ",      "env ",
     "sudo ",      "set ",         "declare -x ",

@@ -76,7 +76,7 @@ TEST(XmlRedaction, EntitiesBelongToASecret) {
 TEST(XmlRedaction, CommentsEndWhereTheyDid) {
   constexpr const char* kPairs[][2] = {
       {"<!-- pin: x -->\n<a/>\n", "<!-- pin: REDACTED-->\n<a/>\n"},
-      {"<a><!-- export PIN=x y --><b/></a>", "<a><!-- export PIN=REDACTED--><b/></a>"},
+      {"<a><!-- export PIN=x y --><b/></a>", "<a><!-- export PIN=REDACTED y --><b/></a>"},
       {"x <!--\npin: x\nb: 1\n--> y", "x <!--\npin: REDACTED\nb: 1\n--> y"},
       {"<![CDATA[pin: x]]> y", "<![CDATA[pin: REDACTED]]> y"},
       {"<!-- the end --> <!-- y", "<!-- the end --> <!-- y"}};
