@@ -72,13 +72,14 @@ void add_backend_option(CommandLine& command, std::string& backend) {
       .check(one_of(backend_names()));
 }
 
-void add_output_options(CommandLine& command, BenchOutput& output, bool with_csv) {
-  command
-      .add_option("--duration", output.duration,
-                  "Measure for about SECONDS, instead of a number of rounds or iterations")
-      .check(within(0.001, kLongestDuration))
-      .no_default()
-      .type_name("SECONDS");
+Option add_output_options(CommandLine& command, BenchOutput& output, bool with_csv) {
+  Option duration =
+      command
+          .add_option("--duration", output.duration,
+                      "Measure for about SECONDS, instead of a number of rounds or iterations")
+          .check(within(0.001, kLongestDuration))
+          .no_default()
+          .type_name("SECONDS");
   command.add_option("-J,--json-file", output.json_file, "Also write the results to FILE as JSON")
       .type_name("FILE")
       .written();
@@ -93,6 +94,7 @@ void add_output_options(CommandLine& command, BenchOutput& output, bool with_csv
                   "which reads *.prom")
       .type_name("FILE")
       .written();
+  return duration;
 }
 
 void print_results(const Json& results) {
@@ -146,14 +148,15 @@ void write_without_ranks(const Json& results, const BenchOutput& output, BenchCo
   write_results(results, output, about);
 }
 
-void run_when_given(CommandLine& command, AppContext& context, const std::string& name,
-                    std::function<Json(const BenchOutput&)> measure) {
+Option run_when_given(CommandLine& command, AppContext& context, const std::string& name,
+                      std::function<Json(const BenchOutput&)> measure) {
   const auto output = std::make_shared<BenchOutput>();
-  add_output_options(command, *output);
+  const Option duration = add_output_options(command, *output);
   command.callback([name, output, measure = std::move(measure), &context] {
     run_bench({name, [&] { return measure(*output); }, print_results, {}, {}, {}}, *output,
               context);
   });
+  return duration;
 }
 
 }  // namespace trireme

@@ -25,7 +25,8 @@ struct BenchOutput {
   double duration = 0;  // seconds to measure for; 0 for a number of samples
 };
 // Adds -J, --openmetrics and --duration, and --csv unless the benchmark has a CSV of its own.
-void add_output_options(CommandLine& command, BenchOutput& output, bool with_csv = true);
+// Returns --duration, which benchmarks that refuse it hide.
+Option add_output_options(CommandLine& command, BenchOutput& output, bool with_csv = true);
 
 // Throws an Error on the rank that writes files if this one cannot be written, because a benchmark
 // that takes minutes must not fail in its last step: NotFound if its folder is missing, ConfigError
@@ -60,8 +61,9 @@ void run_bench(const BenchRun& run, const BenchOutput& output, AppContext& conte
 void write_without_ranks(const nlohmann::ordered_json& results, const BenchOutput& output,
                          BenchContext about, const MpiSession& session);
 
-// Makes the command run a benchmark that takes all of its options by itself. Adds the common ones.
-void run_when_given(CommandLine& command, AppContext& context, const std::string& name,
-                    std::function<nlohmann::ordered_json(const BenchOutput&)> measure);
+// Makes the command run a benchmark that takes all of its options by itself. Adds the common ones,
+// and returns --duration.
+Option run_when_given(CommandLine& command, AppContext& context, const std::string& name,
+                      std::function<nlohmann::ordered_json(const BenchOutput&)> measure);
 
 }  // namespace trireme

@@ -159,7 +159,7 @@ void add_all_bench(CommandLine& bench, AppContext& context) {
       .check(one_of(question_names()));
   command.add_flag("--verbose", arguments->rest.verbose,
                    "Also show the tables of the single benchmarks");
-  add_output_options(command, arguments->output);
+  add_output_options(command, arguments->output).hidden();
   command.footer(
       "Examples:\n"
       "  trireme bench all --minutes 10 -J node.json\n"

@@ -254,6 +254,7 @@ BenchIoResult bench_io(const BenchIoOptions& given, MpiSession& session) {
                                            : 0,
                   .task_offset = options.task_offset,
                   .repetitions = options.repetitions,
+                  .seconds = options.duration,
                   .stonewall_seconds = options.stonewall};
   const double memory = static_cast<double>(available_memory().bytes);
   const Json common = {{"ranks", options.layout.ranks},

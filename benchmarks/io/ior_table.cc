@@ -109,7 +109,9 @@ std::string ior_options(const IorSetup& setup) {
   }
   text += option("nodes", setup.nodes) + option("tasks", layout.ranks) +
           option("clients per node", setup.ranks_per_node) +
-          option("repetitions", setup.repetitions) +
+          (setup.seconds > 0
+               ? option("repetitions", fmt::format("as many as fit in {:g} s", setup.seconds))
+               : option("repetitions", setup.repetitions)) +
           option("xfersize", human(layout.transfer_bytes)) +
           option("blocksize", human(layout.block_bytes)) +
           option("aggregate filesize", human(layout.total_bytes()));

@@ -19,6 +19,7 @@ struct IorSetup {
   int shift = 0;  // ranks between writer and reader; 0 without -C
   int task_offset = 1;
   std::int64_t repetitions = 1;
+  double seconds = 0;  // to repeat for, instead of a number; 0 for none
   double stonewall_seconds = 0;
 };
 

@@ -75,7 +75,7 @@ void add_train_bench(CommandLine& bench, AppContext& context) {
     }
     return bench_train(all, context);
   };
-  run_when_given(command, context, "train", measure);
+  run_when_given(command, context, "train", measure).hidden();
 }
 
 }  // namespace trireme

@@ -11,9 +11,12 @@ namespace {
 
 constexpr std::int64_t kMostSealedBytes = std::int64_t{4} << 30;
 
-LastLines objects_in(std::string_view text) {
+LastLines objects_in(std::string_view text, ObjectTest is_expected) {
   LastLines lines;
   lines.damaged = use_objects(text, [&](const nlohmann::json& object) {
+    if (is_expected != nullptr && !is_expected(object)) {
+      return false;
+    }
     lines.objects.push_back(object);
     return true;
   });
@@ -52,7 +55,15 @@ DamagedLines use_objects(std::string_view text,
   });
 }
 
-LastLines last_json_lines(const std::filesystem::path& path, std::int64_t most_bytes) {
+bool is_metrics_line(const nlohmann::json& object) {
+  constexpr double kMostStep = 1e15;  // whole numbers up to here are exact
+  const auto step = object.find("step");
+  return step != object.end() && step->is_number_integer() && step->get<double>() >= 0 &&
+         step->get<double>() <= kMostStep;
+}
+
+LastLines last_json_lines(const std::filesystem::path& path, std::int64_t most_bytes,
+                          ObjectTest is_expected) {
   std::error_code gone;
   if (!std::filesystem::is_regular_file(path, gone)) {
     return {};
@@ -63,7 +74,7 @@ LastLines last_json_lines(const std::filesystem::path& path, std::int64_t most_b
   const std::int64_t at = bytes - std::ssize(text);
   text.resize(static_cast<std::size_t>(file.read_at(at, text.data(), std::ssize(text))));
   const std::string_view whole = without_partial_line(text, at);
-  LastLines lines = objects_in(whole);
+  LastLines lines = objects_in(whole, is_expected);
   if (lines.damaged.count > 0) {
     lines.damaged.first += lines_before(file, at + std::ssize(text) - std::ssize(whole));
   }
@@ -71,17 +82,17 @@ LastLines last_json_lines(const std::filesystem::path& path, std::int64_t most_b
 }
 
 LastLines last_json_lines(const std::filesystem::path& path, const TextReader& reader,
-                          std::int64_t most_bytes) {
+                          std::int64_t most_bytes, ObjectTest is_expected) {
   std::error_code gone;
   if (!std::filesystem::is_regular_file(path, gone) ||
       (!is_sealed_file(path) && run_with_log_keys(path).empty())) {
-    return last_json_lines(path, most_bytes);
+    return last_json_lines(path, most_bytes, is_expected);
   }
   const std::string text = reader.read(path, kMostSealedBytes);
   const std::int64_t at = std::max<std::int64_t>(std::ssize(text) - most_bytes, 0);
   const std::string_view whole =
       without_partial_line(std::string_view(text).substr(static_cast<std::size_t>(at)), at);
-  LastLines lines = objects_in(whole);
+  LastLines lines = objects_in(whole, is_expected);
   if (lines.damaged.count > 0) {
     lines.damaged.first +=
         count_lines(std::string_view(text).substr(0, text.size() - whole.size()));

@@ -156,7 +156,50 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   bool is_object_ = false;
 };
 
+// Returns the places of a longest ascending sequence of the numbers (Fredman, 1975).
+std::vector<std::size_t> longest_ascending(const std::vector<double>& numbers) {
+  std::vector<std::size_t> last;  // of the sequence of each length that ends lowest
+  std::vector<std::size_t> before(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = std::lower_bound(last.begin(), last.end(), numbers[i],
+                                     [&](std::size_t j, double one) { return numbers[j] < one; });
+    before[i] = at == last.begin() ? i : *(at - 1);
+    if (at == last.end()) {
+      last.push_back(i);
+    } else {
+      *at = i;
+    }
+  }
+  std::vector<std::size_t> places(last.size());
+  std::size_t i = last.empty() ? 0 : last.back();
+  for (auto place = places.rbegin(); place != places.rend(); ++place, i = before[i]) {
+    *place = i;
+  }
+  return places;
+}
+
+std::vector<double> at_places(const std::vector<double>& numbers,
+                              const std::vector<std::size_t>& places) {
+  std::vector<double> kept;
+  kept.reserve(places.size());
+  for (const std::size_t place : places) {
+    kept.push_back(numbers[place]);
+  }
+  return kept;
+}
+
 }  // namespace
+
+// Leaves out as few lines as possible: one with an absurd step must not hide those behind it.
+void RunColumns::keep_ascending() {
+  const std::vector<std::size_t> places = longest_ascending(step);
+  out_of_order = std::ssize(step) - std::ssize(places);
+  step = at_places(step, places);
+  none_ = at_places(none_, places);
+  for (auto& [field, numbers] : fields) {
+    numbers = at_places(numbers, places);
+  }
+}
 
 const std::vector<double>& RunColumns::of(std::string_view field) const {
   const auto found = fields.find(field);
@@ -208,6 +251,7 @@ RunColumns parse_columns(std::string_view text) {
   RunColumns columns;
   std::array<std::vector<double>, kFields.size()> values;
   LineReader reader;
+  bool ascending = true;
   columns.damaged = use_lines(text, [&](std::string_view line) {
     reader.begin();
     if (columns.step.size() >= kMostLines ||
@@ -215,10 +259,7 @@ RunColumns parse_columns(std::string_view text) {
       return false;
     }
     const bool again = !columns.empty() && reader.step() == columns.step.back();
-    if (!columns.empty() && reader.step() < columns.step.back()) {
-      ++columns.out_of_order;
-      return true;
-    }
+    ascending = ascending && (columns.empty() || reader.step() >= columns.step.back());
     if (!again) {
       columns.step.push_back(reader.step());
     }
@@ -249,6 +290,9 @@ RunColumns parse_columns(std::string_view text) {
                     [](double each) { return std::isfinite(each); })) {
       columns.fields.emplace(kFields.at(i), std::move(values.at(i)));
     }
+  }
+  if (!ascending) {
+    columns.keep_ascending();
   }
   return columns;
 }

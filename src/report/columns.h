@@ -21,7 +21,7 @@ struct RunColumns {
   std::map<std::string, std::vector<double>, std::less<>> fields;
   std::string device;             // as the last line says; may be empty
   DamagedLines damaged;           // neither whole nor a step
-  std::int64_t out_of_order = 0;  // steps that are not after those before them, which are left out
+  std::int64_t out_of_order = 0;  // lines left out so that the steps of most others ascend
 
   bool empty() const { return step.empty(); }
   // Returns the numbers of a field; all NaN if no line has it.
@@ -37,6 +37,7 @@ struct RunColumns {
 
  private:
   friend RunColumns parse_columns(std::string_view text);
+  void keep_ascending();
   std::vector<double> none_;
 };
 

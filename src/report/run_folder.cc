@@ -82,18 +82,17 @@ class FolderReader {
         throw;
       }
     };
-    read_by(
-        decrypted, "metrics.jsonl",
-        "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
-        [&](const std::string& text) {
-          run_.metrics = parse_columns(text);
-          note_damage(run_.metrics.damaged, "metrics.jsonl");
-          if (run_.metrics.out_of_order > 0) {
-            run_.remarks.push_back(fmt::format(
-                "metrics.jsonl: {} left out because their steps are not after those before them.",
-                counted(run_.metrics.out_of_order, "line")));
-          }
-        });
+    read_by(decrypted, "metrics.jsonl",
+            "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
+            [&](const std::string& text) {
+              run_.metrics = parse_columns(text);
+              note_damage(run_.metrics.damaged, "metrics.jsonl");
+              if (run_.metrics.out_of_order > 0) {
+                run_.remarks.push_back(fmt::format(
+                    "metrics.jsonl: {} left out so that the steps of the others ascend.",
+                    counted(run_.metrics.out_of_order, "line")));
+              }
+            });
   }
 
   void note_damage(const DamagedLines& lines, const char* name) {
@@ -111,6 +110,7 @@ class FolderReader {
       const auto events = parse_journal(text, run_.damaged_journal);
       note_damage(run_.damaged_journal, "journal.jsonl");
       if (events.empty()) {
+        run_.has_empty_journal = true;
         return;
       }
       run_.account = account_of(events, is_running);

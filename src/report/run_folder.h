@@ -54,6 +54,7 @@ struct RunFolder {
   std::vector<double> restarts;       // steps at which later starts resumed
   std::optional<Account> account;     // of the journal, if there is one
   DamagedLines damaged_journal;       // lines of the journal that are left out
+  bool has_empty_journal = false;     // a journal without a whole event
   std::vector<RunAttempt> attempts;   // as many as in the account
   double journal_began = 0;           // time of the first event
   std::optional<TraceSummary> trace;  // with run.trace

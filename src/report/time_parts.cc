@@ -221,7 +221,7 @@ DocSection goodput_part(const RunFolder& run) {
     return section;
   }
   section.remarks.emplace_back(
-      run.damaged_journal.count > 0 || run.damaged_journal.last_is_unfinished
+      run.has_empty_journal
           ? "journal.jsonl has no whole line, so that the faults and where the time went are not "
             "known."
           : "There is no journal.jsonl: the run was not started by trireme launch, which records "

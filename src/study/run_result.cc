@@ -97,8 +97,8 @@ void add_log(std::string_view text, MeasuredResult& result) {
 DamagedLines add_steps(std::string_view metrics, ResultRow& row, double& time) {
   bool first = true;
   return use_objects(metrics, [&](const json& line) {
-    if (!has_number(line, "step") || !has_number(line, "step_ms")) {
-      return has_number(line, "step");  // a line may hold nothing but an evaluation
+    if (!is_metrics_line(line) || !has_number(line, "step_ms")) {
+      return is_metrics_line(line);  // it may hold nothing but an evaluation
     }
     time = has_number(line, "time") ? line["time"].get<double>() : time;
     for (SampleSet& samples : row.samples) {

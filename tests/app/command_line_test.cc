@@ -261,6 +261,20 @@ TEST(Filled, BreaksBetweenWords) {
   EXPECT_EQ(filled("", 80, 0, 0), "");
 }
 
+TEST_F(CommandLineTest, HiddenOptionsAreTakenButNotShown) {
+  CommandLine mill("Grind", "mill");
+  CommandLine& grind = mill.add_command("grind", "Make flour");
+  int rounds = 0;
+  int seen = 0;
+  grind.add_option("--rounds", rounds, "Rounds").hidden();
+  grind.callback([&] { seen = rounds; });
+  mill.parse({"grind", "--rounds", "3"});
+  EXPECT_EQ(seen, 3);
+  EXPECT_EQ(grind.options().size(), 2U);
+  EXPECT_EQ(grind.shown_options().size(), 1U);
+  EXPECT_THAT(help_text(grind), Not(HasSubstr("--rounds")));
+}
+
 TEST_F(CommandLineTest, TellsOfItsOptions) {
   const std::vector<OptionSummary> options = bake_.options();
   ASSERT_EQ(options.size(), 8U);  // including --help

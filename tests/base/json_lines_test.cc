@@ -42,5 +42,17 @@ TEST(JsonLines, TheEndOfAFileHasTheLineNumbersOfTheWhole) {
   EXPECT_TRUE(last_json_lines(path, 5).objects.empty()) << "a part of a line is none";
 }
 
+TEST(JsonLines, OnlyLinesWithAStepAreMetrics) {
+  const TempFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  std::ofstream(path) << "{\"step\": 1}\n{\"loss\": 2}\n{\"step\": -1}\n{\"step\": 1.5}\n"
+                         "{\"step\": \"3\"}\n{\"step\": 10000000000000000}\n{\"step\": 0}\n";
+  EXPECT_EQ(last_json_lines(path).objects.size(), 7U);
+  const LastLines metrics = last_json_lines(path, kLastBytes, is_metrics_line);
+  EXPECT_EQ(metrics.objects.size(), 2U);
+  EXPECT_EQ(metrics.damaged.count, 5);
+  EXPECT_EQ(metrics.damaged.first, 2);
+}
+
 }  // namespace
 }  // namespace trireme

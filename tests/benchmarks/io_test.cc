@@ -215,6 +215,15 @@ TEST(IorTable, RowsHaveTheColumnsOfIor) {
             "--------   --------   --------   ----\n");
 }
 
+TEST(IorTable, OptionsSayWhatEndsTheRepetitions) {
+  IorSetup setup = setup_of_ior();
+  setup.repetitions = 3;
+  EXPECT_NE(ior_options(setup).find("repetitions         : 3\n"), std::string::npos);
+  setup.seconds = 2.5;
+  EXPECT_NE(ior_options(setup).find("repetitions         : as many as fit in 2.5 s\n"),
+            std::string::npos);
+}
+
 TEST(IorTable, TheSummaryHasTheColumnsOfIor) {
   const std::vector<IorPhase> phases = {
       {.writes = true, .bytes = 16 << 20, .transfer = 0.015, .total = 16 / 1060.10},

@@ -48,9 +48,16 @@ TEST(Columns, CountLinesThatAreNoSteps) {
 }
 
 TEST(Columns, StepsMustAscend) {
-  const RunColumns m = parse_columns("{\"step\": 5, \"loss\": 1}\n{\"step\": 4, \"loss\": 2}\n");
-  EXPECT_THAT(m.step, ElementsAre(5));
-  EXPECT_EQ(m.out_of_order, 1);
+  const RunColumns m = parse_columns(
+      "{\"step\": 1, \"loss\": 1}\n{\"step\": 900, \"loss\": 2, \"lr\": 3}\n"
+      "{\"step\": 2, \"loss\": 4}\n{\"step\": 3, \"sources\": {\"web\": {\"loss\": 5}}}\n"
+      "{\"step\": 0, \"loss\": 6}\n");
+  EXPECT_THAT(m.step, ElementsAre(1, 2, 3)) << "an absurd step does not hide those behind it";
+  EXPECT_EQ(m.out_of_order, 2);
+  EXPECT_EQ(m.of("loss")[1], 4);
+  EXPECT_TRUE(std::isnan(m.of("lr")[1]));
+  EXPECT_EQ(m.of("sources/web/loss")[2], 5);
+  EXPECT_EQ(m.of("missing").size(), 3U);
 }
 
 // A later start writes the evaluation of the step from which it resumed as a line of its own.

@@ -110,6 +110,13 @@ TEST_F(RunFolderTest, TheJournalGivesATimelineOfAttempts) {
   EXPECT_THAT(text, HasSubstr("&lt;rank&gt; 0 died"));
 }
 
+TEST_F(RunFolderTest, AnEmptyJournalIsNoMissingOne) {
+  write("metrics.jsonl", "{\"step\": 1}\n");
+  EXPECT_THAT(page(), HasSubstr("There is no journal.jsonl"));
+  write("journal.jsonl", "");
+  EXPECT_THAT(page(), HasSubstr("journal.jsonl has no whole line"));
+}
+
 TEST_F(RunFolderTest, FilesThatLeadOutOfTheRunAreLeftOut) {
   write("../private.yaml", "canary: 1\n");
   write("metrics.jsonl", "{\"step\": 1}\n");

@@ -78,10 +78,10 @@ TEST(RunSection, MeansAreThoseOfTheWholeRun) {
   EXPECT_THAT(row, ElementsAre("processors (RAPL)", testing::_, "16.667", "0.16667", "6", "6"));
 }
 
-TEST(RunSection, ADamagedJournalIsNoMissingOne) {
+TEST(RunSection, AnEmptyJournalIsNoMissingOne) {
   RunFolder run = run_named("a", "x/a");
   EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("was not started by")));
-  run.damaged_journal.count = 1;
+  run.has_empty_journal = true;
   EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("has no whole line")));
 }
 

@@ -135,6 +135,11 @@ Option& Option::no_default() {
   return *this;
 }
 
+Option& Option::hidden() {
+  option_.group("");
+  return *this;
+}
+
 Option& Option::type_name(const std::string& name) {
   refuse_empty_path(option_, name);
   option_.type_name(name);
@@ -378,10 +383,12 @@ std::string CommandLine::usage_problem(const std::vector<std::string>& arguments
 
 bool CommandLine::command_given() const { return !app_.get_subcommands().empty(); }
 
-std::vector<OptionSummary> CommandLine::options() const {
+std::vector<OptionSummary> CommandLine::options(bool with_hidden) const {
   std::vector<OptionSummary> options;
   for (const CLI::Option* option : app_.get_options()) {
-    options.push_back(summary_of(*option));
+    if (with_hidden || !option->get_group().empty()) {
+      options.push_back(summary_of(*option));
+    }
   }
   return options;
 }

@@ -48,6 +48,9 @@ class Option {
   Option& check(Check values);
   // Keeps --help from showing a default, for an initial value that means "not given".
   Option& no_default();
+  // Omits it from help, manual pages and completions, for one that its command refuses with a
+  // message of its own.
+  Option& hidden();
   // Sets the placeholder of its values in --help, such as FILE or BYTES. The default is N, NUMBER,
   // PATH or TEXT, by the type of the variable.
   Option& type_name(const std::string& name);
@@ -130,7 +133,8 @@ class CommandLine {
   // Returns the commands except the hidden ones, in the order in which they were added.
   const std::vector<std::unique_ptr<CommandLine>>& commands() const { return commands_; }
   bool needs_command() const { return needs_command_; }
-  std::vector<OptionSummary> options() const;
+  std::vector<OptionSummary> options(bool with_hidden = true) const;
+  std::vector<OptionSummary> shown_options() const { return options(false); }
   // Returns the options, such as "-o" and "--out", of this command and of the commands below it
   // that the arguments name. Behind "--", they name those of the program again.
   std::vector<std::string> option_names(const std::vector<std::string>& arguments) const;

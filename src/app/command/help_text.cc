@@ -51,7 +51,7 @@ std::string option_head(const OptionSummary& option) {
 std::string options_text(const CommandLine& command) {
   std::string arguments;
   std::string options;
-  for (const OptionSummary& option : command.options()) {
+  for (const OptionSummary& option : command.shown_options()) {
     (option.positional ? arguments : options) +=
         entry(option_head(option), option_description(option));
   }
@@ -128,7 +128,7 @@ std::string usage_arguments(const CommandLine& command) {
   }
   std::string required;
   std::string positional;
-  for (const OptionSummary& option : command.options()) {
+  for (const OptionSummary& option : command.shown_options()) {
     const std::string word = option.names + (option.several ? "..." : "");
     if (option.positional) {
       positional +=

@@ -134,7 +134,7 @@ void add_metrics(const std::vector<json>& lines, RunState& state) {
 std::vector<json> metrics_of(const fs::path& run, const TextReader& reader, RunState& state) {
   const fs::path path = run / "metrics.jsonl";
   try {
-    LastLines lines = last_json_lines(path, reader);
+    LastLines lines = last_json_lines(path, reader, kLastBytes, is_metrics_line);
     state.damaged_metrics = lines.damaged;
     return std::move(lines.objects);
   } catch (const PolicyError& error) {

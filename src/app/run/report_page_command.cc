@@ -50,6 +50,7 @@ struct Inputs {
   const TextReader& reader;  // opens the files of runs
   std::vector<RunFolder> runs;
   std::vector<std::string> states;  // of the runs
+  std::vector<fs::path> folders;    // theirs; those in `runs` are shown, without secrets
   std::vector<DocSection> benches;
   std::vector<std::string> remarks;
   std::vector<std::string> others;  // JSON files in folders that are no results
@@ -92,6 +93,7 @@ void add_run(const fs::path& path, Inputs& inputs) {
   redact_run(inputs.runs.back());
   inputs.runs.back().path = redact_path(path.string());
   inputs.states.push_back(state);
+  inputs.folders.push_back(path);
 }
 
 // Returns whether a text is what `trireme compare --json` prints.
@@ -212,6 +214,21 @@ void add_input(const fs::path& path, Inputs& inputs) {
   }
 }
 
+// Replaces secrets in what is said about a run in this folder.
+DocSection without_secrets(DocSection section, const fs::path& run) {
+  for (std::string& remark : section.remarks) {
+    remark = shown_message(run, std::move(remark));
+  }
+  for (DocTable& table : section.tables) {
+    for (auto& row : table.rows) {
+      for (std::string& cell : row) {
+        cell = shown_message(run, std::move(cell));
+      }
+    }
+  }
+  return section;
+}
+
 // Returns what `trireme verify` says about the run.
 DocSection evidence_of(const fs::path& run, const PageOptions& options) {
   try {
@@ -219,10 +236,11 @@ DocSection evidence_of(const fs::path& run, const PageOptions& options) {
       check_folder_access(options.keys.access(), Deed::read, run);
     }
   } catch (const Error& error) {
-    return {.heading = "Evidence", .remarks = {error.what()}};
+    return {.heading = "Evidence", .remarks = {shown_message(run, error.what())}};
   }
   const KeyedTextReader logs = options.keys.reader();
-  return evidence_part(run, options.trust, options.keys.uris.empty() ? nullptr : &logs);
+  return without_secrets(
+      evidence_part(run, options.trust, options.keys.uris.empty() ? nullptr : &logs), run);
 }
 
 Document document_of(const PageOptions& options, Inputs inputs) {
@@ -247,7 +265,7 @@ Document document_of(const PageOptions& options, Inputs inputs) {
   for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
     document.sections.push_back(run_section(inputs.runs[i], inputs.states[i]));
     if (!options.trust.empty()) {
-      document.sections.back().parts.push_back(evidence_of(inputs.runs[i].path, options));
+      document.sections.back().parts.push_back(evidence_of(inputs.folders[i], options));
     }
   }
   std::move(inputs.benches.begin(), inputs.benches.end(), std::back_inserter(document.sections));

@@ -25,7 +25,7 @@ struct CompletedCommand {
 
 std::vector<Candidate> options_of(const CommandLine& command) {
   std::vector<Candidate> options;
-  for (const OptionSummary& option : command.options()) {
+  for (const OptionSummary& option : command.shown_options()) {
     std::istringstream names(option.positional ? "" : option.names);
     for (std::string name; std::getline(names >> std::ws, name, ',');) {
       options.push_back({name, option.description});

@@ -94,7 +94,7 @@ std::string synopsis(const CommandLine& command) {
 // with_help: whether to describe --help, which a page does only once.
 std::string options_text(const CommandLine& command, bool with_help = true) {
   std::string text;
-  for (const OptionSummary& option : command.options()) {
+  for (const OptionSummary& option : command.shown_options()) {
     text += with_help || option.names != "-h, --help" ? option_text(option) : "";
   }
   return text;
