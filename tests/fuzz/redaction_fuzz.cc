@@ -1,10 +1,12 @@
 // Plants a secret in each of the forms that an archive promises to find, beside any other bytes,
 // and figures in JSON: no archive holds the secret, and all figures stay.
+#include <algorithm>
 #include <array>
 
 #include <nlohmann/json.hpp>
 
 #include "src/study/anonymity/anonymity.h"
+#include "src/study/redaction/hidden_texts.h"
 #include "src/study/redaction/redaction.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -76,6 +78,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       planted_secrets::kForms[chosen % planted_secrets::kForms.size()], secret);
   const std::string beside = std::string(rest) + "\n" + text + "\n" + std::string(rest);
   trireme::require(trireme::redact(beside).text.find(secret) == std::string::npos);
+  // A listed text stands in nothing that was not replaced.
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::string listed(rest.substr(0, 5));
+  if (listed.size() == 5 && listed.find('\n') == listed.npos &&
+      kBlanks.find(listed[0]) == kBlanks.npos && kBlanks.find(listed[4]) == kBlanks.npos) {
+    const std::string shown = trireme::HiddenTexts(listed).apply(input).text;
+    for (std::size_t at = 0; at <= shown.size();) {
+      const std::size_t end = std::min(shown.find(trireme::kRedacted, at), shown.size());
+      trireme::require(shown.substr(at, end - at).find(listed) == std::string::npos);
+      at = end + trireme::kRedacted.size();
+    }
+  }
   // Figures in a line of metrics, whose text is any bytes.
   nlohmann::json line = {{"step", bytes},
                          {"loss", 1.0 / (1.0 + static_cast<double>(bytes))},

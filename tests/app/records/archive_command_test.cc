@@ -313,6 +313,27 @@ TEST_F(ArchiveCommand, AnAnonymousArchiveNamesNoHost) {
   EXPECT_NE(text.find(text.substr(at, 6), at + 1), std::string::npos) << "the same name twice";
 }
 
+TEST_F(ArchiveCommand, ListedTextsStay) {
+  write("run/falcon-notes.txt", "Falcon by Jane Doe\n");
+  write("run/a.jsonl", "{\"by\": \"jane doe\", \"password\": \"x\"}\n");
+  write("run/names.txt", "falcon\nJane Doe\n");
+  ASSERT_EQ(archive({"run", "--hide", "run/names.txt", "-o", "a.tar"}).code,
+            static_cast<int>(ExitCode::ok));
+  open("a.tar");
+  EXPECT_EQ(files_.at("run/REDACTED-notes.txt"), "REDACTED by REDACTED\n");
+  EXPECT_EQ(files_.at("run/a.jsonl"), "{\"by\": \"REDACTED\", \"password\": \"REDACTED\"}\n");
+  EXPECT_EQ(manifest().at("secrets_removed"), 4);
+  EXPECT_EQ(left_out().at("names.txt"), "the list of --hide");
+  write("short.txt", "long enough\nab\n");
+  EXPECT_EQ(archive({"run", "--hide", "short.txt", "-o", "b.tar"}).code,
+            static_cast<int>(ExitCode::bad_data));
+  EXPECT_EQ(archive({"run", "--hide", "none.txt", "-o", "b.tar"}).code,
+            static_cast<int>(ExitCode::not_found));
+  EXPECT_EQ(archive({"run", "--hide", "short.txt", "-o", "short.txt"}).code,
+            static_cast<int>(ExitCode::usage));
+  EXPECT_FALSE(fs::exists("b.tar"));
+}
+
 TEST_F(ArchiveCommand, JsonCountsTheSame) {
   write("run/a.log", "password: hunter2hunter2\n");
   write("run/b.bin", "");

@@ -1,0 +1,255 @@
+#include "src/app/study/archive_bundle.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/app/command/standard_output.h"
+#include "src/app/command/version.h"
+#include "src/base/data_error_in.h"
+#include "src/base/digest.h"
+#include "src/base/error.h"
+#include "src/base/file.h"
+#include "src/base/run_text.h"
+#include "src/base/units.h"
+#include "src/study/anonymity/anonymity.h"
+#include "src/study/redaction/redaction.h"
+#include "src/study/tar_file.h"
+
+namespace trireme {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+constexpr int kMostDepth = 6;
+constexpr std::int64_t kMostListBytes = std::int64_t{16} << 20;
+
+// Everything else, such as weights and training data, stays here.
+bool has_known_suffix(const fs::path& path) {
+  const std::string suffix = path.extension();
+  return path.filename() == "DONE" ||
+         std::find(kTextSuffixes.begin(), kTextSuffixes.end(), suffix) != kTextSuffixes.end();
+}
+
+// Returns the name, or one with a number if it is taken by a file or a folder. Adds it to `taken`.
+std::string free_name(const std::string& name, std::set<std::string>& taken) {
+  fs::path path = name;
+  for (int i = 2; taken.contains(path); ++i) {
+    path.replace_filename(fmt::format("{}-{}{}", fs::path(name).stem().string(), i,
+                                      fs::path(name).extension().string()));
+  }
+  taken.insert(path);
+  return path;
+}
+
+HiddenTexts hidden_texts_of(const std::string& list) {
+  if (list.empty()) {
+    return {};
+  }
+  try {
+    return HiddenTexts(read_file(list, kMostListBytes));
+  } catch (const DataError& error) {
+    throw data_error_in(list, error);
+  }
+}
+
+}  // namespace
+
+ArchiveBundle::ArchiveBundle(const std::string& list)
+    : hidden_(hidden_texts_of(list)), list_(list) {}
+
+void ArchiveBundle::add(const fs::path& path, const std::string& name) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    throw_errno(errno, "open", path);
+  }
+  if (std::error_code gone; !list_.empty() && fs::equivalent(path, list_, gone)) {
+    leave_out(name, "the list of --hide");
+    return;
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    leave_out(name, "not a regular file");
+    return;
+  }
+  if (facts.st_size > kMostFileBytes || bytes_ + facts.st_size > kMostBytes) {
+    leave_out(name, fmt::format("too large ({})", format_bytes(facts.st_size)));
+    return;
+  }
+  std::string text;
+  try {
+    text = read_file(path, kMostFileBytes);
+  } catch (const Error& error) {
+    leave_out(name, error.what());
+    return;
+  }
+  if (text.find('\0') != std::string::npos) {
+    leave_out(name, "not a text, so that it cannot be searched for secrets");
+    return;
+  }
+  if (is_sealed_text(text)) {
+    leave_out(name, "encrypted; what `trireme log` prints can be added with --with");
+    return;
+  }
+  bytes_ += static_cast<std::int64_t>(text.size());
+  files_.push_back({path, name, std::move(text), facts.st_mtim.tv_sec, 0});
+}
+
+void ArchiveBundle::add_named(const fs::path& path) {
+  const std::string file = path.filename().string();
+  const auto taken = [&](const std::string& name) {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const Collected& each) { return each.name == name; });
+  };
+  std::string name = "more/" + file;
+  for (int i = 2; taken(name); ++i) {
+    name = fmt::format("more/{}/{}", i, file);
+  }
+  const std::size_t before = left_out_.size();
+  add(path, name);
+  if (left_out_.size() > before) {
+    throw ConfigError(
+        fmt::format("--with {} cannot be bundled: {}", path.string(), left_out_.back().why));
+  }
+}
+
+void ArchiveBundle::add_folder(const fs::path& folder, const std::string& name, int depth) {
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    entries.push_back(entry.path());
+  }
+  std::sort(entries.begin(), entries.end());
+  for (const fs::path& path : entries) {
+    const std::string own = name + (name.empty() ? "" : "/") + path.filename().string();
+    const fs::file_status status = fs::symlink_status(path);
+    if (fs::is_directory(status)) {
+      const bool data = path.filename() == "checkpoints" || path.filename() == "tensorboard" ||
+                        path.filename() == kLogKeysFolder;
+      if (data || depth == kMostDepth) {
+        leave_out(own + "/", data ? "weights, figures and keys stay here" : "too deep");
+      } else {
+        add_folder(path, own, depth + 1);
+      }
+    } else if (has_known_suffix(path)) {
+      add(path, own);
+    } else {
+      leave_out(own, "no log, configuration or result by its name");
+    }
+  }
+}
+
+void ArchiveBundle::redact_all() {
+  for (Collected& file : files_) {
+    const Redacted listed = hidden_.apply(file.text);
+    Redacted redacted = redact(listed.text);
+    file.text = std::move(redacted.text);
+    file.secrets = listed.secrets + redacted.secrets;
+    file.name = redacted_name(file.name);
+  }
+  for (LeftOut& each : left_out_) {
+    each = {redacted_name(each.name), redact(hidden_.apply(each.why).text).text};
+  }
+}
+
+std::string ArchiveBundle::redacted_name(const std::string& name) const {
+  return redact_path(hidden_.apply(name).text);
+}
+
+void ArchiveBundle::make_anonymous(const fs::path& folder) {
+  Anonymity anonymity;
+  for (const Collected& file : files_) {
+    anonymity.avoid(file.text);
+    anonymity.avoid(file.name);
+  }
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) {
+    anonymity.add_host(host.data());
+  }
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) == 0) {
+    for (const uid_t user : {facts.st_uid, ::getuid()}) {
+      const struct passwd* entry = ::getpwuid(user);
+      anonymity.add_user(entry == nullptr ? "" : entry->pw_name);
+    }
+  }
+  for (const char* variable : {"USER", "LOGNAME", "SUDO_USER"}) {
+    const char* value = std::getenv(variable);
+    anonymity.add_user(value == nullptr ? "" : value);
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const Collected& file : files_) {
+      anonymity.learn(file.text);
+    }
+  }
+  for (Collected& file : files_) {
+    file.text = anonymity.apply(file.text);
+    file.name = anonymity.apply(file.name);
+  }
+  for (LeftOut& each : left_out_) {
+    each = {anonymity.apply(each.name), anonymity.apply(each.why)};
+  }
+}
+
+std::int64_t ArchiveBundle::secrets() const {
+  std::int64_t sum = 0;
+  for (const Collected& file : files_) {
+    sum += file.secrets;
+  }
+  return sum;
+}
+
+Json ArchiveBundle::manifest(bool anonymous) const {
+  Json files = Json::array();
+  for (const Collected& file : files_) {
+    files.push_back({{"name", file.name},
+                     {"bytes", file.text.size()},
+                     {"sha256", sha256_hex(file.text)},
+                     {"secrets_removed", file.secrets}});
+  }
+  Json left_out = Json::array();
+  for (const LeftOut& each : left_out_) {
+    left_out.push_back({{"name", each.name}, {"why", each.why}});
+  }
+  return {{"schema", 1},
+          {"program", version_json()},
+          {"anonymous", anonymous},
+          {"secrets_removed", secrets()},
+          {"files", files},
+          {"left_out", left_out}};
+}
+
+std::string ArchiveBundle::to_tar(const std::string& root, bool anonymous) {
+  std::string entries;
+  std::int64_t newest = 0;
+  std::vector<Collected> kept;
+  std::set<std::string> names = {"MANIFEST.json"};
+  for (const Collected& file : files_) {
+    for (fs::path folder = fs::path(file.name).parent_path(); !folder.empty();
+         folder = folder.parent_path()) {
+      names.insert(folder);
+    }
+  }
+  for (Collected& file : files_) {
+    try {
+      file.name = free_name(file.name, names);
+      entries += tar_entry(root + "/" + file.name, file.text, file.time);
+      newest = std::max(newest, file.time);
+      kept.push_back(std::move(file));
+    } catch (const ConfigError& error) {
+      leave_out(file.name, error.what());
+    }
+  }
+  files_ = std::move(kept);
+  return tar_entry(root + "/MANIFEST.json", json_text(manifest(anonymous)) + "\n", newest) +
+         entries + tar_end();
+}
+
+}  // namespace trireme
