@@ -49,14 +49,14 @@ def command_line(pid):
         return []
 
 
-def eventually(condition, seconds=60, what="it"):
+def eventually(condition, seconds=60, what="it", more=lambda: ""):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         result = condition()
         if result:
             return result
         time.sleep(0.05)
-    raise AssertionError(f"{what} did not come about within {seconds} s")
+    raise AssertionError(f"{what} did not come about within {seconds} s\n{more()}")
 
 
 class Launch:
