@@ -278,7 +278,7 @@ void write_page(const PageOptions& options) {
   if (!out.empty()) {
     check_output(out, options.inputs);
   }
-  Inputs inputs{reader, {}, {}, {}, {}, {}};
+  Inputs inputs{reader, {}, {}, {}, {}, {}, {}};
   for (const std::string& path : options.inputs) {
     add_input(path, inputs);
   }
