@@ -19,13 +19,16 @@ void write(const TempFolder& folder, const char* name, const std::string& text) 
 TEST(HostileRunState, LeavesOutNumbersThatAreImpossible) {
   const TempFolder folder;
   write(folder, "metrics.jsonl",
-        R"({"step": 1e300, "loss": 2.5, "step_ms": -4, "time": 1e300})"
+        R"({"step": 1e300, "loss": 1})"
+        "\n"
+        R"({"step": 7, "loss": 2.5, "step_ms": -4, "time": 1e300})"
         "\n");
   write(folder, "journal.jsonl",
         R"({"event": "attempt_end", "cause": "hang", "time": -1e300, "attempt": 1e300})"
         "\n");
   const RunState state = state_of_run(folder.path());
-  EXPECT_EQ(state.step, 0);
+  EXPECT_EQ(state.step, 7);
+  EXPECT_EQ(state.damaged_metrics.count, 1);
   EXPECT_EQ(state.loss, 2.5);
   EXPECT_EQ(state.step_ms, std::nullopt);
   EXPECT_EQ(state.updated, std::nullopt);

@@ -238,8 +238,8 @@ TEST_F(RunStateTest, TheLossesAreThoseOfTheNewestLine) {
   write("metrics.jsonl", "{\"step\":1,\"loss\":5}\n{\"step\":2,\"loss\":null}\n");
   EXPECT_FALSE(state().loss.has_value());
   EXPECT_EQ(state().step, 2);
-  write("metrics.jsonl", "{\"step\":-3}\n");
-  EXPECT_EQ(state().step, 0);
+  write("metrics.jsonl", "{\"step\":2}\n{\"step\":-3}\n");
+  EXPECT_EQ(state().step, 2);
 }
 
 TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {

@@ -106,14 +106,18 @@ class Memory(unittest.TestCase):
             harness.must(harness.run("train", config, *sizes, *changes, ranks=ranks))
             log = harness.run_dir(config) / "logs" / "rank-00000.jsonl"
             events = [json.loads(line) for line in log.read_text().splitlines()]
-            measured = [e for e in events if e.get("event") == "memory_measured"]
-            self.assertEqual(len(measured), 1)
-            # In such small runs, the program's own memory is a large part, and it varies from start
-            # to start.
-            for ratio, rank in zip(measured[0]["over_predicted"], measured[0]["ranks"]):
-                predicted = rank["total"] / ratio
-                slack = max(0.07 * predicted, 32 * 2**20)
-                self.assertLess(abs(rank["total"] - predicted), slack, (name, measured))
+            (predicted,) = [e for e in events if e.get("event") == "memory_predicted"]
+            (measured,) = [e for e in events if e.get("event") == "memory_measured"]
+            self.assertEqual(len(measured["ranks"]), ranks)
+            for own, taken in zip(predicted["ranks"], measured["ranks"]):
+                for part in own.keys() - {"program", "total"}:
+                    self.assertLess(abs(taken[part] - own[part]), 0.05 * own[part] + 2**20,
+                                    (name, part, own, taken))
+                # What libraries, threads and the reading of a checkpoint may take is predicted as
+                # if they took all of it at once, which few starts do.
+                self.assertLess(taken["program"], own["program"] + 8 * 2**20, (name, own, taken))
+                self.assertGreater(taken["program"], own["program"] - 64 * 2**20,
+                                   (name, own, taken))
 
 
 if __name__ == "__main__":
