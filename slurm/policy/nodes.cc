@@ -18,7 +18,8 @@ NodeSpec parse_line(const std::string& line, const std::string& where) {
   std::istringstream words(line);
   NodeSpec node;
   words >> node.name;
-  if (!is_host_name(node.name)) {
+  // ssh takes a number for an address.
+  if (!is_host_name(node.name) || node.name.find_first_not_of("0123456789") == node.name.npos) {
     throw ConfigError(fmt::format("{}: the line does not begin with the name of a host", where));
   }
   std::string word;

@@ -26,7 +26,7 @@ TEST(HostFile, HostileLinesAreRefusedByNumber) {
   for (const char* bad :
        {"n1\nn1\n", "-oProxyCommand=x\n", "n1;reboot\n", "$(x)\n", "n1 slots=0\n", "n1 slots=-1\n",
         "n1 slots=99999999999\n", "n1 slots=2x\n", "n1 cores=2\n", "n1 group=\n", "n1 group=a,b\n",
-        "", "# nothing\n", "n\x01\n", "n1 2\n"}) {
+        "", "# nothing\n", "n\x01\n", "n1 2\n", "4711\n"}) {
     EXPECT_THROW((void)parse_host_file(bad, "hosts"), ConfigError) << bad;
   }
   try {
