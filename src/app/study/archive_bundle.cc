@@ -147,21 +147,22 @@ void ArchiveBundle::add_folder(const fs::path& folder, const std::string& name, 
   }
 }
 
+// Secrets come first: a listed text may be a part of what gives them away.
 void ArchiveBundle::redact_all() {
   for (Collected& file : files_) {
-    const Redacted listed = hidden_.apply(file.text);
-    Redacted redacted = redact(listed.text);
-    file.text = std::move(redacted.text);
-    file.secrets = listed.secrets + redacted.secrets;
+    const Redacted redacted = redact(file.text);
+    Redacted listed = hidden_.apply(redacted.text);
+    file.text = std::move(listed.text);
+    file.secrets = redacted.secrets + listed.secrets;
     file.name = redacted_name(file.name);
   }
   for (LeftOut& each : left_out_) {
-    each = {redacted_name(each.name), redact(hidden_.apply(each.why).text).text};
+    each = {redacted_name(each.name), hidden_.apply(redact(each.why).text).text};
   }
 }
 
 std::string ArchiveBundle::redacted_name(const std::string& name) const {
-  return redact_path(hidden_.apply(name).text);
+  return hidden_.apply(redact_path(name)).text;
 }
 
 void ArchiveBundle::make_anonymous(const fs::path& folder) {

@@ -35,7 +35,7 @@ class ArchiveBundle {
   // Does the same with a file that a person has named. Throws ConfigError if it is left out.
   void add_named(const std::filesystem::path& path);
   void add_folder(const std::filesystem::path& folder, const std::string& name, int depth = 0);
-  // Removes the listed texts, and then secrets.
+  // Removes secrets, and then the listed texts.
   void redact_all();
   // Returns a name without listed texts and secrets.
   std::string redacted_name(const std::string& name) const;

@@ -8,6 +8,7 @@
 #include "src/study/redaction/colour_codes.h"
 #include "src/study/redaction/command_secrets.h"
 #include "src/study/redaction/json_redaction.h"
+#include "src/study/redaction/plain_values.h"
 #include "src/study/redaction/scalar_redaction.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/secret_text.h"
@@ -200,6 +201,7 @@ class RedactionScan {
       return false;
     }
     const std::string name = plain_word(text_.substr(begin, end - begin));
+    word_ = begin;
     if (is_key_of_known_form(name)) {
       replace_to(end);
       return true;
@@ -223,7 +225,7 @@ class RedactionScan {
 
   bool announced_key() {
     const std::size_t begin = skip_blanks(text_, at_);
-    const std::size_t end = first_of(text_, " \t\n\"',;\\", begin);
+    const std::size_t end = end_of_plain_value(text_, begin, false);
     const bool found = begin > at_ && end >= begin + 8;
     if (found) {
       copy_to(begin);
@@ -265,7 +267,12 @@ class RedactionScan {
         below > at && begins_json(text_, below) && !is_quoted_key(text_, below)) {
       at = next == ':' ? below : at;
     }
+    quoted_entry_ =
+        operation > 0 && next == '=' && quote_behind.empty() && quote_at(text_, at).empty()
+            ? end_of_quoted_entry(text_, word_, at)
+            : std::nullopt;
     replace_value(name, key, at, operation > 0 ? next : ' ', quote_behind);
+    quoted_entry_.reset();
   }
 
   // Replaces the value at `at` of the entry that begins at `key`. assignment: ' ' if there is none.
@@ -295,7 +302,8 @@ class RedactionScan {
     }
     const std::string_view quote = quote_at(text_, at);
     const std::size_t open = at + quote.size();
-    const std::size_t end = end_of_value(text_, open, quote, name, assignment, key);
+    const std::size_t end =
+        quoted_entry_.value_or(end_of_value(text_, open, quote, name, assignment, key));
     if (end <= open || is_harmless_value(name, text_.substr(open, end - open))) {
       return;
     }
@@ -310,7 +318,7 @@ class RedactionScan {
                            assignment == '=' ? end_of_tuple(text_, key, end + 1) : 0);
     copy_to(open);
     result_.text += added;
-    if (assignment != ':' && quote.empty()) {
+    if (assignment != ':' && quote.empty() && !quoted_entry_) {
       replace_to(std::max(end, end_of_shell_word(text_, end, open_around)));
     } else if (last > end + 1) {
       replace_to(last);
@@ -327,7 +335,9 @@ class RedactionScan {
   CommandSecrets commands_;
   CommandItems items_;
   std::size_t at_ = 0;
-  std::size_t examined_ = 0;  // bytes that might have been JSON
+  std::size_t word_ = 0;                     // where the last word begins
+  std::optional<std::size_t> quoted_entry_;  // its end, if quotes are around a name and its value
+  std::size_t examined_ = 0;                 // bytes that might have been JSON
   std::size_t left_to_examine_;
   std::size_t end_of_table_ = 0;
   Redacted result_;

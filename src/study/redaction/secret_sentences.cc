@@ -37,9 +37,16 @@ constexpr std::array<std::string_view, 9> kBetween = {"and",  "or",   "to",  "th
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_capital(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 
+std::string small_letters(std::string_view word) {
+  std::string small(word);
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
 template <std::size_t N>
 bool contains_word(const std::array<std::string_view, N>& all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
+  return std::find(all.begin(), all.end(), small_letters(one)) != all.end();
 }
 
 // Returns whether letters or digits follow the quote at `at`, as in hun"ter2.
@@ -71,7 +78,8 @@ std::size_t skip_links(std::string_view text, std::size_t at) {
     const std::size_t end = end_of_word(text, begin);
     const std::string_view own = text.substr(begin, std::min(end - begin, kLongestLink));
     const bool link = contains_word(kLinks, own);
-    const bool more = contains_word(kMore, own) || (own == "by" && last == "replaced");
+    const bool more =
+        contains_word(kMore, own) || (own == "by" && small_letters(last) == "replaced");
     if (begin == at || (!link && !more)) {
       break;
     }
@@ -173,7 +181,7 @@ std::optional<NextValue> next_value(std::string_view text, std::size_t at) {
     const std::size_t end = end_of_word(text, begin);
     const std::string_view own = text.substr(begin, std::min(end - begin, kLongestLink));
     if (begin > at && contains_word(kBetween, own)) {
-      changed = changed || own == "to";
+      changed = changed || small_letters(own) == "to";
       place = end;
     }
   }
@@ -222,9 +230,7 @@ void add_values(std::string_view text, std::size_t linked, std::size_t at,
 
 bool is_named_in_sentence(std::string_view text, std::size_t begin, std::size_t end) {
   const std::string own(text.substr(begin, end - begin));
-  std::string lower = own;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = small_letters(own);
   if (lower == "pass" || lower.ends_with("pins")) {
     return false;
   }
@@ -274,10 +280,23 @@ std::vector<TextRange> value_of_prompt(std::string_view text, std::size_t at) {
   const std::size_t value = skip_blanks(text, colon + 1);
   const std::string_view quote = quote_at(text, value);
   const std::size_t open = value + quote.size();
-  const std::size_t last =
-      quote.empty() ? first_of_plain(text, " \t\r\n\"'\\", open) : end_of_quote(text, open, quote);
-  const bool alone = !quote.empty() || skip_white(near, last) >= near.size();
-  const bool good = last > open && (alone || looks_secret(text.substr(open, last - open)));
+  if (!quote.empty()) {
+    const std::size_t last = end_of_quote(text, open, quote);
+    return last > open ? std::vector<TextRange>{{open, last}} : std::vector<TextRange>();
+  }
+  // All words up to the end of the line or a quote, if one of them may be a secret or is alone.
+  bool good = false;
+  std::size_t last = open;
+  for (std::size_t word = open; word < near.size() && word == skip_blanks(near, last);) {
+    const std::size_t end_of_own = end_of_sentence_word(text, word);
+    if (end_of_own == word) {
+      break;
+    }
+    good = good || looks_secret(text.substr(word, end_of_own - word)) ||
+           (word == open && skip_white(near, end_of_own) >= near.size());
+    last = end_of_own;
+    word = skip_blanks(near, last);
+  }
   return good ? std::vector<TextRange>{{open, last}} : std::vector<TextRange>();
 }
 

@@ -9,7 +9,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kLongestName = 512;  // bytes of a password before its host
+constexpr std::size_t kLongestName = 512;    // bytes of a password before its host
+constexpr std::size_t kLongestLogin = 4096;  // bytes in which an @ is looked for
 
 // Returns whether a URL without a scheme, such as //jane:secret@host, begins at this place.
 bool is_login_without_scheme(std::string_view text, std::size_t at) {
@@ -23,6 +24,22 @@ bool is_login_without_scheme(std::string_view text, std::size_t at) {
          end < text.size() && text[end] == '@';
 }
 
+// Returns the place of the @ behind a user and a password, as in joe:a,b@host, in which commas,
+// quotes and the like may stand, although they end other URLs. In "h:80,x@y" they do.
+std::optional<std::size_t> end_of_odd_login(std::string_view url) {
+  const std::string_view authority = url.substr(0, url.find_first_of(" \t\r\n/?#"));
+  const std::size_t colon = authority.find(':');
+  const std::size_t at = authority.rfind('@');
+  const std::size_t user = authority.find_first_of("\"'<>\\,");
+  if (at == authority.npos || at + 1 == authority.size() || colon > std::min(at, user)) {
+    return std::nullopt;
+  }
+  const std::size_t port = authority.find_first_not_of("0123456789", colon + 1);
+  const bool is_port =
+      port > colon + 1 && std::string_view("\"'<>\\,").find(authority[port]) != authority.npos;
+  return is_port ? std::nullopt : std::optional(at);
+}
+
 }  // namespace
 
 // A password may hold any character that should have been encoded, so the last @ counts. A port
@@ -33,7 +50,11 @@ std::optional<TextRange> login_in_url(std::string_view text, std::size_t at) {
     return std::nullopt;
   }
   const std::size_t begin = at + (scheme ? 3 : 2);
-  const std::string_view url = text.substr(begin, first_of(text, " \t\n\"'<>\\,", begin) - begin);
+  const std::string_view near = text.substr(begin, kLongestLogin);
+  if (const auto end = end_of_odd_login(near)) {
+    return TextRange{begin, begin + *end};
+  }
+  const std::string_view url = near.substr(0, near.find_first_of(" \t\n\"'<>\\,"));
   const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
   std::size_t end = authority.rfind('@');
   const std::size_t colon = authority.find(':');

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/plain_values.h"
 #include "src/study/redaction/redaction.h"
 #include "src/study/redaction/secret_text.h"
 #include "src/study/redaction/xml_elements.h"
@@ -339,8 +340,7 @@ std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_v
     }
     return std::max(end, end_of_block(text, begin, key, false));
   }
-  const std::string_view ends = assignment == ':' ? "\t\n,;}]\"'\\" : " \t\n,;}]\"'\\";
-  end = first_of_plain(text, ends, begin);
+  end = end_of_plain_value(text, begin, assignment == ':');
   const bool parameter = key > 0 && std::string_view("?&;").find(text[key - 1]) != text.npos;
   return parameter ? first_of(text.substr(0, end), "&", begin) : end;
 }

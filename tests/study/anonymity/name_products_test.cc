@@ -59,7 +59,7 @@ std::string filled(std::string_view form, const std::string& name) {
 }
 
 // N is the name, V the value.
-constexpr std::array<std::string_view, 53> kPlaces = {"N=V",
+constexpr std::array<std::string_view, 60> kPlaces = {"N=V",
                                                       "N='V'",
                                                       R"(N="V")",
                                                       "N = V",
@@ -112,7 +112,14 @@ constexpr std::array<std::string_view, 53> kPlaces = {"N=V",
                                                       "N of user joe was set to 'V'",
                                                       "N has been set to V!",
                                                       "N is V, V and V",
-                                                      "N: V -> V"};
+                                                      "N: V -> V",
+                                                      "'N=V V' x",
+                                                      R"("N=V V" x)",
+                                                      "N=V,V]V x",
+                                                      "--N V;V y",
+                                                      "--N=V}V y",
+                                                      "N for root: V V",
+                                                      "N FOR ROOT IS V"};
 constexpr std::array<std::string_view, 19> kBefore = {
     "",           "export ",      "env ",
     "sudo ",      "set ",         "declare -x ",

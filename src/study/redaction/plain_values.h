@@ -1,0 +1,22 @@
+// Finds where a value without quotes ends, such as that of DB_PASS=a,b and of password: it's. Pure
+// functions; all places are offsets in bytes.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace trireme {
+
+// Returns the end of the value at `begin`: a line end, a tab, a quote that is not within a word, a
+// comma, semicolon or closing bracket behind which the value cannot go on, and a blank unless
+// with_blanks. The value goes on behind a comma if another word follows at once that is no entry as
+// in "a=b,c=d". A backslash belongs to it before a blank or another sign.
+std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks);
+
+// Returns the end of the value at `begin` of a name at `name`, if a quote opens right before the
+// name and closes on the same line, as in 'DB_PASS=a b'.
+std::optional<std::size_t> end_of_quoted_entry(std::string_view text, std::size_t name,
+                                               std::size_t begin);
+
+}  // namespace trireme
