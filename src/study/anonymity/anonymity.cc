@@ -369,7 +369,8 @@ std::string Anonymity::apply(std::string_view text) {
     const std::size_t last = word.find_last_not_of(".:@-");
     const std::string_view tail = word.substr(last == std::string_view::npos ? 0 : last + 1);
     word.remove_suffix(tail.size());
-    const std::size_t port = is_ipv6(word) ? std::string_view::npos : word.rfind(':');
+    const std::size_t zone = word.find('%');  // behind an address of one link: fe80::1%eth0
+    const std::size_t port = is_ipv6(word.substr(0, zone)) ? zone : word.rfind(':');
     const std::string_view address = word.substr(0, port);
     if (version && is_ipv4(address)) {
       result += word;

@@ -49,7 +49,7 @@ std::vector<std::string> NameWords::values() const {
   }
   // "host: unknown error" in a log is no assignment.
   const bool sure = quoted || text_[at] == '=';
-  const bool entry = begins_entry();
+  const char before = before_entry();
   at = text_.find_first_not_of(" \t", at + 1);
   std::vector<std::string> found;
   if (at == std::string_view::npos) {
@@ -69,7 +69,10 @@ std::vector<std::string> NameWords::values() const {
       break;
     }
   }
-  const bool good = sure || list || (entry && ends_entry(at));
+  // A comma behind a value was taken for that of a list of hosts.
+  const bool in_braces = before == '{' || before == ',';
+  const bool ends = ends_entry(at) || (in_braces && at > 0 && text_[at - 1] == ',');
+  const bool good = sure || list || (before != '\0' && ends);
   return good ? found : std::vector<std::string>();
 }
 
@@ -94,12 +97,13 @@ std::string NameWords::option_value() const {
   return value(at, false);
 }
 
-bool NameWords::begins_entry() const {
+char NameWords::before_entry() const {
   std::size_t at = begin_;
   while (at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t' || text_[at - 1] == '-')) {
     --at;
   }
-  return at == 0 || std::string_view("\n{,").find(text_[at - 1]) != std::string_view::npos;
+  const char before = at == 0 ? '\n' : text_[at - 1];
+  return std::string_view("\n{,").find(before) != std::string_view::npos ? before : '\0';
 }
 
 bool NameWords::ends_entry(std::size_t at) const {

@@ -36,7 +36,8 @@ class NameWords {
   std::string option_value() const;
 
  private:
-  bool begins_entry() const;
+  // Returns the end of a line, brace or comma before the word, if it begins an entry, or 0.
+  char before_entry() const;
 
   bool ends_entry(std::size_t at) const;
 
