@@ -298,6 +298,17 @@ class Report(Copies):
         self.assertIn("NOT verified", page)
         self.assertIn(f"BAD: {shard} was changed", page.replace("\\", ""))
 
+    def test_a_secret_in_the_name_of_the_folder_is_not_shown(self):
+        run = FOLDER / "token=q7Zab12cd34"
+        shutil.copytree(RUN, run)
+        try:
+            page = self.page(run).replace("\\", "")
+        finally:
+            shutil.rmtree(run)
+        self.assertIn("What trireme verify found", page)
+        self.assertIn("token=REDACTED", page)
+        self.assertNotIn("q7Zab12cd34", page)
+
     def test_without_checkpoints_or_with_other_keys(self):
         run = FOLDER / "empty-run"
         run.mkdir()
