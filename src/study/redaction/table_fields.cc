@@ -14,6 +14,8 @@ bool is_end_of_line(char c) { return c == '\n' || c == '\r'; }
 
 }  // namespace
 
+bool is_list_sign(char separator) { return separator == ',' || separator == ';'; }
+
 std::string unquoted(std::string_view field) {
   if (field.size() > 1 && (field.front() == '"' || field.front() == '\'') &&
       field.front() == field.back()) {

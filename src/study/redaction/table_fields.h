@@ -8,9 +8,16 @@
 
 namespace trireme {
 
+constexpr std::size_t kLongestHeader = 4096;  // bytes of a header, and of a pair
+constexpr char kAlignedColumns = ' ';         // separator of columns with two blanks between them
+constexpr int kMostOddLines = 8;              // in a row that do not end a table
+
 struct TableField {
   std::size_t begin = 0, end = 0;
 };
+
+// Returns whether a separator is one that sentences have, too.
+bool is_list_sign(char separator);
 
 // Returns the field without the double quotes around it.
 std::string unquoted(std::string_view field);

@@ -1,34 +1,23 @@
 #include "src/study/redaction/table_redaction.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <vector>
 
 #include "src/study/redaction/assigned_text.h"
 #include "src/study/redaction/json_redaction.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/secret_sentences.h"
+#include "src/study/redaction/table_columns.h"
 #include "src/study/redaction/table_fields.h"
 #include "src/study/redaction/value_text.h"
 
 namespace trireme {
 namespace {
 
-constexpr std::size_t kLongestHeader = 4096;  // bytes of a header, and of a pair
-constexpr char kAligned = ' ';                // separator of columns with two blanks between them
-
-bool is_list_sign(char separator) { return separator == ',' || separator == ';'; }
-
 bool has_quotes(std::string_view field) {
   return field.size() > 1 && (field.front() == '"' || field.front() == '\'') &&
          field.front() == field.back();
-}
-
-// A line with a value that was replaced before is no header: otherwise a second search would find
-// more than the first one.
-bool has_secret(const std::vector<std::string>& names) {
-  return names.size() > 1 && std::any_of(names.begin(), names.end(), is_secret_name) &&
-         std::find(names.begin(), names.end(), kRedacted) == names.end();
 }
 
 // Returns whether the value of a column or a pair is replaced. In a column that may tell of counts,
@@ -42,7 +31,7 @@ bool is_secret_field(const std::string& name, std::string_view value) {
 }
 
 // Finds tables and lines of a name and its value anywhere in a text, and copies it without the
-// secrets in them. A table ends at the first line with another number of fields.
+// secrets in them. Lines between the rows of a table end it only if they are many.
 class TableScan {
  public:
   explicit TableScan(std::string_view text) : text_(text) {}
@@ -50,15 +39,15 @@ class TableScan {
   Redacted run() {
     copy_to(text_.starts_with("\ufeff") ? 3 : 0);
     while (at_ < text_.size()) {
-      if (skip_json()) {
-        continue;
-      }
       TableField line = table_line(text_, at_);
-      const bool table = find_header(line);
-      pair(line);
-      copy_to(behind_line(text_, line.end));
-      while (table && row()) {
+      const TableField own = line;
+      if (skip_json()) {
+        odd_line();
+      } else {
+        search(line);
+        copy_to(behind_line(text_, line.end));
       }
+      above_ = own;
     }
     return std::move(result_);
   }
@@ -88,98 +77,72 @@ class TableScan {
     return text_.substr(field.begin, field.end - field.begin);
   }
 
-  // Returns the two separators that a line may have: the first sign, and blanks.
-  std::array<char, 2> separators(const TableField& line) const {
-    const std::size_t first = of(line).find_first_of(",;\t|");
-    return {first == std::string_view::npos ? kAligned : of(line)[first], kAligned};
-  }
-
-  std::vector<TableField> fields_of(TableField& line, char separator, std::size_t most) const {
-    if (separator != kAligned) {
-      return separated_fields(text_, line, separator, most);
+  // Replaces the secrets of a line, which is a row, a header, or any other line. Directly behind
+  // other rows, what looks like a header is rather one more row.
+  void search(TableField& line) {
+    if (columns_ && odd_lines_ == 0 && row(line)) {
+      return;
     }
-    std::vector<TableField> fields = aligned_fields(text_, line, 2, most);
-    return fields.size() == most || most == 2 ? fields : aligned_fields(text_, line, 1, most);
-  }
-
-  // Returns whether the line names the columns of a table, some of which are secret, and a row
-  // follows it.
-  bool find_header(const TableField& line) {
-    for (const char separator : separators(line)) {
-      if (line.end - line.begin > kLongestHeader) {
-        return false;
-      }
-      TableField whole = line;
-      separator_ = separator;
-      if (!take_names(separator == kAligned
-                          ? aligned_fields(text_, line, 2, kLongestHeader)
-                          : separated_fields(text_, whole, separator, kLongestHeader)) ||
-          whole.end != line.end) {
-        continue;
-      }
-      TableField next = table_line(text_, behind_line(text_, line.end));
-      next = is_ruler(of(next)) ? table_line(text_, behind_line(text_, next.end)) : next;
-      return next.begin < next.end &&
-             fields_of(next, separator, names_.size()).size() == names_.size();
+    auto header = TableColumns::of_header(text_, line, above_);
+    if (header && !header->has_plain_names() && columns_ && row(line)) {
+      return;
     }
-    return false;
-  }
-
-  // In a sentence, too, there are commas between words, so that names of several words need others
-  // between the columns. Lists of options are no tables. Two columns with blanks or a tab between
-  // them, the first of which is secret, are rather lines of names and values.
-  bool take_names(const std::vector<TableField>& fields) {
-    names_.clear();
-    std::size_t named = 0;
-    bool spaced = false;
-    bool several = false;
-    for (const TableField& field : fields) {
-      const std::string_view own = of(field);
-      several = several || (own.find(' ') != std::string_view::npos && own[0] != '"');
-      spaced =
-          spaced || (is_list_sign(separator_) && field.begin > 0 && text_[field.begin - 1] == ' ');
-      names_.push_back(column_name(own));
-      named += own.empty() ? 0 : 1;
-      const std::ptrdiff_t most_blanks = separator_ == kAligned ? 1 : 2;
-      if (!is_column_word(names_.back()) || own.starts_with('-') ||
-          std::count(own.begin(), own.end(), ' ') > most_blanks ||
-          std::count(own.begin(), own.end(), '(') != std::count(own.begin(), own.end(), ')')) {
-        return false;
+    if (header) {
+      columns_ = std::move(header);
+      odd_lines_ = 0;
+      pair(line);
+    } else if (!columns_ || !row(line)) {
+      if (columns_ && (is_above_ruler(line) || columns_->is_other_header(text_, line))) {
+        columns_.reset();
       }
+      odd_line();
+      pair(line);
     }
-    const bool pairs = (separator_ == kAligned || separator_ == '\t') && names_.size() == 2 &&
-                       is_secret_name(names_[0]);
-    return named > 1 && !pairs && has_secret(names_) && !(spaced && several);
   }
 
-  // Copies the row at this place without its secrets. Returns false if there is none.
-  bool row() {
-    TableField line = table_line(text_, at_);
-    if (line.begin == line.end || skip_json()) {
+  // Ends the current table behind too many lines that are no rows.
+  void odd_line() {
+    if (++odd_lines_ > kMostOddLines) {
+      columns_.reset();
+    }
+  }
+
+  // Replaces the secrets of a row of the current table. Returns false if the line is none.
+  bool row(TableField& line) {
+    if (line.begin < line.end && is_ruler(of(line))) {
+      return true;
+    }
+    if (line.begin == line.end || (odd_lines_ > 0 && is_above_ruler(line))) {
       return false;
     }
-    if (!is_ruler(of(line))) {
-      const std::vector<TableField> fields = fields_of(line, separator_, names_.size());
-      if (fields.size() != names_.size()) {
-        return false;
-      }
-      if (!pair(line)) {
-        for (std::size_t column = 0; column < fields.size(); ++column) {
-          replace(fields[column], names_[column]);
-        }
-      }
+    TableField whole = line;
+    const std::vector<TableCell> cells = columns_->row(text_, whole, odd_lines_ > 0);
+    if (cells.empty()) {
+      return false;
     }
-    copy_to(behind_line(text_, line.end));
+    odd_lines_ = 0;
+    if (!pair(line)) {
+      for (const TableCell& cell : cells) {
+        replace(cell.field, columns_->name(cell.column));
+      }
+      line = whole;
+    }
     return true;
+  }
+
+  // Returns whether a line is the header of a table in Markdown.
+  bool is_above_ruler(const TableField& line) const {
+    const std::string_view next = of(table_line(text_, behind_line(text_, line.end)));
+    return next.starts_with('|') && is_ruler(next);
   }
 
   // Replaces the value in a line of a secret's name and its value. Returns whether it is one. The
   // line ends behind a value in quotes.
   bool pair(TableField& line) {
     constexpr std::size_t kMostFields = 4;  // with empty ones around bars
-    for (const char separator : separators(line)) {
+    for (const char separator : table_separators(text_, line)) {
       TableField whole = line;
-      std::vector<TableField> fields = separator == kAligned
+      std::vector<TableField> fields = separator == kAlignedColumns
                                            ? aligned_fields(text_, line, 2, kMostFields)
                                            : separated_fields(text_, whole, separator, kMostFields);
       std::erase_if(fields, [](const TableField& field) { return field.begin == field.end; });
@@ -225,9 +188,10 @@ class TableScan {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t examined_ = 0;  // bytes that might have been JSON
-  char separator_ = ',';
-  std::vector<std::string> names_;
+  std::size_t examined_ = 0;             // bytes that might have been JSON
+  TableField above_;                     // the line before
+  std::optional<TableColumns> columns_;  // those of the current table
+  int odd_lines_ = 0;                    // since its last row
   Redacted result_;
 };
 
