@@ -14,6 +14,7 @@
 #include "src/study/redaction/secret_text.h"
 #include "src/study/redaction/subscript_text.h"
 #include "src/study/redaction/table_redaction.h"
+#include "src/study/redaction/toml_tables.h"
 #include "src/study/redaction/url_text.h"
 #include "src/study/redaction/value_text.h"
 #include "src/study/redaction/xml_redaction.h"
@@ -102,17 +103,24 @@ class RedactionScan {
     return found;
   }
 
-  // Notes that a table of TOML such as [db.secrets] begins here, all values of which are secrets.
+  // Notes that a table of TOML such as [db.secrets] begins here, all values of which are secrets,
+  // and replaces the value behind a key of it that is in quotes.
   void enter_table() {
-    if (text_[at_] != '[' || (at_ > 0 && text_[at_ - 1] != '\n')) {
+    if (at_ > 0 && text_[at_ - 1] != '\n') {
       return;
     }
-    std::size_t begin = std::min(text_.find_first_not_of("[ \t\"'", at_), text_.size());
-    const std::size_t end = end_of_word(text_, begin);
-    const std::size_t rest = std::min(text_.find_first_not_of("] \t\"'\r", end), text_.size());
-    if (is_secret_name(text_.substr(begin, end - begin)) && rest > end &&
-        (rest == text_.size() || text_[rest] == '\n' || text_[rest] == '#')) {
-      end_of_table_ = std::min(text_.find("\n[", rest), text_.size());
+    if (const auto end = end_of_secret_table(text_, at_)) {
+      end_of_table_ = *end;
+    }
+    const auto value = at_ < end_of_table_ ? value_of_quoted_key(text_, at_) : std::nullopt;
+    if (!value) {
+      return;
+    }
+    const std::size_t key = skip_blanks(text_, at_);
+    const std::string_view quote = quote_at(text_, *value);
+    // The scan goes on behind the value, which must not be the end of the text.
+    if (end_of_value(text_, *value + quote.size(), quote, "secret", '=', key) < text_.size()) {
+      replace_value("secret", key, *value, '=', "");
     }
   }
 
