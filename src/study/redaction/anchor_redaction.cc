@@ -35,32 +35,100 @@ bool is_within_quotes(std::string_view text, std::size_t sign) {
          std::count(before.begin(), before.end(), '"') % 2 == 1;
 }
 
-// Returns whether the alias at `sign` is a value of a secret's name, or in a list below or behind
-// one.
-bool has_secret_key(std::string_view text, std::size_t sign) {
-  const std::size_t least = sign > kNearKey ? sign - kNearKey : 0;
-  std::size_t at = sign;
-  while (at > least && (text[at - 1] == ' ' || text[at - 1] == '\t')) {
-    --at;
-  }
-  const bool in_list = at > least && std::string_view("-[,").find(text[at - 1]) != text.npos;
-  const std::size_t found = text.substr(least, at - least).rfind(':');
-  const std::size_t colon = least + found;
-  if (found == std::string_view::npos || (!in_list && colon + 1 != at)) {
-    return false;
-  }
-  std::size_t end = colon;
-  while (end > least && (text[end - 1] == '"' || text[end - 1] == '\'' || text[end - 1] == ' ')) {
-    --end;
-  }
+// Returns the begin of the line of `at`, at least `least`.
+std::size_t begin_of_key_line(std::string_view text, std::size_t least, std::size_t at) {
+  return least + text.substr(least, at - least).rfind('\n') + 1;  // npos + 1 is 0
+}
+
+// Returns the begin of the name that ends at `end`, without the quotes around it.
+std::size_t begin_of_key(std::string_view text, std::size_t least, std::size_t end) {
   std::size_t begin = end;
   while (begin > least && std::string_view("\n{[,\"':").find(text[begin - 1]) == text.npos) {
     --begin;
   }
+  return begin;
+}
+
+// Returns whether the colon at `colon` stands behind a secret's name, or behind the word "value"
+// that belongs to one.
+bool is_behind_secret_name(std::string_view text, std::size_t least, std::size_t colon) {
+  std::size_t end = colon;
+  while (end > least && (text[end - 1] == '"' || text[end - 1] == '\'' || text[end - 1] == ' ')) {
+    --end;
+  }
+  std::size_t begin = begin_of_key(text, least, end);
+  begin = std::min(text.find_first_not_of(" \t-?", begin), end);
   std::string name(text.substr(begin, end - begin));
-  name.erase(0, std::min(name.find_first_not_of(" \t-?"), name.size()));
   std::replace(name.begin(), name.end(), ' ', '_');
-  return is_secret_name(name);
+  return is_secret_name(name) || is_value_of_secret(text, begin, end);
+}
+
+std::size_t skip_blanks_back(std::string_view text, std::size_t least, std::size_t at) {
+  while (at > least && is_blank(text[at - 1])) {
+    --at;
+  }
+  return at;
+}
+
+// Returns whether the item before the one at `at` in a list is an option such as --password.
+bool is_behind_option(std::string_view text, std::size_t least, std::size_t at) {
+  if (at == least || (text[at - 1] != ',' && text[at - 1] != '-')) {
+    return false;
+  }
+  const std::string_view before = text.substr(least, at - 1 - least);
+  const std::size_t end = before.find_last_not_of(" \t\r\n\"'") + 1;  // npos + 1 is 0
+  const std::size_t begin = before.substr(0, end).find_last_of(" \t\n\"'[,") + 1;
+  return is_secret_option(before.substr(begin, end - begin));
+}
+
+// Returns whether brackets around the place `at` are the value of a secret's name.
+bool is_in_secret_brackets(std::string_view text, std::size_t least, std::size_t at) {
+  int depth = 0;
+  for (; at > least; --at) {
+    const char c = text[at - 1];
+    depth += c == ']' || c == '}' ? 1 : 0;
+    if ((c == '[' || c == '{') && depth-- == 0) {
+      depth = 0;
+      const std::size_t colon = skip_blanks_back(text, least, at - 1);
+      if (colon > least && text[colon - 1] == ':' &&
+          is_behind_secret_name(text, least, colon - 1)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Returns whether a key of YAML above the line of `at`, which is indented deeper, is a secret's.
+bool is_below_secret_key(std::string_view text, std::size_t least, std::size_t at) {
+  std::size_t line = begin_of_key_line(text, least, at);
+  std::size_t indent = text.find_first_not_of(' ', line) - line;
+  while (line > least && indent > 0) {
+    const std::size_t end = line - 1;
+    line = begin_of_key_line(text, least, end);
+    const std::size_t first = std::min(text.find_first_not_of(' ', line), end);
+    const std::size_t last = text.substr(line, end - line).find_last_not_of(" \t\r") + line;
+    if (first < end && first - line < indent) {
+      indent = first - line;
+      if (last < end && text[last] == ':' && is_behind_secret_name(text, line, last)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Returns whether the alias at `sign` is a value of a secret's name, in a list or mapping below or
+// behind one, or behind an option in a list.
+bool is_secret_alias(std::string_view text, std::size_t sign) {
+  const std::size_t least = sign > kNearKey ? sign - kNearKey : 0;
+  const std::size_t at = skip_blanks_back(text, least, sign);
+  const bool in_list = at > least && std::string_view("-[,").find(text[at - 1]) != text.npos;
+  const std::size_t colon = text.substr(least, at - least).rfind(':');
+  return (colon != text.npos && (in_list || least + colon + 1 == at) &&
+          is_behind_secret_name(text, least, least + colon)) ||
+         is_behind_option(text, least, at) || is_in_secret_brackets(text, least, at) ||
+         is_below_secret_key(text, least, at);
 }
 
 using Names = std::set<std::string, std::less<>>;
@@ -76,7 +144,7 @@ Names secret_anchors(std::string_view text) {
       if (sign == '*' && !name.empty()) {
         aliases.emplace(name);
       }
-      if (aliases.contains(name) && has_secret_key(text, at)) {
+      if (aliases.contains(name) && is_secret_alias(text, at)) {
         secret.emplace(name);
       }
     }
@@ -87,7 +155,7 @@ Names secret_anchors(std::string_view text) {
 // Returns the end of the value at `value` of the anchor at `sign`.
 std::size_t end_of_anchored(std::string_view text, std::size_t sign, std::size_t value) {
   const std::size_t least = sign > kNearKey ? sign - kNearKey : 0;
-  const std::size_t line = least + text.substr(least, sign - least).rfind('\n') + 1;
+  const std::size_t line = begin_of_key_line(text, least, sign);
   const std::size_t key = std::min(text.find_first_not_of(" \t", line), sign);
   if (introduces_block(text, value)) {
     return end_of_block(text, value, key, true);

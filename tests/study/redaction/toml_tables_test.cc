@@ -41,7 +41,7 @@ TEST(TomlTables, OtherLinesBeginNoTable) {
 
 TEST(TomlTables, TakesLinearTime) {
   for (const char* const part : {"[secrets]\n", "  [secrets]\n", "  [secrets]\n  [a],\n", "[\"",
-                                 "\"a", "[secrets]\n\"a b\" = [\n", "\n  [\"secrets\"],"}) {
+                                 "\"a", "\n  [\"secrets\"],"}) {
     std::string many = "[secrets]\n";
     while (many.size() < 200'000) {
       many += part;
