@@ -3,29 +3,81 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <set>
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t kLongestXmlTag = 65'536;  // bytes
+constexpr std::size_t kLongestReference = 32;   // bytes of an entity such as &quot;
+constexpr std::uint32_t kLastCharacter = 0x10FFFF;
 
 struct Entity {
   std::string_view name;
   char character;
 };
-constexpr std::array kEntities = {
-    Entity{"&quot;", '"'}, Entity{"&apos;", '\''}, Entity{"&lt;", '<'},   Entity{"&gt;", '>'},
-    Entity{"&amp;", '&'},  Entity{"&#34;", '"'},   Entity{"&#39;", '\''}, Entity{"&#60;", '<'},
-    Entity{"&#62;", '>'},  Entity{"&#38;", '&'},   Entity{"&#x22;", '"'}, Entity{"&#x27;", '\''}};
+constexpr std::array kEntities = {Entity{"&quot;", '"'}, Entity{"&apos;", '\''},
+                                  Entity{"&lt;", '<'}, Entity{"&gt;", '>'}, Entity{"&amp;", '&'}};
 
-const Entity* entity_at(std::string_view text, std::size_t at) {
+// An entity in a text: its bytes, and the code of its character; 0 if that is not known.
+struct Reference {
+  std::size_t bytes = 0;
+  std::uint32_t code = 0;
+};
+
+// Returns the number between "&#" or "&#x" and the semicolon of a reference, or 0.
+std::uint32_t code_of_number(std::string_view digits) {
+  const bool hex = digits.starts_with('x') || digits.starts_with('X');
+  digits.remove_prefix(hex ? 1 : 0);
+  std::uint32_t code = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), code, hex ? 16 : 10);
+  const bool valid = error == std::errc() && end == digits.data() + digits.size();
+  return valid && code <= kLastCharacter && (code < 0xD800 || code > 0xDFFF) ? code : 0;
+}
+
+// Returns the entity at `at`, such as &quot;, &#34; or &nbsp;, if there is one.
+std::optional<Reference> reference_at(std::string_view text, std::size_t at) {
   if (at >= text.size() || text[at] != '&') {
-    return nullptr;
+    return std::nullopt;
+  }
+  const std::string_view near = text.substr(at, kLongestReference);
+  const std::size_t end = near.find(';');
+  const std::string_view inner = near.substr(1, end == near.npos ? 0 : end - 1);
+  if (inner.empty() ||
+      !std::all_of(inner.begin() + (inner[0] == '#' ? 1 : 0), inner.end(),
+                   [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; })) {
+    return std::nullopt;
+  }
+  if (inner[0] == '#') {
+    return Reference{end + 1, code_of_number(inner.substr(1))};
   }
   const auto* const entity =
       std::find_if(kEntities.begin(), kEntities.end(),
-                   [&](const Entity& each) { return text.substr(at).starts_with(each.name); });
-  return entity == kEntities.end() ? nullptr : entity;
+                   [&](const Entity& each) { return near.substr(0, end + 1) == each.name; });
+  const bool known = entity != kEntities.end();
+  return Reference{end + 1, known ? static_cast<std::uint32_t>(entity->character) : 0};
+}
+
+void append_character(std::uint32_t code, std::string& out) {
+  const auto part = [&](std::uint32_t bits) { out += static_cast<char>(bits); };
+  if (code < 0x80) {
+    part(code);
+    return;
+  }
+  if (code < 0x800) {
+    part(0xC0 | code >> 6);
+  } else if (code < 0x10000) {
+    part(0xE0 | code >> 12);
+    part(0x80 | (code >> 6 & 0x3F));
+  } else {
+    part(0xF0 | code >> 18);
+    part(0x80 | (code >> 12 & 0x3F));
+    part(0x80 | (code >> 6 & 0x3F));
+  }
+  part(0x80 | (code & 0x3F));
 }
 
 bool is_xml_white(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -159,27 +211,50 @@ const XmlMark* XmlElements::mark(std::size_t at) const {
 std::string without_entities(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size();) {
-    const Entity* const entity = entity_at(text, at);
-    plain += entity == nullptr ? text[at] : entity->character;
-    at += entity == nullptr ? 1 : entity->name.size();
+    const auto reference = reference_at(text, at);
+    if (reference && reference->code != 0) {
+      append_character(reference->code, plain);
+      at += reference->bytes;
+    } else {
+      plain += text[at++];
+    }
   }
   return plain;
 }
 
-std::string with_entities(std::string_view text) {
+std::string with_entities(std::string_view text, std::string_view original) {
+  std::set<std::string_view> unknown;
+  std::array<std::string_view, ' '> controls;  // by their characters, such as &#10;
+  for (std::size_t at = original.find('&'); at != original.npos; at = original.find('&', at + 1)) {
+    const auto reference = reference_at(original, at);
+    if (reference && reference->code == 0) {
+      unknown.insert(original.substr(at, reference->bytes));
+    } else if (reference && reference->code < controls.size()) {
+      controls[reference->code] = original.substr(at, reference->bytes);
+    }
+  }
   std::string result;
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto code = static_cast<unsigned char>(text[at]);
+    const auto reference = reference_at(text, at);
     const auto* const entity =
         std::find_if(kEntities.begin(), kEntities.end(),
-                     [&](const Entity& each) { return each.character == c; });
-    result += entity == kEntities.end() ? std::string(1, c) : std::string(entity->name);
+                     [&](const Entity& each) { return each.character == text[at]; });
+    if (code < controls.size() && !controls[code].empty()) {
+      result += controls[code];
+    } else if (entity == kEntities.end() ||
+               (reference && unknown.contains(text.substr(at, reference->bytes)))) {
+      result += text[at];
+    } else {
+      result += entity->name;
+    }
   }
   return result;
 }
 
 std::size_t entity_bytes(std::string_view text, std::size_t at) {
-  const Entity* const entity = entity_at(text, at);
-  return entity == nullptr ? 0 : entity->name.size();
+  const auto reference = reference_at(text, at);
+  return reference && reference->code > ' ' && reference->code < 0x7F ? reference->bytes : 0;
 }
 
 }  // namespace trireme

@@ -51,11 +51,13 @@ class XmlElements {
   std::unordered_map<std::size_t, XmlMark> marks_;         // by their begin
 };
 
-// Resolves the entities of XML that stand for one ASCII character, such as &quot; and &#34;.
+// Resolves the entities of XML that stand for a character, such as &quot;, &#34; and &#10;. Others,
+// such as &nbsp;, stay.
 std::string without_entities(std::string_view text);
-// Writes the characters that mean something in XML as entities.
-std::string with_entities(std::string_view text);
-// Returns the bytes of such an entity at `at`, or 0.
+// Writes the characters that mean something in XML as entities, and line ends and tabs as those in
+// the original, where the entities that are not known come from, too.
+std::string with_entities(std::string_view text, std::string_view original);
+// Returns the bytes of the entity of an ASCII character at `at` that is no blank, or 0.
 std::size_t entity_bytes(std::string_view text, std::size_t at);
 
 }  // namespace trireme

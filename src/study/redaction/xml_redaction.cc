@@ -65,7 +65,7 @@ class XmlScan {
     const Redacted redacted = redact(meaning);
     secrets_ += redacted.secrets;
     out_ += redacted.text == meaning ? std::string(own)
-            : entities               ? with_entities(redacted.text)
+            : entities               ? with_entities(redacted.text, own)
                                      : redacted.text;
     at_ = end;
   }

@@ -73,6 +73,27 @@ TEST(XmlRedaction, EntitiesBelongToASecret) {
   }
 }
 
+TEST(XmlRedaction, NumericReferences) {
+  constexpr const char* kPairs[][2] = {
+      {"<a m=\"user,password&#10;joe,x1&#10;end\"/>",
+       "<a m=\"user,password&#10;joe,REDACTED&#10;end\"/>"},
+      {"<a m=\"a&#xA;password: x1&#xA;b: 1\"/>", "<a m=\"a&#xA;password: REDACTED&#xA;b: 1\"/>"},
+      {"<a m=\"a\npassword: x1\nb: 1\"/>", "<a m=\"a\npassword: REDACTED\nb: 1\"/>"},
+      {"<a m='pin&#9;x1&#13;&#10;b: 1'/>", "<a m='pin&#9;REDACTED&#13;&#10;b: 1'/>"},
+      {"<a>--password&#x20;x1</a>", "<a>--password REDACTED</a>"},
+      {"<a>&#112;in&#58; x1</a>", "<a>pin: REDACTED</a>"},
+      {"<a>--pin x&#43;y&#x3c;z --n 4</a>", "<a>--pin REDACTED --n 4</a>"},
+      // Entities of other characters
+      {"<a>b&nbsp;c &amp;lt; --pin x1 &#x0; &#5</a>",
+       "<a>b&nbsp;c &amp;lt; --pin REDACTED &#x0; &amp;#5</a>"},
+      {"<a>f&#252;r --pin x&#x1F600;1 b</a>", "<a>f\u00fcr --pin REDACTED b</a>"},
+      {"<a>f&#252;r a&#10;b&#99999999999;</a>", "<a>f&#252;r a&#10;b&#99999999999;</a>"}};
+  for (const auto& [text, expected] : kPairs) {
+    EXPECT_EQ(redact(text).text, expected);
+    EXPECT_EQ(redact(expected).text, expected);
+  }
+}
+
 TEST(XmlRedaction, CommentsEndWhereTheyDid) {
   constexpr const char* kPairs[][2] = {
       {"<!-- pin: x -->\n<a/>\n", "<!-- pin: REDACTED-->\n<a/>\n"},
