@@ -265,7 +265,8 @@ class JsonScan {
     const std::string own = decoded(tokens_.token());
     const bool word = end_of_word(before, 0) == before.size();
     const bool option = is_secret_option(before) && !own.starts_with('-');
-    if (word && (before.starts_with('-') ? option : level.words.size() == 1) &&
+    const bool program = password_option(before, "") != 0;  // sshpass
+    if (word && (before.starts_with('-') ? option : level.words.size() == 1 && !program) &&
         is_secret_name(before)) {
       return before;
     }

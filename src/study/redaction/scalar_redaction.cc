@@ -144,7 +144,7 @@ std::optional<ScalarLine> CommandItems::next(std::string_view text, std::size_t 
       !option.empty() && !own.starts_with('-') &&
       (is_secret_option(option) || option == letters || (login && is_user_and_password(own)));
   word_ = own;
-  option_ = own.starts_with('-') ? own : "";
+  option_ = own.starts_with('-') && own.find('=') == std::string::npos ? own : "";
   curl_ = curl_ || own == "curl" || own.ends_with("/curl");
   const char letter = password_option(own, before);
   letter_ = letter != 0 ? letter : letter_;

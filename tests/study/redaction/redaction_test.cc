@@ -202,6 +202,7 @@ TEST(Redaction, WritesTextsIntoJson) {
        R"({"pass":"forward","M":1e15,"tokens":[1,2],"secrets_removed":3})"},
       {R"("password: x")", R"("password: REDACTED")"},
       {R"(["--password","x","y"])", R"(["--password","REDACTED","y"])"},
+      {R"(["sshpass","-p","x","ssh"])", R"(["sshpass","-p","REDACTED","ssh"])"},
       // Cut off, as in the log of a run that was killed
       {R"({"pin": 12, "a": )", R"({"pin": "REDACTED", "a": )"},
       {"{\n \"pass\": null,\n \"secret\": {\"a\": 1},",

@@ -35,6 +35,8 @@ TEST(ScalarRedaction, FindsWordsOfCommandsInLists) {
       {"a:\n  - \"--token\"\n  - \"x\"\n  - 'h'\n",
        "a:\n  - \"--token\"\n  - \"REDACTED\"\n  - 'h'\n"},
       {"- sshpass\n- -p\n- x\n- h\n", "- sshpass\n- -p\n- REDACTED\n- h\n"},
+      {"- --password=x\n- --api-key=y\n- train\n",
+       "- --password=REDACTED\n- --api-key=REDACTED\n- train\n"},
       {"- x\n- -p\n- y\n- --password\n- --pin\n", "- x\n- -p\n- y\n- --password\n- --pin\n"},
   };
   for (const auto& [text, expected] : kPairs) {
