@@ -39,7 +39,7 @@ nlohmann::json last_metrics(const fs::path& run) {
   constexpr std::int64_t kSeveralLines = 16 << 10;
   try {
     const std::vector<nlohmann::json> lines =
-        last_json_lines(run / "metrics.jsonl", kSeveralLines).objects;
+        last_json_lines(run / "metrics.jsonl", kSeveralLines, is_metrics_line).objects;
     return lines.empty() ? nlohmann::json::object() : lines.back();
   } catch (const Error&) {
     return nlohmann::json::object();

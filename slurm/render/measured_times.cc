@@ -16,9 +16,10 @@ namespace {
 constexpr std::int64_t kBytes = 1 << 20;
 
 // Returns the last lines of a file of a run; none if it is encrypted and no key opens it.
-LastLines lines_of(const std::filesystem::path& path, const TextReader& reader) {
+LastLines lines_of(const std::filesystem::path& path, const TextReader& reader,
+                   ObjectTest is_expected = nullptr) {
   try {
-    return last_json_lines(path, reader, kBytes);
+    return last_json_lines(path, reader, kBytes, is_expected);
   } catch (const PolicyError&) {
     if (!is_sealed_file(path) && run_with_log_keys(path).empty()) {
       throw;  // the file may not be read
@@ -52,7 +53,7 @@ std::optional<double> number_of(const nlohmann::json& object, const char* name) 
 
 MeasuredTimes measured_times(const std::filesystem::path& run_dir, const TextReader& reader) {
   MeasuredTimes times;
-  const LastLines metrics = lines_of(run_dir / "metrics.jsonl", reader);
+  const LastLines metrics = lines_of(run_dir / "metrics.jsonl", reader, is_metrics_line);
   const LastLines log = lines_of(run_dir / "logs" / "rank-00000.jsonl", reader);
   if (const auto ms =
           longest(metrics, [](const nlohmann::json& line) { return number_of(line, "step_ms"); })) {

@@ -11,7 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostDepth = 32;
 // The most memory that the values of one text may take, which can be 19 times the size of the text.
 // The manifest of a million blocks stays below it.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
@@ -83,8 +82,8 @@ class Scan : public nlohmann::json_sax<json> {
     return true;
   }
   bool open() {
-    if (keys_.size() == kMostDepth) {
-      throw DataError(fmt::format("it is nested deeper than {} levels", kMostDepth));
+    if (keys_.size() == kMostJsonDepth) {
+      throw DataError(fmt::format("it is nested deeper than {} levels", kMostJsonDepth));
     }
     keys_.emplace_back();
     return take(kOwnedBytes);
@@ -98,6 +97,26 @@ class Scan : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;  // keys of each open container; empty for an array
   std::size_t bytes_ = 0;
 };
+
+// Returns whether brackets outside of strings are nested deeper than kMostJsonDepth.
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size() && depth <= kMostJsonDepth; ++at) {
+    const char byte = text[at];
+    if (in_string) {
+      in_string = byte != '"';
+      at += byte == '\\' ? 1 : 0;
+    } else if (byte == '"') {
+      in_string = true;
+    } else if (byte == '[' || byte == '{') {
+      ++depth;
+    } else if (byte == ']' || byte == '}') {
+      --depth;
+    }
+  }
+  return depth > kMostJsonDepth;
+}
 
 const json& expect(bool holds, const json& value, const char* name, const char* expected) {
   if (!holds) {
@@ -123,6 +142,10 @@ json parse_json(std::string_view text) {
   Scan scan(text.size());
   json::sax_parse(text, &scan);
   return json::parse(text);
+}
+
+json parse_json_line(std::string_view line) {
+  return is_too_deep(line) ? json(json::value_t::discarded) : json::parse(line, nullptr, false);
 }
 
 const json& field(const json& object, const char* name) {

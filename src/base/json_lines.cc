@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
 
 namespace trireme {
 namespace {
@@ -50,7 +51,7 @@ std::string_view without_partial_line(std::string_view text, std::int64_t bytes)
 DamagedLines use_objects(std::string_view text,
                          const std::function<bool(const nlohmann::json&)>& use) {
   return use_lines(text, [&](std::string_view line) {
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json object = parse_json_line(line);
     return object.is_object() && use(object);
   });
 }

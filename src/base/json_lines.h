@@ -15,7 +15,8 @@
 namespace trireme {
 
 // Calls use() with each object of a text that has one per line. use() returns whether it is one of
-// those that the file should have. Returns the lines that hold none.
+// those that the file should have. Returns the lines that hold none, or one that parse_json_line()
+// refuses.
 DamagedLines use_objects(std::string_view text,
                          const std::function<bool(const nlohmann::json&)>& use);
 

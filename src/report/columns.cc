@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/json_fields.h"
+
 namespace trireme {
 namespace {
 
@@ -100,9 +102,9 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_object(std::size_t /*count*/) override {
     is_object_ = is_object_ || depth_ == 0;
-    return ++depth_ < kDeepest;
+    return ++depth_ <= kMostJsonDepth;
   }
-  bool start_array(std::size_t /*count*/) override { return ++depth_ < kDeepest; }
+  bool start_array(std::size_t /*count*/) override { return ++depth_ <= kMostJsonDepth; }
   bool end_object() override { return --depth_ >= 0; }
   bool end_array() override { return --depth_ >= 0; }
   bool null() override { return true; }
@@ -117,7 +119,6 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   static constexpr std::ptrdiff_t kOther = -1;
   static constexpr std::ptrdiff_t kStep = -2;
   static constexpr std::ptrdiff_t kDevice = -3;
-  static constexpr int kDeepest = 32;
 
   bool take(double value, bool is_integer) {
     constexpr double kMostStep = 1e15;  // whole numbers up to here are exact

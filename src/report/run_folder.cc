@@ -224,7 +224,7 @@ class FolderReader {
       if (at == std::string_view::npos || line.substr(at + kMark.size()).starts_with("step\"")) {
         continue;
       }
-      const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+      const nlohmann::json event = parse_json_line(line);
       if (event.is_object() && event.contains("event") && event["event"].is_string()) {
         take(event["event"].get<std::string>(), event);
       }

@@ -21,6 +21,22 @@ TEST(JsonLines, UseObjectsLeavesOutWhatIsNone) {
   EXPECT_EQ(damaged.first, 2);
 }
 
+// Copying a value of this depth would use up the stack.
+TEST(JsonLines, ADeepLineIsDamaged) {
+  const auto nested = [](int levels) {
+    const auto lists = static_cast<std::size_t>(levels - 1);
+    return "{\"step\": 1, \"a\": " + std::string(lists, '[') + std::string(lists, ']') + "}\n";
+  };
+  const TempFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  std::ofstream(path) << nested(32) << nested(33) << nested(100'000)
+                      << "{\"step\": 2, \"a\": \"\\\"" + std::string(40, '[') + "\"}\n";
+  const LastLines lines = last_json_lines(path);
+  EXPECT_EQ(lines.objects.size(), 2U) << "brackets in a string do not count";
+  EXPECT_EQ(lines.damaged.count, 2);
+  EXPECT_EQ(lines.damaged.first, 2);
+}
+
 // A file of 40 lines with a damaged one, of which only the end is read.
 TEST(JsonLines, TheEndOfAFileHasTheLineNumbersOfTheWhole) {
   const TempFolder folder;

@@ -47,6 +47,15 @@ TEST(Columns, CountLinesThatAreNoSteps) {
   EXPECT_TRUE(std::isnan(m.of("loss")[1]));
 }
 
+TEST(Columns, ADeepLineIsDamaged) {
+  const auto nested = [](std::size_t lists) {
+    return "{\"step\": 1, \"a\": " + std::string(lists, '[') + std::string(lists, ']') + "}\n";
+  };
+  const RunColumns m = parse_columns(nested(31) + nested(32));
+  EXPECT_EQ(m.damaged.count, 1) << "as for the other readers of metrics.jsonl";
+  EXPECT_EQ(m.damaged.first, 2);
+}
+
 TEST(Columns, StepsMustAscend) {
   const RunColumns m = parse_columns(
       "{\"step\": 1, \"loss\": 1}\n{\"step\": 900, \"loss\": 2, \"lr\": 3}\n"

@@ -39,10 +39,10 @@ std::map<std::int64_t, Logged> read_logged(const std::filesystem::path& path, st
                                            std::int64_t last, const TextReader& reader) {
   std::map<std::int64_t, Logged> logged;
   const DamagedLines damaged = use_objects(reader.read(path), [&](const nlohmann::json& line) {
-    const auto at = line.find("step");
-    const bool is_step = at != line.end() && at->is_number_integer();
-    if (is_step && *at > from && *at <= last) {
-      logged[at->get<std::int64_t>()] = {number_of(line, "loss"), number_of(line, "grad_norm")};
+    const bool is_step = is_metrics_line(line);
+    const std::int64_t step = is_step ? line["step"].get<std::int64_t>() : -1;
+    if (step > from && step <= last) {
+      logged[step] = {number_of(line, "loss"), number_of(line, "grad_norm")};
     }
     return is_step;
   });

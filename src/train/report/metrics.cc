@@ -13,6 +13,8 @@
 #include "src/base/damaged_lines.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
+#include "src/base/json_lines.h"
 #include "src/base/log.h"
 #include "src/base/progress_bar.h"
 #include "src/base/stopwatch.h"
@@ -150,9 +152,8 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
 
 // Returns the step in a line of metrics.jsonl, or nothing for a line that a crash cut short.
 std::optional<std::int64_t> step_of(const nlohmann::json& line) {
-  const auto at = line.is_object() ? line.find("step") : line.end();
-  const bool is_step = line.is_object() && at != line.end() && at->is_number_integer();
-  return is_step ? std::optional(at->get<std::int64_t>()) : std::nullopt;
+  return line.is_object() && is_metrics_line(line) ? std::optional(line["step"].get<std::int64_t>())
+                                                   : std::nullopt;
 }
 
 // Removes the lines after `step`, since this start computes those steps again, and damaged ones,
@@ -166,7 +167,7 @@ DamagedLines forget_steps_after(const std::filesystem::path& path, std::int64_t 
   std::string kept;
   bool forgot = false;
   const DamagedLines damaged = use_lines(text.reader->read(path), [&](std::string_view line) {
-    const auto at = step_of(nlohmann::json::parse(line, nullptr, false));
+    const auto at = step_of(parse_json_line(line));
     if (at && *at <= step) {
       kept.append(line).append("\n");
     } else {
@@ -193,19 +194,19 @@ std::optional<double> energy_per_step(const StepMetrics& m) {
 std::optional<double> logged_validation_loss(const std::filesystem::path& metrics,
                                              std::int64_t step, const TextReader& reader) {
   std::optional<double> loss;
-  std::istringstream lines;
+  std::string text;
   try {
-    lines.str(reader.read(metrics));
+    text = reader.read(metrics);
   } catch (const Error&) {
     return std::nullopt;  // there is none, or MetricsLog says why it goes on without it
   }
-  for (std::string text; std::getline(lines, text);) {
-    const auto line = nlohmann::json::parse(text, nullptr, false);
+  (void)use_objects(text, [&](const nlohmann::json& line) {
     if (step_of(line) == step && line.contains("val_loss")) {
       const nlohmann::json& value = line["val_loss"];
       loss = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
-  }
+    return true;
+  });
   return loss;
 }
 

@@ -11,6 +11,7 @@
 #include "mpi/launch_environment.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_lines.h"
 #include "src/base/replace_file.h"
 #include "src/train/run/openmetrics_path.h"
 #include "src/train/run/run_directory.h"
@@ -34,13 +35,10 @@ void for_each_line(const std::filesystem::path& path, Read read, Use use) {
     return;
   }
   try {
-    std::istringstream lines(read(path));
-    for (std::string text; std::getline(lines, text);) {
-      const auto line = nlohmann::json::parse(text, nullptr, false);
-      if (line.is_object()) {
-        use(line);
-      }
-    }
+    (void)use_objects(read(path), [&](const nlohmann::json& line) {
+      use(line);
+      return true;
+    });
   } catch (const Error&) {
     // Gauges that need the file are then left out or start anew.
   }
