@@ -16,7 +16,7 @@
 #include "slurm/journal/account.h"
 #include "src/base/append_file.h"
 #include "src/base/error.h"
-#include "src/base/json_fields.h"
+#include "src/base/json_lines.h"
 #include "src/base/printable.h"
 #include "src/base/terminal.h"
 
@@ -71,32 +71,35 @@ class LinesOf {
   std::shared_ptr<AppendFile> file_;  // shared, since std::function requires a copyable object
 };
 
-// Throws DataError if a number of the object that the account uses is beyond any real one: a time
-// in seconds, a number of steps, ranks or attempts. -1 stands for an unknown one.
-void check_numbers(const nlohmann::json& object, std::initializer_list<const char*> names) {
+// Returns whether the numbers of the object that the account uses are possible ones: times in
+// seconds, numbers of steps, ranks or attempts. -1 stands for an unknown one.
+bool has_possible(const nlohmann::json& object, std::initializer_list<const char*> names) {
   constexpr double kMost = 1e10;
-  for (const char* const name : names) {
+  return std::all_of(names.begin(), names.end(), [&](const char* name) {
     const auto found = object.find(name);
-    if (found != object.end() && found->is_number() &&
-        !(found->get<double>() >= -1 && found->get<double>() <= kMost)) {
-      throw DataError(
-          fmt::format("field '{}' of a line of the journal is {}", name, found->dump()));
-    }
-  }
+    return found == object.end() || !found->is_number() ||
+           (found->get<double>() >= -1 && found->get<double>() <= kMost);
+  });
 }
 
-void check_numbers(const nlohmann::json& event) {
-  check_numbers(event, {"time", "clock", attempt_key(event), "ranks", "after_launch", "detected"});
+bool has_possible_numbers(const nlohmann::json& event) {
+  if (!has_possible(event, {"time", "clock", attempt_key(event), "ranks", "after_launch",
+                            "launched", "detected"})) {
+    return false;
+  }
   const auto rank = event.find("rank0");
   if (rank == event.end() || !rank->is_object()) {
-    return;
+    return true;
   }
-  check_numbers(*rank, {"begun_at", "step", "age", "seen"});
-  if (const auto spent = rank->find("spent"); spent != rank->end() && spent->is_object()) {
+  const auto spent = rank->find("spent");
+  if (spent != rank->end() && spent->is_object()) {
     for (const auto& [phase, seconds] : spent->items()) {
-      check_numbers(*spent, {phase.c_str()});
+      if (!has_possible(*spent, {phase.c_str()})) {
+        return false;
+      }
     }
   }
+  return has_possible(*rank, {"begun_at", "step", "age", "seen"});
 }
 
 }  // namespace
@@ -186,22 +189,20 @@ void Journal::write(std::string_view event, nlohmann::json fields, double clock)
   file_->put(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+bool is_journal_line(const nlohmann::json& object) {
+  const auto field = [&](const char* name) { return object.value(name, nlohmann::json()); };
+  return field("event").is_string() && field("launch").is_string() && field("time").is_number() &&
+         field("clock").is_number() && has_possible_numbers(object);
+}
+
 std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged) {
   std::vector<nlohmann::json> events;
-  damaged = use_lines(text, [&](std::string_view line) {
-    try {
-      nlohmann::json event = parse_json(line);
-      (void)text_field(event, "event");
-      (void)text_field(event, "launch");
-      if (!field(event, "time").is_number() || !field(event, "clock").is_number()) {
-        throw DataError("a line of the journal has no time or no clock");
-      }
-      check_numbers(event);
-      events.push_back(std::move(event));
-      return true;
-    } catch (const DataError&) {
-      return false;
+  damaged = use_objects(text, [&](const nlohmann::json& line) {
+    const bool is_event = is_journal_line(line);
+    if (is_event) {
+      events.push_back(line);
     }
+    return is_event;
   });
   return events;
 }

@@ -42,6 +42,9 @@ class Journal {
   std::shared_ptr<Lane> people_;
 };
 
+// Returns whether an object is a line of the journal: an event with its launch, whose times and
+// other numbers are possible ones.
+bool is_journal_line(const nlohmann::json& object);
 // Skips lines that are no events, and tells which in `damaged`.
 std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged);
 

@@ -135,8 +135,10 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
     throw data_error_in(origin + "/metrics.jsonl", error);
   }
   if (row.samples.front().values.empty()) {
+    const DamagedLines& damaged = result.damaged_lines;
     throw DataError(fmt::format(
-        "{}/metrics.jsonl has fewer than two logged steps: nothing to compare", origin));
+        "{}/metrics.jsonl has fewer than two logged steps{}: nothing to compare", origin,
+        damaged.count > 0 ? fmt::format(", and {}", damaged.to_text()) : std::string()));
   }
   result.rows.push_back(std::move(row));
   if (!config.empty()) {

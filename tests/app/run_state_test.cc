@@ -62,8 +62,9 @@ class Locked {
 TEST_F(RunStateTest, AFolderIsARunOnceAnyOfItsFilesIsThere) {
   EXPECT_THAT(message_of<NotFound>([&] { (void)state(); }),
               AllOf(HasSubstr(run_.string()), HasSubstr("is not the folder of a run")));
+  constexpr const char* kEvent = R"({"time":1,"clock":0,"launch":"a","event":"begin"})";
   const std::vector<std::pair<const char*, const char*>> files = {{"metrics.jsonl", "{\"step\":1}"},
-                                                                  {"journal.jsonl", "{}"},
+                                                                  {"journal.jsonl", kEvent},
                                                                   {"config.yaml", "x"},
                                                                   {".lock", ""}};
   for (const auto& [name, text] : files) {
@@ -209,18 +210,21 @@ TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
 }
 
 TEST_F(RunStateTest, ARefusedStartIsNoFault) {
-  write("journal.jsonl",
-        R"({"event":"attempt_end","attempt":1,"cause":"refused","what":"rank 0","time":20}
-{"event":"attempt_end","attempt":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
+  write(
+      "journal.jsonl",
+      R"({"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"refused","what":"rank 0","time":20}
+{"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
 )");
   EXPECT_FALSE(state().last_fault.has_value());
-  write("journal.jsonl",
-        R"({"event":"attempt_end","cause":"refused","rank0":{"phase":"train"},"time":9})");
+  write(
+      "journal.jsonl",
+      R"({"launch":"a","clock":1,"event":"attempt_end","cause":"refused","rank0":{"phase":"train"},"time":9})");
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
 TEST_F(RunStateTest, AnOlderJournalCallsAnAttemptAGeneration) {
-  write("journal.jsonl", R"({"event":"attempt_end","generation":3,"cause":"hang","time":9})");
+  write("journal.jsonl",
+        R"({"launch":"a","clock":1,"event":"attempt_end","generation":3,"cause":"hang","time":9})");
   ASSERT_TRUE(state().last_fault.has_value());
   EXPECT_EQ(state().last_fault->attempt, 3);
 }
@@ -245,13 +249,13 @@ TEST_F(RunStateTest, TheLossesAreThoseOfTheNewestLine) {
 TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {
   write("metrics.jsonl", "{\"step\":4,\"time\":1000}\n");
   write("journal.jsonl",
-        R"({"event":"begin","slurm_job":"41","time":10}
-{"event":"attempt_end","attempt":1,"cause":"hang","what":"rank 3","time":20}
-{"event":"begin","slurm_job":"42_1","time":30}
-{"event":"status","rank0":{"step":6},"time":40}
-{"event":"status","rank0":null,"time":39}
-{"event":"attempt_end","attempt":2,"cause":"stopped","what":"SIGTERM","time":50}
-{"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
+        R"({"launch":"a","clock":1,"event":"begin","slurm_job":"41","time":10}
+{"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"hang","what":"rank 3","time":20}
+{"launch":"a","clock":1,"event":"begin","slurm_job":"42_1","time":30}
+{"launch":"a","clock":1,"event":"status","rank0":{"step":6},"time":40}
+{"launch":"a","clock":1,"event":"status","rank0":null,"time":39}
+{"launch":"a","clock":1,"event":"attempt_end","attempt":2,"cause":"stopped","what":"SIGTERM","time":50}
+{"launch":"a","clock":1,"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
 )");
   RunState now = state();
   EXPECT_EQ(now.job, "42_1");
@@ -270,7 +274,8 @@ TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {
 
 // 256 KiB are read from the end. They begin within a line, whose rest would be a valid event.
 TEST_F(RunStateTest, ALineThatBeginsBeforeTheTailIsLeftOut) {
-  const std::string event = "{\"event\":\"begin\",\"slurm_job\":\"7\"}\n";
+  const std::string event =
+      "{\"launch\":\"a\",\"time\":1,\"clock\":0,\"event\":\"begin\",\"slurm_job\":\"7\"}\n";
   const std::string padding((256 << 10) - event.size() - 1, ' ');
   write("journal.jsonl", "torn" + event + padding + "\n");
   write(".lock", "");
@@ -353,7 +358,7 @@ TEST_F(RunStateTest, StatusPrintsItAndExitsWith0InEveryState) {
   EXPECT_EQ(document.code, 0);
   EXPECT_EQ(nlohmann::json::parse(document.out).at("code"), 74);
   write("metrics.jsonl", "{\"step\": 1}\ntorn {\n{\"step\": 2}\n{\"st");
-  write("journal.jsonl", "7\n8\n");
+  write("journal.jsonl", "7\n{\"event\":\"unknown\"}\n");
   const CommandRun damaged = status({"status", run_.string()});
   EXPECT_EQ(damaged.code, 0);
   EXPECT_EQ(

@@ -178,7 +178,8 @@ TEST(RunResult, RefusesRunsWithoutSteps) {
   const auto parse = [](const char* metrics, const char* config) {
     return message_of<DataError>([&] { (void)parse_run_result(metrics, config, "", "runs/a"); });
   };
-  EXPECT_THAT(parse("", ""), HasSubstr("fewer than two logged steps"));
+  EXPECT_THAT(parse("", ""), HasSubstr("fewer than two logged steps: nothing"));
+  EXPECT_THAT(parse("\n\n", ""), HasSubstr("steps, and 2 damaged lines (the first is line 1): n"));
   EXPECT_THAT(parse("{\"step\":1,\"step_ms\":2}\n", ""), HasSubstr("fewer than two"));
   EXPECT_THAT(parse(kMetrics, "a: [unclosed"), HasSubstr("runs/a/config.yaml:1"));
 }

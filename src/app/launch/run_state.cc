@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "slurm/journal/account.h"
+#include "slurm/journal/journal.h"
 #include "slurm/launch/run_files.h"
 #include "slurm/policy/verdict.h"
 #include "src/base/error.h"
@@ -223,7 +224,8 @@ RunState state_of_run(const fs::path& run, const TextReader& reader) {
   check_run_folder(run);
   RunState state;
   const std::vector<json> metrics = metrics_of(run, reader, state);
-  const auto [journal, damaged_journal] = last_json_lines(run / "journal.jsonl");
+  const auto [journal, damaged_journal] =
+      last_json_lines(run / "journal.jsonl", kLastBytes, is_journal_line);
   state.damaged_journal = damaged_journal;
   std::error_code gone;
   if (metrics.empty() && journal.empty() && !fs::exists(run / "config.yaml", gone) &&
