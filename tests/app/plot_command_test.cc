@@ -46,6 +46,27 @@ torn {
   }
 }
 
+TEST(PlotCommand, StepsThatAreNoneAreDamagedLines) {
+  const TempFolder folder;
+  {
+    std::ofstream metrics(folder.path() / "metrics.jsonl");
+    metrics << "{\"step\":1,\"loss\":5.5}\n{\"step\":9,\"loss\":4}\n";
+    for (const char* step : {"-6", "6.5", "6.0", "1000000000000000000", "9223372036854775807",
+                             "18446744073709551615", "1e30", "1e300"}) {
+      metrics << "{\"step\":" << step << ",\"loss\":5}\n";
+    }
+  }
+  make_directories(folder.path() / "logs");
+  std::ofstream(folder.path() / "logs/rank-00000.jsonl")
+      << "{\"event\":\"resumed\",\"step\":1e300}\n";
+  const std::string out = (folder.path() / "loss.svg").string();
+  testing::internal::CaptureStderr();
+  plot({folder.path().string(), "-o", out});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("ignoring 8 damaged lines (the first is line 3)\n"));
+  EXPECT_THAT(read_file(out), testing::Not(HasSubstr("e+2")));
+}
+
 TEST(PlotCommand, MarksRestarts) {
   const TempFolder folder;
   std::ofstream(folder.path() / "metrics.jsonl") << R"({"step":1,"loss":5.5}

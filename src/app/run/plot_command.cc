@@ -59,7 +59,7 @@ void add_run(const std::filesystem::path& folder, const std::string& name, const
   PlotSeries loss{name + "training", {}, {}};
   PlotSeries validation{name + "validation", {}, {}};
   const auto add_line = [&](const nlohmann::json& line) {
-    const bool is_step = line.contains("step") && line["step"].is_number();
+    const bool is_step = is_metrics_line(line);
     if (is_step) {
       add_point(loss, line, "loss");
       add_point(validation, line, "val_loss");
@@ -84,8 +84,8 @@ void add_resumed_steps(const std::filesystem::path& log, const TextReader& reade
     return;
   }
   (void)use_objects(reader.read(log), [&](const nlohmann::json& line) {
-    if (line.value("event", nlohmann::json()) == "resumed" && line.contains("step") &&
-        line["step"].is_number()) {
+    if (line.value("event", nlohmann::json()) == "resumed" &&
+        is_metrics_line(line)) {  // that is, it has a possible step
       steps.insert(line["step"].get<double>());
     }
     return true;
