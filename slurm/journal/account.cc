@@ -28,8 +28,9 @@ std::string text(const json& object, const char* name) {
 
 constexpr const char* kRunning = "running";
 
+// An end that is not recorded counts as a good one, since a fault is not known.
 bool is_good_end(const std::string& cause) {
-  return cause == "finished" || cause == "stopped" || cause == kRunning;
+  return cause == "finished" || cause == "stopped" || cause == kRunning || cause == kNotRecorded;
 }
 
 class Bookkeeper {
@@ -44,23 +45,20 @@ class Bookkeeper {
     time_ = number(line, "time");
     const std::string event = text(line, "event");
     if (event == "launch") {
-      begin_attempt(line);
-    } else if (event == "status" && open_) {
-      first_rank_ = line.value("rank0", json());
-    } else if (event == "first_step" && open_) {
-      correct_last_step(number(line, "from", -1));
-      first_rank_ = line.value("rank0", first_rank_);
-      note_first_step(number(line, "after_launch", -1));
-    } else if (event == "attempt_end" && open_) {
-      is_refused_ = is_refused_start(line);
-      end_attempt(line.value("rank0", first_rank_), number(line, "detected", clock_),
-                  text(line, "cause"), text(line, "what"));
-    } else if (event == "over") {
-      if (open_) {
-        end_attempt(first_rank_, clock_, "", "");
+      end_unrecorded(true);
+      begin_attempt(line, clock_);
+    } else if (event == "status") {
+      note_status(line);
+    } else if (event == "first_step") {
+      note_first_step(line);
+    } else if (event == "attempt_end") {
+      note_attempt_end(line);
+    } else if (event == "over" || event == "end") {
+      end_unrecorded(false);
+      if (event == "over") {
+        add(good_end_ ? TimeCause::finish : TimeCause::exclude, clock_ - cursor_);
+        cursor_ = clock_;
       }
-      add(good_end_ ? TimeCause::finish : TimeCause::exclude, clock_ - cursor_);
-      cursor_ = clock_;
     }
   }
 
@@ -91,7 +89,52 @@ class Bookkeeper {
     good_end_ = false;
   }
 
-  void begin_attempt(const json& line) {
+  // Returns whether an event belongs to the open attempt. If not, the journal lacks its launch.
+  bool is_of_open_attempt(const json& line) {
+    const double attempt = number(line, attempt_key(line), -1);
+    const bool belongs = open_ && (attempt < 0 || static_cast<std::int64_t>(attempt) ==
+                                                      account.attempts.back().number);
+    account.is_incomplete = account.is_incomplete || !belongs;
+    return belongs;
+  }
+
+  void note_status(const json& line) {
+    if (is_of_open_attempt(line)) {
+      first_rank_ = line.value("rank0", json());
+    }
+  }
+
+  void note_first_step(const json& line) {
+    if (is_of_open_attempt(line)) {
+      correct_last_step(number(line, "from", -1));
+      first_rank_ = line.value("rank0", first_rank_);
+      AttemptAccount& attempt = account.attempts.back();
+      attempt.first_step = number(line, "after_launch", -1);
+      attempt.recovery = fresh_ ? -1 : attempt.exclude + attempt.first_step;
+    }
+  }
+
+  void note_attempt_end(const json& line) {
+    if (!is_of_open_attempt(line)) {  // the event repeats when the attempt was launched
+      end_unrecorded(true);
+      begin_attempt(line, std::clamp(number(line, "launched", cursor_), cursor_, clock_));
+    }
+    is_refused_ = is_refused_start(line);
+    end_attempt(line.value("rank0", first_rank_), number(line, "detected", clock_),
+                text(line, "cause"), text(line, "what"));
+  }
+
+  // Ends the open attempt, if there is one, of which the journal lacks the end. Another attempt of
+  // the same launch follows only upon a fault; otherwise it is not known whether there was one.
+  void end_unrecorded(bool is_followed) {
+    if (open_) {
+      account.is_incomplete = true;
+      end_attempt(first_rank_, clock_, is_followed ? "" : kNotRecorded, "");
+      account.attempts.back().cause = kNotRecorded;
+    }
+  }
+
+  void begin_attempt(const json& line, double launched) {
     AttemptAccount attempt;
     attempt.number = static_cast<std::int64_t>(number(line, attempt_key(line)));
     attempt.launch = launch_;
@@ -100,9 +143,9 @@ class Bookkeeper {
     for (const json& node : line.value("nodes", json::array())) {
       attempt.nodes.push_back(node.is_string() ? node.get<std::string>() : "");
     }
-    add(fresh_ ? TimeCause::start : TimeCause::exclude, clock_ - cursor_);
-    attempt.exclude = fresh_ ? 0 : clock_ - cursor_;
-    launched_ = cursor_ = clock_;
+    add(fresh_ ? TimeCause::start : TimeCause::exclude, launched - cursor_);
+    attempt.exclude = fresh_ ? 0 : launched - cursor_;
+    launched_ = cursor_ = launched;
     open_ = true;
     first_rank_ = nullptr;
     account.attempts.push_back(std::move(attempt));
@@ -117,12 +160,6 @@ class Bookkeeper {
       last.to_step = std::max(last.to_step, static_cast<std::int64_t>(from));
       reached_ = std::max(reached_, last.to_step);
     }
-  }
-
-  void note_first_step(double after) {
-    AttemptAccount& attempt = account.attempts.back();
-    attempt.first_step = after;
-    attempt.recovery = fresh_ ? -1 : attempt.exclude + after;
   }
 
   void end_attempt(const json& rank, double detected, const std::string& cause,

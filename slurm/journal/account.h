@@ -32,13 +32,18 @@ enum class TimeCause : std::uint8_t {
 inline constexpr std::size_t kTimeCauses = 11;
 std::string_view name_of(TimeCause cause);
 
+// The cause of an attempt whose end the journal lacks, although the launch went on or ended after
+// it. Why it ended is unknown.
+inline constexpr const char* kNotRecorded = "not recorded";
+
 struct AttemptAccount {
   std::int64_t number = 0;  // from 1 in each launch
   std::string launch;
   std::int64_t launch_number = 0;  // 1 for the first launch of the run
   std::vector<std::string> nodes;
   std::int64_t ranks = 0;
-  std::string cause;  // why it ended; empty if unknown because the launch was killed; "running"
+  // Why it ended; empty if unknown because the launch was killed; "running"; kNotRecorded.
+  std::string cause;
   std::string what;
   std::int64_t from_step = -1;  // -1 if it never got that far
   std::int64_t to_step = -1;
@@ -55,7 +60,10 @@ struct Account {
   double wall = 0;  // seconds from the start of the first launch to the end of the last one
   std::array<double, kTimeCauses> seconds{};
   std::int64_t launches = 0;
-  // Attempts that neither finished nor stopped on request nor were refused at their start.
+  // Whether the journal lacks events, so that attempts, failures and times may be missing.
+  bool is_incomplete = false;
+  // Attempts that neither finished nor stopped on request nor were refused at their start. One
+  // whose end is not recorded is a failure if another attempt of the same launch follows.
   std::int64_t failures = 0;
   std::vector<AttemptAccount> attempts;
 

@@ -52,6 +52,11 @@ std::string to_text(const Account& account) {
           ? ""
           : fmt::format(", one every {}",
                         format_seconds(3600 * account.mean_hours_between_failures())));
+  if (account.is_incomplete) {
+    text +=
+        "The journal is damaged or lacks events: attempts, failures and times may be\n"
+        "missing from this account.\n";
+  }
   text +=
       "\nThe attempts, as LAUNCH.ATTEMPT, with times in seconds. exclude: from the\n"
       "detection of the previous attempt's end to the start of this one; ranks up, 1st\n"
@@ -88,6 +93,7 @@ nlohmann::ordered_json to_json(const Account& account) {
                         {"detect_seconds", a.detect}});
   }
   return {{"schema", "trireme-launch-report-2"},
+          {"incomplete", account.is_incomplete},
           {"wall_seconds", account.wall},
           {"accounted_seconds", account.sum()},
           {"seconds", seconds},

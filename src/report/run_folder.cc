@@ -114,6 +114,7 @@ class FolderReader {
         return;
       }
       run_.account = account_of(events, is_running);
+      run_.account->is_incomplete = run_.account->is_incomplete || run_.damaged_journal.count > 0;
       run_.journal_began = events.front().at("time").get<double>();
       note_attempts(events);
     });

@@ -284,7 +284,8 @@ DocSection comparison_section(const std::vector<RunFolder>& runs) {
     table.rows.push_back({run.name, m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()),
                           number_text(m.last("loss_mean")), number_text(least_of(m.of("val_loss"))),
                           number_text(mean_rate(m, "tokens_per_s")),
-                          run.account ? percent_text(run.account->effective_ratio())
+                          run.account ? percent_text(run.account->effective_ratio()) +
+                                            (run.account->is_incomplete ? " (incomplete)" : "")
                                       : percent_text(useful_share(m)) + " (no journal)"});
     if (m.has("loss") && plot.series.size() < kMostLines) {
       plot.series.push_back({run.name, m.step, m.of("loss")});

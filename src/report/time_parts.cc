@@ -216,6 +216,11 @@ DocSection goodput_part(const RunFolder& run) {
   DocSection section;
   section.heading = "Goodput and faults";
   if (run.account) {
+    if (run.account->is_incomplete) {
+      section.remarks.emplace_back(
+          "journal.jsonl is damaged or lacks events, so that attempts, faults and times may be "
+          "missing from this account.");
+    }
     add_account(section, *run.account);
     add_timeline(section, run);
     return section;

@@ -108,6 +108,7 @@ TEST_F(RunFolderTest, TheJournalGivesATimelineOfAttempts) {
   const std::string text = page();
   EXPECT_THAT(text, HasSubstr("Timeline of attempts"));
   EXPECT_THAT(text, HasSubstr("&lt;rank&gt; 0 died"));
+  EXPECT_THAT(text, HasSubstr("journal.jsonl is damaged or lacks events"));
 }
 
 TEST_F(RunFolderTest, AnEmptyJournalIsNoMissingOne) {

@@ -39,7 +39,8 @@ void report(const ReportOptions& options) {
     throw DataError(fmt::format("{} holds no event of a launch", path.string()));
   }
   const bool is_running = is_locked(std::filesystem::path(options.folder) / ".launch.lock");
-  const Account account = account_of(events, is_running);
+  Account account = account_of(events, is_running);
+  account.is_incomplete = account.is_incomplete || damaged.count > 0;
   if (options.json) {
     print_json(to_json(account));
   } else {

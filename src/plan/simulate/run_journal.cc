@@ -51,7 +51,8 @@ double seconds(const Account& account, TimeCause cause) {
 }
 
 bool is_fault(const AttemptAccount& attempt) {
-  return attempt.cause != kFinished && attempt.cause != "stopped" && attempt.cause != "running";
+  return attempt.cause != kFinished && attempt.cause != "stopped" && attempt.cause != "running" &&
+         attempt.cause != kNotRecorded;
 }
 
 class JournalReader {

@@ -202,6 +202,48 @@ TEST(Account, TheFirstStepTellsWhereTheTimeWentBefore) {
   EXPECT_NEAR(at(account, TimeCause::start), 5, 1e-9);
 }
 
+std::vector<json> without(std::vector<json> events, std::ptrdiff_t line) {
+  events.erase(events.begin() + line);
+  return events;
+}
+
+TEST(Account, AnEndThatIsMissingIsNoFault) {
+  EXPECT_FALSE(account_of(two_attempts()).is_incomplete);
+  const Account account = account_of(without(two_attempts(), 6));
+  EXPECT_TRUE(account.is_incomplete);
+  EXPECT_EQ(account.failures, 1) << "that of the first attempt";
+  EXPECT_EQ(account.attempts.at(1).cause, kNotRecorded);
+  EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+  EXPECT_NE(to_text(account).find("damaged or lacks events"), std::string::npos);
+  EXPECT_EQ(to_json(account).at("incomplete"), true);
+  const Account without_over = account_of(without(without(two_attempts(), 7), 6));
+  EXPECT_EQ(without_over.failures, 1);
+}
+
+TEST(Account, ARelaunchTellsOfTheFaultBefore) {
+  const Account account = account_of(without(two_attempts(), 3));
+  EXPECT_TRUE(account.is_incomplete);
+  EXPECT_EQ(account.failures, 1);
+  EXPECT_EQ(account.attempts.at(0).cause, kNotRecorded);
+  EXPECT_EQ(account.attempts.at(1).cause, "finished");
+  EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+}
+
+TEST(Account, AnEndTellsOfItsLaunch) {
+  std::vector<json> events = without(two_attempts(), 4);
+  events.at(5)["launched"] = 46;
+  const Account account = account_of(events);
+  EXPECT_TRUE(account.is_incomplete);
+  ASSERT_EQ(account.attempts.size(), 2U);
+  EXPECT_EQ(account.attempts[1].cause, "finished");
+  EXPECT_NEAR(account.effective_ratio(), account_of(two_attempts()).effective_ratio(), 1e-9);
+  EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+  const Account crossed = account_of(without(events, 3));  // nor the first attempt's end
+  ASSERT_EQ(crossed.attempts.size(), 2U);
+  EXPECT_EQ(crossed.attempts[0].cause, kNotRecorded);
+  EXPECT_EQ(crossed.failures, 1);
+}
+
 TEST(Account, NonsenseStaysWithinTheWallTime) {
   std::vector<json> events = two_attempts();
   events[3]["rank0"]["spent"]["train"] = 1e6;  // as from a clock of another host
