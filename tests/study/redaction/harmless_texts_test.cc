@@ -45,7 +45,7 @@ TEST(HarmlessTexts, SentencesWithoutAValue) {
         "Accepted password for jane from 10.1.2.3 port 5566 ssh2",
         "3 secrets were removed from 12 files of run7", "no token for user jane: using the cache",
         "the passphrase was read from /etc/trireme/pass.txt in 5.2 ms",
-        "the credentials of job 4711 are in /home/joe/x.yaml", "the token for rank 3 is 50256",
+        "the credentials of job 4711 are in /scratch/x.yaml", "the token for rank 3 is 50256",
         "a password to open the slot 3 of n7 is asked for", "tokens_2: 512", "pass2: 12.5 ms",
         "error: secret/foo/bar: permission denied", "the password is wrong! Ask n7x."}) {
     EXPECT_EQ(redact(text).text, text);
