@@ -8,9 +8,9 @@
 
 namespace trireme {
 
-constexpr std::size_t kLongestHeader = 4096;  // bytes of a header, and of a pair
-constexpr char kAlignedColumns = ' ';         // separator of columns with two blanks between them
-constexpr int kMostOddLines = 8;              // in a row that do not end a table
+inline constexpr std::size_t kLongestHeader = 4096;  // bytes of a header, and of a pair
+inline constexpr char kAlignedColumns = ' ';  // separator of columns with two blanks between them
+inline constexpr int kMostOddLines = 8;       // in a row that do not end a table
 
 struct TableField {
   std::size_t begin = 0, end = 0;
