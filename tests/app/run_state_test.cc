@@ -210,15 +210,13 @@ TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
 }
 
 TEST_F(RunStateTest, ARefusedStartIsNoFault) {
-  write(
-      "journal.jsonl",
-      R"({"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"refused","what":"rank 0","time":20}
-{"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
+  write("journal.jsonl",
+        R"({"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"refused","time":20}
+{"launch":"a","clock":1,"event":"attempt_end","cause":"usage","rank0":{"phase":"load"},"time":30}
 )");
   EXPECT_FALSE(state().last_fault.has_value());
-  write(
-      "journal.jsonl",
-      R"({"launch":"a","clock":1,"event":"attempt_end","cause":"refused","rank0":{"phase":"train"},"time":9})");
+  write("journal.jsonl", R"({"launch":"a","clock":1,"event":"attempt_end","cause":"refused",)"
+                         R"("rank0":{"phase":"train"},"time":9})");
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
@@ -254,7 +252,7 @@ TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {
 {"launch":"a","clock":1,"event":"begin","slurm_job":"42_1","time":30}
 {"launch":"a","clock":1,"event":"status","rank0":{"step":6},"time":40}
 {"launch":"a","clock":1,"event":"status","rank0":null,"time":39}
-{"launch":"a","clock":1,"event":"attempt_end","attempt":2,"cause":"stopped","what":"SIGTERM","time":50}
+{"launch":"a","clock":1,"event":"attempt_end","attempt":2,"cause":"stopped","what":"TERM","time":50}
 {"launch":"a","clock":1,"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
 )");
   RunState now = state();
