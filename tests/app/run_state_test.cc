@@ -209,20 +209,30 @@ TEST_F(RunStateTest, AFolderThatIsMissingOrClosedIsSaid) {
               HasSubstr("Permission denied"));
 }
 
+// Adds what all events of a journal have to each of some lines.
+std::string of_launch(std::string lines) {
+  constexpr std::string_view kMark = "{\"event\"";
+  for (std::size_t at = 0; (at = lines.find(kMark, at)) != std::string::npos; at += kMark.size()) {
+    lines.insert(at + 1, R"("launch":"a","clock":1,)");
+  }
+  return lines;
+}
+
 TEST_F(RunStateTest, ARefusedStartIsNoFault) {
   write("journal.jsonl",
-        R"({"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"refused","time":20}
-{"launch":"a","clock":1,"event":"attempt_end","cause":"usage","rank0":{"phase":"load"},"time":30}
-)");
+        of_launch(R"({"event":"attempt_end","attempt":1,"cause":"refused","what":"rank 0","time":20}
+{"event":"attempt_end","attempt":1,"cause":"usage","rank0":{"phase":"load"},"time":30}
+)"));
   EXPECT_FALSE(state().last_fault.has_value());
-  write("journal.jsonl", R"({"launch":"a","clock":1,"event":"attempt_end","cause":"refused",)"
-                         R"("rank0":{"phase":"train"},"time":9})");
+  write(
+      "journal.jsonl",
+      of_launch(R"({"event":"attempt_end","cause":"refused","rank0":{"phase":"train"},"time":9})"));
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
 TEST_F(RunStateTest, AnOlderJournalCallsAnAttemptAGeneration) {
   write("journal.jsonl",
-        R"({"launch":"a","clock":1,"event":"attempt_end","generation":3,"cause":"hang","time":9})");
+        of_launch(R"({"event":"attempt_end","generation":3,"cause":"hang","time":9})"));
   ASSERT_TRUE(state().last_fault.has_value());
   EXPECT_EQ(state().last_fault->attempt, 3);
 }
@@ -246,15 +256,14 @@ TEST_F(RunStateTest, TheLossesAreThoseOfTheNewestLine) {
 
 TEST_F(RunStateTest, TheJournalKnowsJobFaultAndSteps) {
   write("metrics.jsonl", "{\"step\":4,\"time\":1000}\n");
-  write("journal.jsonl",
-        R"({"launch":"a","clock":1,"event":"begin","slurm_job":"41","time":10}
-{"launch":"a","clock":1,"event":"attempt_end","attempt":1,"cause":"hang","what":"rank 3","time":20}
-{"launch":"a","clock":1,"event":"begin","slurm_job":"42_1","time":30}
-{"launch":"a","clock":1,"event":"status","rank0":{"step":6},"time":40}
-{"launch":"a","clock":1,"event":"status","rank0":null,"time":39}
-{"launch":"a","clock":1,"event":"attempt_end","attempt":2,"cause":"stopped","what":"TERM","time":50}
-{"launch":"a","clock":1,"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
-)");
+  write("journal.jsonl", of_launch(R"({"event":"begin","slurm_job":"41","time":10}
+{"event":"attempt_end","attempt":1,"cause":"hang","what":"rank 3","time":20}
+{"event":"begin","slurm_job":"42_1","time":30}
+{"event":"status","rank0":{"step":6},"time":40}
+{"event":"status","rank0":null,"time":39}
+{"event":"attempt_end","attempt":2,"cause":"stopped","what":"SIGTERM","time":50}
+{"event":"attempt_end","attempt":3,"cause":"finished","what":"","time":45}
+)"));
   RunState now = state();
   EXPECT_EQ(now.job, "42_1");
   EXPECT_EQ(now.step, 6);

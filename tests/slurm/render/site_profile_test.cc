@@ -75,7 +75,7 @@ TEST(MeasuredTimes, FromTheRunsFiles) {
       << R"({"step":1,"step_ms":2500})"
       << "\nnonsense\n"
       << R"({"step":2,"step_ms":1500})"
-      << "\n{\"step_ms\":null}\n[1]\n{\"step_ms\":-9e9}\n{\"step_ms\":9";
+      << "\n{\"step\":3,\"step_ms\":null}\n[1]\n{\"step\":4,\"step_ms\":-9e9}\n{\"step_ms\":9";
   std::filesystem::create_directory(folder.path() / "logs");
   std::ofstream(folder.path() / "logs/rank-00000.jsonl")
       << R"({"event":"checkpoint","seconds":12.5})"
