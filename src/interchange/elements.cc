@@ -35,11 +35,18 @@ T element(const std::byte* from, std::int64_t i) {
   return value;
 }
 
+// A tensor without elements may have no memory.
+void copy_floats(const void* from, std::int64_t count, void* to) {
+  if (count > 0) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
 }  // namespace
 
 void widen(const std::byte* from, DType dtype, std::int64_t count, float* to) {
   if (dtype == DType::f32) {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+    copy_floats(from, count, to);
   } else if (dtype == DType::bf16) {
     for (std::int64_t i = 0; i < count; ++i) {
       to[i] = to_float(element<bf16>(from, i));
@@ -61,7 +68,7 @@ void widen(const std::byte* from, DType dtype, std::int64_t count, float* to) {
 
 std::int64_t narrow(const float* from, std::int64_t count, DType dtype, std::byte* to) {
   if (dtype == DType::f32) {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+    copy_floats(from, count, to);
     return count;
   }
   check(dtype == DType::bf16 || dtype == DType::f16, "weights become f32, bf16 or f16");

@@ -51,7 +51,8 @@ TEST_F(ScaleCommandTest, TheKneeObeysTheEfficiencyThatIsAskedFor) {
   EXPECT_THAT(open.out,
               AllOf(HasSubstr("# knee: not certain: 4 nodes have an efficiency of 0.50 (0.4"),
                     HasSubstr("# which may be above or below 0.50: give more --repeat")));
-  for (const json& result : json::parse(read_file(path("open.json")))["results"]) {
+  const json document = json::parse(read_file(path("open.json")));
+  for (const json& result : document["results"]) {
     EXPECT_NE(result["metrics"].value("knee", false), true);
   }
 }
