@@ -16,7 +16,7 @@
 #include "slurm/journal/account.h"
 #include "src/base/append_file.h"
 #include "src/base/error.h"
-#include "src/base/json_lines.h"
+#include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/base/terminal.h"
 
@@ -197,12 +197,17 @@ bool is_journal_line(const nlohmann::json& object) {
 
 std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged) {
   std::vector<nlohmann::json> events;
-  damaged = use_objects(text, [&](const nlohmann::json& line) {
-    const bool is_event = is_journal_line(line);
-    if (is_event) {
-      events.push_back(line);
+  damaged = use_lines(text, [&](std::string_view line) {
+    try {
+      nlohmann::json event = parse_json(line);
+      const bool is_event = event.is_object() && is_journal_line(event);
+      if (is_event) {
+        events.push_back(std::move(event));
+      }
+      return is_event;
+    } catch (const DataError&) {
+      return false;
     }
-    return is_event;
   });
   return events;
 }

@@ -96,7 +96,7 @@ class LaunchClusterTest(unittest.TestCase):
         for pid in [supervisor, *descendants(supervisor)]:
             with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
                 os.kill(pid, signal.SIGKILL)
-        eventually(lambda: len(self.events(config, "begin")) > 1, 240, "another start",
+        eventually(lambda: len(self.events(config, "begin")) > 1, 120, "another start",
                    lambda: f"{self.cluster.show('job', job)}\n{log.read_text()[-4000:]}")
         self.assert_completes(job, log)
         self.assertEqual(int(self.cluster.show("job", job)["Restarts"]), 1)

@@ -113,11 +113,10 @@ class Memory(unittest.TestCase):
                 for part in own.keys() - {"program", "total"}:
                     self.assertLess(abs(taken[part] - own[part]), 0.05 * own[part] + 2**20,
                                     (name, part, own, taken))
-                # What libraries, threads and the reading of a checkpoint may take is predicted as
-                # if they took all of it at once, which few starts do.
-                self.assertLess(taken["program"], own["program"] + 8 * 2**20, (name, own, taken))
-                self.assertGreater(taken["program"], own["program"] - 64 * 2**20,
-                                   (name, own, taken))
+                # In such small runs, the program's own memory is a large part, and it varies from
+                # start to start.
+                slack = max(0.07 * own["total"], 32 * 2**20)
+                self.assertLess(abs(taken["total"] - own["total"]), slack, (name, own, taken))
 
 
 if __name__ == "__main__":

@@ -198,7 +198,8 @@ std::string_view text_of(std::string_view text, TextRange range) {
   return text.substr(range.begin, range.end - range.begin);
 }
 
-// Adds the values that follow words which link them to a name at `at` and end at `linked`.
+// Adds the values behind the words between `at`, where a name ends, and `linked`, as those behind
+// "was set to".
 void add_values(std::string_view text, std::size_t linked, std::size_t at,
                 std::vector<TextRange>& values) {
   std::size_t place = skip_blanks(text, linked);
