@@ -139,6 +139,9 @@ std::int64_t count_value(const json& value, const char* name, std::int64_t least
 }  // namespace
 
 json parse_json(std::string_view text) {
+  if (text.starts_with('\0')) {
+    throw DataError("not JSON: line 1, column 1: bytes of zero, which a power cut can leave");
+  }
   Scan scan(text.size());
   json::sax_parse(text, &scan);
   return json::parse(text);

@@ -10,6 +10,7 @@
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 #include "src/base/units.h"
 #include "src/figures/heat_map.h"
 #include "src/report/line_figure.h"
@@ -297,7 +298,7 @@ void add_provenance(DocSection& section, const Json& document) {
     }
   }
   table.rows.push_back({"ranks", std::to_string(array_field(document, "ranks").size())});
-  table.rows.push_back({"time", time_text(number_in(document, "time"))});
+  table.rows.push_back({"time", time_text(finite_field(document, "time"))});
   section.tables.push_back(std::move(table));
   const double waited = number_in(document, "waited_fraction");
   constexpr double kMuch = 0.1;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kMostLines = 10'000'000;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// The first kMathematical are results of the training, which may have any size and sign. The others
+// are measured, counted or computed from such.
 constexpr std::array<std::string_view, 30> kFields = {"loss",
                                                       "loss_mean",
                                                       "cross_entropy",
@@ -21,6 +23,7 @@ constexpr std::array<std::string_view, 30> kFields = {"loss",
                                                       "val_loss",
                                                       "grad_norm",
                                                       "lr",
+                                                      "loss_scale",
                                                       "tokens",
                                                       "tokens_per_s",
                                                       "step_ms",
@@ -32,7 +35,6 @@ constexpr std::array<std::string_view, 30> kFields = {"loss",
                                                       "checkpoint_stall_ms",
                                                       "memory_bytes",
                                                       "skipped_steps",
-                                                      "loss_scale",
                                                       "cpu_joules_per_step",
                                                       "gpu_joules_per_step",
                                                       "cpu_joules_per_token",
@@ -44,6 +46,7 @@ constexpr std::array<std::string_view, 30> kFields = {"loss",
                                                       "co2_grams_per_step",
                                                       "price_per_step",
                                                       "time"};
+constexpr std::ptrdiff_t kMathematical = 8;
 
 // Objects within a line whose numbers are read as well, and the most fields read from them.
 constexpr std::array<std::string_view, 2> kGroups = {"sources", "val_losses"};
@@ -61,6 +64,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
     device_.clear();
     grouped_.clear();
     path_ = {};
+    impossible_ = 0;
   }
 
   // These hold the line after a successful parse.
@@ -68,6 +72,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   double step() const { return step_; }
   const std::array<double, kFields.size()>& values() const { return values_; }
   const std::string& device() const { return device_; }
+  std::int64_t impossible() const { return impossible_; }
   // Returns the numbers in groups, as {"sources/web/loss", 2.5}.
   const std::vector<std::pair<std::string, double>>& grouped() const { return grouped_; }
 
@@ -126,7 +131,9 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
       take_grouped(value);
       return true;
     }
-    if (field_ >= 0) {
+    if (field_ >= kMathematical && !is_measured(value)) {
+      ++impossible_;
+    } else if (field_ >= 0) {
       values_.at(static_cast<std::size_t>(field_)) = value;
     } else if (field_ == kStep && is_integer && value >= 0 && value <= kMostStep) {
       step_ = value;
@@ -152,6 +159,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::pair<std::string, double>> grouped_;
   double step_ = kNone;
   std::string device_;
+  std::int64_t impossible_ = 0;
   int depth_ = 0;
   std::ptrdiff_t field_ = kOther;
   bool is_object_ = false;
@@ -191,6 +199,11 @@ std::vector<double> at_places(const std::vector<double>& numbers,
 
 }  // namespace
 
+bool is_measured(double value) {
+  constexpr double kMost = 1e18;  // as many bytes as no host has, and seconds as no run lasts
+  return value >= 0 && value <= kMost;
+}
+
 // Leaves out as few lines as possible: one with an absurd step must not hide those behind it.
 void RunColumns::keep_ascending() {
   const std::vector<std::size_t> places = longest_ascending(step);
@@ -209,11 +222,17 @@ const std::vector<double>& RunColumns::of(std::string_view field) const {
 
 bool RunColumns::has(std::string_view field) const { return std::isfinite(last(field)); }
 
-double RunColumns::last(std::string_view field) const {
+std::optional<std::size_t> RunColumns::place_of_last(std::string_view field) const {
   const std::vector<double>& all = of(field);
   const auto found =
       std::find_if(all.rbegin(), all.rend(), [](double each) { return std::isfinite(each); });
-  return found == all.rend() ? kNone : *found;
+  return found == all.rend() ? std::nullopt
+                             : std::optional(static_cast<std::size_t>(all.rend() - found - 1));
+}
+
+double RunColumns::last(std::string_view field) const {
+  const std::optional<std::size_t> place = place_of_last(field);
+  return place ? of(field)[*place] : kNone;
 }
 
 std::vector<double> RunColumns::step_counts() const {
@@ -272,6 +291,7 @@ RunColumns parse_columns(std::string_view text) {
         values.at(i).back() = value;
       }
     }
+    columns.impossible += reader.impossible();
     for (const auto& [field, value] : reader.grouped()) {
       if (columns.fields.size() < kMostGrouped || columns.fields.contains(field)) {
         std::vector<double>& numbers = columns.fields[field];

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,15 @@ struct RunColumns {
   std::string device;             // as the last line says; may be empty
   DamagedLines damaged;           // neither whole nor a step
   std::int64_t out_of_order = 0;  // lines left out so that the steps of most others ascend
+  std::int64_t impossible = 0;    // numbers left out because nothing can have measured them
 
   bool empty() const { return step.empty(); }
   // Returns the numbers of a field; all NaN if no line has it.
   const std::vector<double>& of(std::string_view field) const;
-  bool has(std::string_view field) const;     // whether any line has a finite number
-  double last(std::string_view field) const;  // the last finite number, or NaN
+  bool has(std::string_view field) const;  // whether any line has a finite number
+  // Returns the place of the last finite number of a field; nothing if no line has one.
+  std::optional<std::size_t> place_of_last(std::string_view field) const;
+  double last(std::string_view field) const;  // that number, or NaN
   // Returns the NAMEs of fields that begin with "sources/" or "val_losses/".
   std::vector<std::string> names_in(std::string_view group) const;
   // Returns for each line the number of steps since the line before it.
@@ -40,6 +44,10 @@ struct RunColumns {
   void keep_ascending();
   std::vector<double> none_;
 };
+
+// Returns whether bytes, seconds, joules or other amounts can have been measured: not negative, and
+// not beyond what any machine has.
+bool is_measured(double value);
 
 // At most kMostLines lines are read; the others count as damaged.
 RunColumns parse_columns(std::string_view text);

@@ -92,6 +92,11 @@ class FolderReader {
                     "metrics.jsonl: {} left out so that the steps of the others ascend.",
                     counted(run_.metrics.out_of_order, "line")));
               }
+              if (run_.metrics.impossible > 0) {
+                run_.remarks.push_back(fmt::format(
+                    "metrics.jsonl: {} left out, because amounts are not negative or that large.",
+                    counted(run_.metrics.impossible, "number")));
+              }
             });
   }
 
@@ -238,7 +243,7 @@ class FolderReader {
       return found != event.end() && found->is_number() ? found->get<double>() : std::nan("");
     };
     const double step = number("step");
-    if (name == "resumed" && std::isfinite(step)) {
+    if (name == "resumed" && is_measured(step)) {
       restarts_.insert(step);
     } else if (name == "memory_measured") {
       take_memory(event);
@@ -292,6 +297,9 @@ class FolderReader {
       for (const auto& [name, value] : rank.items()) {
         if (!value.is_number() || name == "total") {
           continue;
+        }
+        if (!is_measured(value.get<double>())) {
+          return;
         }
         if (memory.bytes.empty()) {
           memory.parts.push_back(name);

@@ -75,6 +75,20 @@ std::string with_unit(double value, std::string_view unit) {
   return std::isfinite(value) ? fmt::format("{} {}", number_text(value), unit) : "-";
 }
 
+// Returns the last loss that is a number. The newest line has none after a step whose loss was no
+// number, and then the step of the one that is shown is said. `unit` may be empty.
+std::string last_loss(const RunColumns& metrics, std::string_view field, std::string_view unit) {
+  const std::optional<std::size_t> place = metrics.place_of_last(field);
+  if (!place) {
+    return "-";
+  }
+  std::string text = number_text(metrics.of(field)[*place]);
+  text += unit.empty() ? "" : fmt::format(" {}", unit);
+  return *place + 1 == metrics.step.size()
+             ? text
+             : fmt::format("{} at step {:.0f}; none at later steps", text, metrics.step[*place]);
+}
+
 std::string percent_text(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
@@ -103,7 +117,7 @@ DocTable overview(const RunFolder& run, const std::string& state) {
   }
   add("folder", run.path.string());
   add("last logged step", m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()));
-  add("last loss", with_unit(m.last("loss_mean"), "nats per token (mean since the line before)"));
+  add("last loss", last_loss(m, "loss_mean", "nats per token (mean since the line before)"));
   add("lowest validation loss", with_unit(least_of(m.of("val_loss")), "nats per token"));
   add("tokens", m.has("tokens") ? format_count(m.last("tokens")) : "-");
   add("mean throughput", with_unit(mean_rate(m, "tokens_per_s"), "tokens/s"));
@@ -148,7 +162,7 @@ void add_named(DocSection& section, const RunFolder& run, std::string_view group
     return fmt::format("{}/{}{}", group, name, is_source ? "/loss" : "");
   };
   LineFigure figure{heading, "nats per token", {}};
-  DocTable table{heading, {"name", "last loss", "lowest loss"}, {}};
+  DocTable table{heading, {"name", "last loss", "at step", "lowest loss"}, {}};
   if (is_source) {
     table.head.insert(table.head.end(), {"tokens", "epochs"});
   }
@@ -157,7 +171,10 @@ void add_named(DocSection& section, const RunFolder& run, std::string_view group
     if (figure.lines.size() < kMostLinesOfAFigure) {
       figure.lines.push_back({name, m.of(field), 1, true});
     }
-    table.rows.push_back({name, number_text(m.last(field)), number_text(least_of(m.of(field)))});
+    const std::optional<std::size_t> place = m.place_of_last(field);
+    table.rows.push_back({name, number_text(m.last(field)),
+                          place ? fmt::format("{:.0f}", m.step[*place]) : "-",
+                          number_text(least_of(m.of(field)))});
     if (is_source) {
       table.rows.back().push_back(format_count(m.last("sources/" + name + "/tokens")));
       table.rows.back().push_back(number_text(m.last("sources/" + name + "/epochs")));
@@ -282,7 +299,7 @@ DocSection comparison_section(const std::vector<RunFolder>& runs) {
   for (const RunFolder& run : runs) {
     const RunColumns& m = run.metrics;
     table.rows.push_back({run.name, m.empty() ? "-" : fmt::format("{:.0f}", m.step.back()),
-                          number_text(m.last("loss_mean")), number_text(least_of(m.of("val_loss"))),
+                          last_loss(m, "loss_mean", ""), number_text(least_of(m.of("val_loss"))),
                           number_text(mean_rate(m, "tokens_per_s")),
                           run.account ? percent_text(run.account->effective_ratio()) +
                                             (run.account->is_incomplete ? " (incomplete)" : "")

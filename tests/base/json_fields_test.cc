@@ -32,6 +32,7 @@ TEST(ParseJson, SaysWhereAndNotInTheLibrarysWords) {
   EXPECT_THAT(refusal(R"({"schema": 2, "res)"), HasSubstr("breaks off after 18 bytes"));
   EXPECT_THAT(refusal("{\n \"a\": NaN}"), HasSubstr("not JSON: line 2, column 7: "));
   EXPECT_THAT(refusal(std::string_view("\0\0\0", 3)), HasSubstr("line 1, column 1"));
+  EXPECT_THAT(refusal(std::string_view("\0\0\0", 3)), HasSubstr("bytes of zero"));
   for (const char* text : {"", "{", "NaN", "1e999", "\xFF"}) {
     EXPECT_THAT(refusal(text), Not(HasSubstr("exception"))) << text;
   }

@@ -82,6 +82,13 @@ TEST(BenchSection, RefusesSamplesThatAreTexts) {
               HasSubstr("a value of time_us is neither a number nor null"));
 }
 
+TEST(BenchSection, RefusesATimeThatIsNoNumber) {
+  Json document = ::trireme::document(Json::array({coll("all_reduce", 1024, 1)}));
+  document["time"] = "x";
+  EXPECT_THAT(message_of<DataError>([&] { (void)bench_section(document.dump(), "a.json"); }),
+              HasSubstr("field 'time' is not a finite number"));
+}
+
 TEST(BenchSection, DrawsScalingWithTheIdealLineAndIntervals) {
   const auto step = [](int ranks, double rate) -> Json {
     return {{"name", "step"},

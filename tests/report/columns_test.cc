@@ -69,6 +69,19 @@ TEST(Columns, StepsMustAscend) {
   EXPECT_EQ(m.of("missing").size(), 3U);
 }
 
+TEST(Columns, ImpossibleAmountsAreLeftOutAndCounted) {
+  const RunColumns m = parse_columns(
+      "{\"step\": 1, \"memory_bytes\": 1e308, \"step_ms\": -4, \"tokens\": 64}\n"
+      "{\"step\": 2, \"memory_bytes\": 4096, \"grad_norm\": 1e30, \"loss\": -2}\n");
+  EXPECT_EQ(m.impossible, 2);
+  EXPECT_TRUE(std::isnan(m.of("memory_bytes")[0]));
+  EXPECT_EQ(m.of("memory_bytes")[1], 4096);
+  EXPECT_FALSE(m.has("step_ms"));
+  EXPECT_EQ(m.last("tokens"), 64);
+  EXPECT_EQ(m.last("grad_norm"), 1e30) << "a norm may be that large";
+  EXPECT_EQ(m.last("loss"), -2);
+}
+
 // A later start writes the evaluation of the step from which it resumed as a line of its own.
 TEST(Columns, ASecondLineOfAStepAddsToTheFirst) {
   const RunColumns m = parse_columns(

@@ -161,6 +161,31 @@ TEST_F(RunFolderTest, DamagedFilesAreSaidAndDoNoHarm) {
   EXPECT_THAT(page(), HasSubstr("metrics.jsonl has no such numbers"));
 }
 
+TEST_F(RunFolderTest, ALossOfAnEarlierStepIsNamedAsSuch) {
+  const std::string first = "{\"step\": 7, \"loss_mean\": 2.5, \"val_losses\": {\"law\": 3}}\n";
+  write("metrics.jsonl", first);
+  EXPECT_THAT(page(), HasSubstr("2.5 nats per token (mean since the line before)<"));
+  write("metrics.jsonl", first + "{\"step\": 9, \"loss_mean\": null}\n");
+  EXPECT_THAT(page(),
+              HasSubstr("2.5 nats per token (mean since the line before) at step 7; none at "
+                        "later steps<"));
+  const DocSection side_by_side = comparison_section({read(), read()});
+  EXPECT_EQ(side_by_side.tables.at(0).rows.at(0).at(2), "2.5 at step 7; none at later steps");
+}
+
+TEST_F(RunFolderTest, ImpossibleNumbersAreNotShown) {
+  write("metrics.jsonl", "{\"step\": 1, \"loss\": 2, \"memory_bytes\": 1e308}\n");
+  write("logs/rank-00000.jsonl",
+        "{\"event\":\"memory_measured\",\"ranks\":[{\"weights\":-5}]}\n"
+        "{\"event\":\"resumed\",\"step\":-3}\n{\"event\":\"resumed\",\"step\":1e300}\n"
+        "{\"event\":\"resumed\",\"step\":4}\n");
+  const RunFolder run = read();
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("metrics.jsonl: 1 number left out")));
+  EXPECT_FALSE(run.memory);
+  EXPECT_THAT(run.restarts, ElementsAre(4));
+  EXPECT_THAT(page(), Not(HasSubstr("PiB")));
+}
+
 TEST_F(RunFolderTest, FilesThatAreNoFilesAreSaid) {
   fs::create_directories(run_ / "metrics.jsonl");
   EXPECT_THAT(read().remarks, Contains(HasSubstr("metrics.jsonl cannot be used")));

@@ -107,8 +107,10 @@ void add_results(const HistoryOptions& options) {
     if (added.lines + added.present == 0) {
       throw DataError(fmt::format(
           "{}: nothing in it belongs into a history: {}", path,
-          result.time > 0 ? "all samples are zero, negative, missing, or of an unknown unit"
-                          : "its time is missing, zero or negative"));
+          result.time > 0
+              ? "none of its samples can be judged: each set holds a zero or a negative number, "
+                "is empty, or has an unknown unit"
+              : "its time is missing, zero or negative"));
     }
     fmt::print("{}: {} added to {}{}\n", printable(path), counted(added.lines, "line"),
                printable(options.file),
