@@ -26,6 +26,7 @@ std::int64_t rounded(std::int64_t bytes) {
 struct Pool::State {
   mutable std::mutex mutex;
   std::map<std::int64_t, std::vector<void*>> free;  // by capacity
+  int lendings = 0;
   std::int64_t reserved = 0;
   std::int64_t used = 0;
   std::int64_t peak = 0;
@@ -70,14 +71,30 @@ Pool::~Pool() {
   }
 }
 
+Pool::Lending::Lending(Pool& pool, bool is_on) : pool_(pool), is_on_(is_on) {
+  const std::lock_guard lock(pool_.state_->mutex);
+  pool_.state_->lendings += is_on_ ? 1 : 0;
+}
+
+Pool::Lending::~Lending() {
+  const std::lock_guard lock(pool_.state_->mutex);
+  pool_.state_->lendings -= is_on_ ? 1 : 0;
+}
+
 Buffer Pool::allocate(std::int64_t bytes) {
-  const std::int64_t capacity = rounded(bytes);
+  std::int64_t capacity = rounded(bytes);
   void* data = nullptr;
   const std::lock_guard lock(state_->mutex);
-  auto& blocks = state_->free[capacity];
-  if (!blocks.empty()) {
-    data = blocks.back();
-    blocks.pop_back();
+  auto blocks = state_->free.try_emplace(capacity).first;
+  if (state_->lendings > 0) {
+    const auto larger = std::find_if(blocks, state_->free.end(),
+                                     [](const auto& each) { return !each.second.empty(); });
+    blocks = larger == state_->free.end() ? blocks : larger;
+  }
+  if (!blocks->second.empty()) {
+    capacity = blocks->first;
+    data = blocks->second.back();
+    blocks->second.pop_back();
   } else {
     data = source_.take(capacity);
     state_->reserved += capacity;

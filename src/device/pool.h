@@ -44,6 +44,21 @@ class Buffer {
 
 class Pool {
  public:
+  // While a Lending exists whose `is_on` is set, a request without a free block of its own size
+  // gets the smallest free block that is larger, before memory is taken from the source: for work
+  // that is like the usual one but smaller, so that it takes no memory of its own.
+  class Lending {
+   public:
+    Lending(Pool& pool, bool is_on);
+    ~Lending();
+    Lending(const Lending&) = delete;
+    Lending& operator=(const Lending&) = delete;
+
+   private:
+    Pool& pool_;
+    bool is_on_;
+  };
+
   explicit Pool(Device device) : Pool(device, memory_of(device)) {}
   // source: memory of the device.
   Pool(Device device, MemorySource& source);

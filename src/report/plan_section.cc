@@ -8,6 +8,7 @@
 
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/json_number.h"
 #include "src/base/units.h"
 #include "src/figures/bar_plot.h"
 #include "src/figures/line_plot.h"
@@ -21,14 +22,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostBars = 10;
 constexpr double kGibibyte = 0x1p30;
-
-double number_field(const Json& object, const char* name) {
-  const Json& value = field(object, name);
-  if (!value.is_number()) {
-    throw DataError(fmt::format("field '{}' is no number", name));
-  }
-  return value.get<double>();
-}
 
 std::string text_of(const Json& line) {
   return line.is_string() ? line.get<std::string>() : line.dump();

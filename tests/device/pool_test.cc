@@ -31,6 +31,31 @@ TEST(Pool, TheSecondStepTakesNothingFromTheSystem) {
   EXPECT_EQ(pool.peak_bytes(), reserved);
 }
 
+TEST(Pool, LendsLargerBlocksOnlyWhileItIsAskedTo) {
+  Pool pool(Device::cpu());
+  const auto step = [&pool](std::int64_t scale) {
+    const Buffer first = pool.allocate(scale * 3000);
+    const Buffer second = pool.allocate(scale * 100000);
+    const Buffer third = pool.allocate(scale * 3000);
+    std::memset(third.data(), 1, static_cast<std::size_t>(third.bytes()));
+    EXPECT_EQ(third.bytes(), scale * 3000);
+    EXPECT_NE(first.data(), third.data());
+  };
+  step(4);
+  const std::int64_t reserved = pool.reserved_bytes();
+  {
+    const Pool::Lending lending(pool, true);
+    step(3);
+    step(1);
+  }
+  EXPECT_EQ(pool.reserved_bytes(), reserved);
+  step(4);
+  EXPECT_EQ(pool.reserved_bytes(), reserved) << "what was lent keeps its size";
+  const Pool::Lending none(pool, false);
+  step(3);
+  EXPECT_GT(pool.reserved_bytes(), reserved);
+}
+
 TEST(Pool, WhatIsHeldIsNotHandedOutAgain) {
   Pool pool(Device::cpu());
   std::set<void*> seen;

@@ -96,6 +96,7 @@ class Memory(unittest.TestCase):
         sizes = ["model.hidden=384", "model.heads=6", "model.vocab=8192", "checkpoint.every=1"]
         for name, ranks, changes in [
             ("alone", 1, []),
+            ("left-over", 1, ["train.micro_batch=16"]),  # an evaluation ends with fewer samples
             ("sharded", 2, ["parallel.zero=2", "train.precision=bf16",
                             "parallel.bucket_bytes=1M"]),
             ("split", 2, ["parallel.tp=2", "train.recompute=full"]),

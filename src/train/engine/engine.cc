@@ -95,6 +95,10 @@ double Engine::evaluate(const Dataset& dataset, const EvaluationPlan& plan) {
   const Evaluation evaluation = trireme::evaluate(
       dataset, own, *dp_control_,
       [this](const TokenSource& tokens, std::int64_t batch, std::int64_t count, double* losses) {
+        // The samples that are left over fit into the memory of a whole micro-batch.
+        const bool is_smaller = batch < config_.train.micro_batch;
+        const Pool::Lending activations(tools_.context.activations(), is_smaller);
+        const Pool::Lending exchanged(tools_.context.exchange(), is_smaller);
         replica_.evaluate(tokens, batch, count, losses);
       });
   check_samples_read(evaluation, tools_.world);
