@@ -235,6 +235,8 @@ def studies():
             '10.0.0.1:22 fe80::1:2:3 a@b.org\n')
     put("archive_fuzz", "texts", text)
     put("redaction_fuzz", "texts", text)
+    for name, listed in (("zero", b"ab\0cd"), ("return", b"ab\rcd"), ("mark", b"\xef\xbb\xbfab")):
+        put("redaction_fuzz", f"refused_{name}", b"x\n" + listed)
     put("accept_fuzz", "profile", (SOURCE / "configs/accept/slurm.yaml").read_text())
     put("accept_fuzz", "health", json.dumps(
         {"schema": 1, "node": "n1", "healthy": False, "complaints": ["link eth0 is down"],
@@ -388,12 +390,8 @@ def main():
         train(program, folder)
         from_run(folder)
         evidence(program, folder)
-    texts()
-    messages()
-    studies()
-    reports()
-    policies()
-    logs()
+    for make in (texts, messages, studies, reports, policies, logs):
+        make()
 
 
 if __name__ == "__main__":
