@@ -251,7 +251,9 @@ class RedactionScan {
     const std::size_t key = begin - (quote_behind.empty() || begin == 0 ? 0 : 1);
     std::size_t at = at_ + quote_behind.size();
     const bool any_line = !quote_behind.empty() || is_explicit_key(text_, key);
-    at = any_line ? skip_white(text_, at) : skip_blanks(text_, at);
+    const std::size_t blanks = skip_blanks(text_, at);
+    at = any_line ? skip_white(text_, at) : blanks;
+    const bool on_line = at == blanks;
     const char next = at < text_.size() ? text_[at] : '\n';
     const std::size_t operation = assignment_at(text_, at);
     const bool assigned = operation > 0 || (!quote_behind.empty() && is_pair(text_, at));
@@ -265,7 +267,7 @@ class RedactionScan {
     const bool netrc = !name.starts_with('-') && follows_netrc(text_, begin);
     const bool option = at > at_ && next != '-' &&
                         (is_secret_option(name) || takes_pair(commands_.previous()) || netrc ||
-                         (next == '"' && is_password_name(name)));
+                         (next == '"' && on_line && is_password_name(name)));
     if (!assigned && !option && !(netrc && next == '\n')) {
       return;
     }

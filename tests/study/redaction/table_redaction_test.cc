@@ -65,6 +65,20 @@ TEST(TableRedaction, ShortRowsAreReadByThePlacesOfTheColumns) {
                   header + "joe\njoe      REDACTED\nx  y\n");
 }
 
+// A value in quotes on the line below a password's name in quotes is not its value.
+TEST(TableRedaction, HeadersMayBeInQuotes) {
+  for (const char sign : {',', ';', '\t'}) {
+    for (const std::string name : {"password", "db password"}) {
+      const std::string header = std::string("\"user\"") + sign + "\"" + name + "\"\n";
+      expect_redacted(
+          header + "\"joe\"" + sign + "\"x1\"\n\"jim\"" + sign + "\"x2\"\n",
+          header + "\"joe\"" + sign + "\"REDACTED\"\n\"jim\"" + sign + "\"REDACTED\"\n");
+      expect_redacted(header + "\r\n\"joe\"" + sign + "x1\n",
+                      header + "\r\n\"joe\"" + sign + "REDACTED\n");
+    }
+  }
+}
+
 // A cell of a header may have been replaced before.
 TEST(TableRedaction, HeadersMayHoldReplacedTexts) {
   expect_redacted("user,REDACTED,pin\nj,a,x1\n", "user,REDACTED,pin\nj,a,REDACTED\n");
