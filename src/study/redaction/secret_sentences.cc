@@ -20,6 +20,7 @@ constexpr std::size_t kLeastSecret = 3;    // characters in a sentence
 constexpr int kMostLinks = 4;              // words between a name or its owner and its value
 constexpr int kMostOfOwner = 5;            // words behind "of"
 constexpr std::size_t kMostValues = 16;    // of one name
+constexpr int kMostListed = 64;            // values and ordinary words in a list behind a name
 
 // Behind these, the owner of a secret or its place is named.
 constexpr std::array<std::string_view, 9> kOf = {"for", "of", "on", "at", "in",
@@ -208,10 +209,10 @@ void add_values(std::string_view text, std::size_t linked, std::size_t at,
   }
   // "read from a file" names no value, but "changed from X to Y" does.
   const bool from = text.substr(0, linked).ends_with("from");
-  for (bool first = true; values.size() < kMostValues; first = false) {
+  for (int listed = 0; listed < kMostListed && values.size() < kMostValues; ++listed) {
     const auto value = value_at(text, place);
     const auto next = value ? next_value(text, value->end) : std::nullopt;
-    if (!value || (first && from && !(next && next->changed))) {
+    if (!value || (listed == 0 && from && !(next && next->changed))) {
       break;
     }
     const std::string_view own = text_of(text, value->range);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestSubscript = 128;
 constexpr std::size_t kLongestExpression = 256;
+constexpr std::size_t kLongestSubscripts = 1024;  // bytes of all subscripts of an expression
 
 bool is_any_of(std::string_view characters, char c) {
   return characters.find(c) != std::string_view::npos;
@@ -27,6 +28,7 @@ std::size_t open_bracket(std::string_view text, std::size_t begin) {
 
 // Returns the place behind the subscripts that begin at `at`, without those that don't end nearby.
 std::size_t skip_subscripts(std::string_view text, std::size_t at) {
+  text = text.substr(0, at + kLongestSubscripts);
   while (at < text.size() && (text[at] == '[' || text[at] == '{')) {
     const std::string_view near = text.substr(at, kLongestSubscript);
     const std::size_t close = near.find_first_of("]}\n");
