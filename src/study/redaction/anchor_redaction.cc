@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/bracket_pairs.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/value_text.h"
 
@@ -152,31 +153,34 @@ Names secret_anchors(std::string_view text) {
   return secret;
 }
 
-// Returns the end of the value at `value` of the anchor at `sign`.
-std::size_t end_of_anchored(std::string_view text, std::size_t sign, std::size_t value) {
+// Returns the end of the value at `value` of the anchor at `sign`. brackets: those of the text.
+std::size_t end_of_anchored(std::string_view text, const BracketPairs& brackets, std::size_t sign,
+                            std::size_t value) {
   const std::size_t least = sign > kNearKey ? sign - kNearKey : 0;
   const std::size_t line = begin_of_key_line(text, least, sign);
   const std::size_t key = std::min(text.find_first_not_of(" \t", line), sign);
-  if (introduces_block(text, value)) {
-    return end_of_block(text, value, key, true);
-  }
   const std::string_view quote = quote_at(text, value);
   if (!quote.empty()) {
     const std::size_t end = end_of_quote(text, value + quote.size(), quote);
     return std::min(end + quote.size(), text.size());
   }
-  if (text[value] == '[' || text[value] == '{') {
-    return end_of_brackets(text, value);
+  if (value < text.size() && (text[value] == '[' || text[value] == '{')) {
+    return brackets.end(value);
   }
   const std::string_view before = text.substr(line, sign - line);
-  const bool in_flow = before.find_first_of("[{") != std::string_view::npos;
-  return in_flow ? first_of(text, ",]}\n", value) : end_of_block(text, value, key, false);
+  const bool block = introduces_block(text, value);
+  if (!block && before.find_first_of("[{") != std::string_view::npos) {
+    return first_of(text, ",]}\n", value);
+  }
+  const auto in_flow = brackets.end_of_flow_value(sign, value);
+  return in_flow ? *in_flow : end_of_block(text, value, key, block);
 }
 
 }  // namespace
 
 Redacted redact_anchors(std::string text) {
   const Names names = secret_anchors(text);
+  const BracketPairs brackets(names.empty() ? std::string_view() : text);
   Redacted result;
   std::size_t at = 0;
   for (std::size_t sign = names.empty() ? text.npos : text.find('&'); sign != text.npos;
@@ -187,7 +191,7 @@ Redacted redact_anchors(std::string text) {
       continue;
     }
     const std::size_t value = end_of_tags(text, skip_blanks(text, end));
-    std::size_t last = end_of_anchored(text, sign, value);
+    std::size_t last = end_of_anchored(text, brackets, sign, value);
     last -= last > value && text[last - 1] == '\r' ? 1 : 0;
     if (last > value && std::string_view(text).substr(value, last - value) != kRedacted) {
       result.text += text.substr(at, end - at);

@@ -29,15 +29,17 @@ bool begins_entry(std::string_view text, std::size_t at, bool with_blanks) {
                            : text[sign] == '=' && !is_among_signs(" =\t\r\n,;", next);
 }
 
-// Returns whether the comma, semicolon or bracket at `at` ends a value.
-bool ends_value(std::string_view text, std::size_t at, bool with_blanks) {
+// Returns the place behind the commas, semicolons and brackets at `at`, or `at` if they end a
+// value.
+std::size_t skip_signs(std::string_view text, std::size_t at, bool with_blanks) {
   constexpr std::string_view kSigns = ",;]})";
   std::size_t next = at;
   while (next < text.size() && is_among_signs(kSigns, text[next])) {
     ++next;
   }
-  return next == text.size() || is_among_signs(" \t\r\n\"'`\\", text[next]) ||
-         begins_entry(text, next, with_blanks);
+  const bool ends = next == text.size() || is_among_signs(" \t\r\n\"'`\\", text[next]) ||
+                    begins_entry(text, next, with_blanks);
+  return ends ? at : next;
 }
 
 bool is_quote_in_word(std::string_view text, std::size_t at) {
@@ -54,18 +56,27 @@ bool escapes_sign(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks) {
-  const std::string_view ends = with_blanks ? "\t\n,;}]\"'\\" : " \t\n,;}]\"'\\";
-  std::size_t at = first_of_plain(text, ends, begin);
+std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks,
+                               bool parameter) {
+  const std::string_view ends = with_blanks ? "\t\n,;}]\"'\\&" : " \t\n,;}]\"'\\&";
+  const auto next_end = [&](std::size_t at) {
+    return parameter ? first_of(text, ends, at)
+                     : first_of_plain(text, ends.substr(0, ends.size() - 1), at);
+  };
+  std::size_t at = next_end(begin);
   while (at < text.size()) {
     const char c = text[at];
-    const bool goes_on = is_among_signs(",;]}", c)  ? !ends_value(text, at, with_blanks)
-                         : is_among_signs("\"'", c) ? with_blanks && is_quote_in_word(text, at)
-                                                    : c == '\\' && escapes_sign(text, at);
-    if (!goes_on) {
+    const bool escape = c == '\\' && escapes_sign(text, at);
+    const bool whole = escape && !(parameter && text[at + 1] == '&');
+    const bool quote = is_among_signs("\"'", c) && with_blanks && is_quote_in_word(text, at);
+    const std::size_t next = is_among_signs(",;]}", c) ? skip_signs(text, at, with_blanks)
+                             : whole                   ? at + 2
+                             : escape || quote         ? at + 1
+                                                       : at;
+    if (next == at) {
       break;
     }
-    at = first_of_plain(text, ends, at + (c == '\\' ? 2 : 1));
+    at = next_end(next);
   }
   return std::min(at, text.size());
 }

@@ -12,7 +12,9 @@ namespace trireme {
 // comma, semicolon or closing bracket behind which the value cannot go on, and a blank unless
 // with_blanks. The value goes on behind a comma if another word follows at once that is no entry as
 // in "a=b,c=d". A backslash belongs to it before a blank or another sign.
-std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks);
+// parameter: whether the value is a parameter's of a URL, which ends before "&".
+std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks,
+                               bool parameter = false);
 
 // Returns the end of the value at `begin` of a name at `name`, if a quote opens right before the
 // name and closes on the same line, as in 'DB_PASS=a b'.

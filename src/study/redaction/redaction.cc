@@ -7,6 +7,7 @@
 #include "src/study/redaction/assigned_text.h"
 #include "src/study/redaction/colour_codes.h"
 #include "src/study/redaction/command_secrets.h"
+#include "src/study/redaction/entry_values.h"
 #include "src/study/redaction/json_redaction.h"
 #include "src/study/redaction/plain_values.h"
 #include "src/study/redaction/scalar_redaction.h"
@@ -26,7 +27,11 @@ namespace {
 class RedactionScan {
  public:
   explicit RedactionScan(std::string_view text)
-      : text_(text), elements_(text), commands_(text), left_to_examine_(4 * text.size() + 4096) {}
+      : text_(text),
+        elements_(text),
+        commands_(text),
+        values_(text),
+        left_to_examine_(4 * text.size() + 4096) {}
 
   Redacted run() {
     while (at_ < text_.size()) {
@@ -40,8 +45,6 @@ class RedactionScan {
   }
 
  private:
-  bool here(std::string_view what) const { return text_.substr(at_).starts_with(what); }
-
   void copy_to(std::size_t end) {
     result_.text += text_.substr(at_, end - at_);
     at_ = end;
@@ -119,7 +122,7 @@ class RedactionScan {
     const std::size_t key = skip_blanks(text_, at_);
     const std::string_view quote = quote_at(text_, *value);
     // The scan goes on behind the value, which must not be the end of the text.
-    if (end_of_value(text_, *value + quote.size(), quote, "secret", '=', key) < text_.size()) {
+    if (values_.end("secret", key, *value + quote.size(), quote, '=') < text_.size()) {
       replace_value("secret", key, *value, '=', "");
     }
   }
@@ -133,26 +136,17 @@ class RedactionScan {
     return found;
   }
 
-  // Handles the attributes of a PKCS#11 URI (RFC 7512), in which "token" is a label.
+  // Handles the attributes of a PKCS#11 URI.
   bool token_uri() {
-    if (!here("pkcs11:")) {
-      return false;
-    }
-    const std::size_t end = first_of(text_, " \t\n\"<>\\", at_);
-    copy_to(at_ + 7);
-    while (at_ < end) {
-      const std::size_t next = std::min(first_of(text_, ";?&", at_), end);
-      const std::size_t equals = std::min(first_of(text_, "=", at_), next);
-      const std::string_view name = text_.substr(at_, equals - at_);
-      if (equals < next && name != "token" && is_secret_name(name)) {
-        const std::size_t last = std::min(first_of(text_, "&", at_), end);
-        copy_to(equals + 1);
-        replace_to(last);
-      } else {
-        copy_to(std::min(next + 1, end));
+    const auto uri = token_uri_at(text_, at_);
+    if (uri) {
+      for (const TextRange& secret : uri->secrets) {
+        copy_to(secret.begin);
+        replace_to(secret.end);
       }
+      copy_to(uri->end);
     }
-    return true;
+    return uri.has_value();
   }
 
   // Handles the user and password of a URL, and the path of a webhook.
@@ -226,7 +220,7 @@ class RedactionScan {
       // The dashes of a list before a name are no part of it.
       const std::size_t first = phrase ? phrase->begin : begin;
       value_of(phrase ? phrase->name : name,
-               std::min(text_.find_first_not_of("- \t", first), begin));
+               std::min(text_.substr(0, begin).find_first_not_of("- \t", first), begin));
     }
     return true;
   }
@@ -289,8 +283,8 @@ class RedactionScan {
   void replace_value(std::string_view name, std::size_t key, std::size_t at, char assignment,
                      std::string_view quote_behind) {
     if (assignment == ':' && introduces_block(text_, at)) {
-      const std::size_t end = end_of_block(text_, at, key, true);
-      if (end > end_of_line(text_, at) && is_harmless_value(name, text_.substr(at, end - at))) {
+      const std::size_t end = values_.end_below(key, at);
+      if (end > end_of_line(text_, at) && values_.is_harmless(name, {at, end})) {
         return;
       }
       if (end > end_of_line(text_, at)) {
@@ -312,9 +306,8 @@ class RedactionScan {
     }
     const std::string_view quote = quote_at(text_, at);
     const std::size_t open = at + quote.size();
-    const std::size_t end =
-        quoted_entry_.value_or(end_of_value(text_, open, quote, name, assignment, key));
-    if (end <= open || is_harmless_value(name, text_.substr(open, end - open))) {
+    const std::size_t end = quoted_entry_.value_or(values_.end(name, key, open, quote, assignment));
+    if (end <= open || values_.is_harmless(name, {open, end})) {
       return;
     }
     // "password": 5 becomes a text, so that what reads JSON still reads the line.
@@ -344,6 +337,7 @@ class RedactionScan {
   std::string announced_;  // the name that an element of XML has given the next one
   CommandSecrets commands_;
   CommandItems items_;
+  EntryValues values_;
   std::size_t at_ = 0;
   std::size_t word_ = 0;                     // where the last word begins
   std::optional<std::size_t> quoted_entry_;  // its end, if quotes are around a name and its value

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestSecretName = 256;  // bytes
 constexpr std::ptrdiff_t kMostWords = 3;         // with blanks between them
+constexpr int kMostNamesOfCounts = 64;           // of mappings, without a number between them
 
 // Names are compared without separators and in lower case, so that apiKey is api_key.
 constexpr std::array<std::string_view, 15> kSecretParts = {
@@ -225,8 +226,10 @@ bool counts_something(std::string_view name) {
 bool is_harmless_value(std::string_view name, std::string_view value) {
   const bool passes = words_of_name(name).back() == "pass";
   const bool counts = counts_something(name);
-  const bool line = value.find_first_of("[{\n") == std::string_view::npos;
-  while (true) {
+  // Three searches for one character each are faster than one for three.
+  const bool line = value.find('\n') == value.npos && value.find('[') == value.npos &&
+                    value.find('{') == value.npos;
+  for (int names = 0; names <= kMostNamesOfCounts;) {
     value.remove_prefix(std::min(value.find_first_not_of(kBetweenValues), value.size()));
     const std::string_view word = value.substr(0, value.find_first_of(kBetweenValues));
     const std::string lower = lower_word(word);
@@ -235,12 +238,15 @@ bool is_harmless_value(std::string_view name, std::string_view value) {
     if (word.empty() || (line && number)) {
       return true;
     }
+    const bool name_of_count = counts && word.find(':') == word.size() - 1;
     if (!number && !contains(kNothing, lower) && !(passes && contains(kPasses, lower)) &&
-        !(counts && word.ends_with(':'))) {
+        !name_of_count) {
       return false;
     }
+    names = number ? 0 : names + (name_of_count ? 1 : 0);
     value.remove_prefix(word.size());
   }
+  return false;
 }
 
 bool is_key_of_known_form(std::string_view word) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/value_text.h"
 
 namespace trireme {
@@ -75,6 +76,27 @@ std::optional<TextRange> secret_path(std::string_view text, std::size_t at) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<TokenUri> token_uri_at(std::string_view text, std::size_t at) {
+  constexpr std::string_view kScheme = "pkcs11:";
+  if (!text.substr(at).starts_with(kScheme)) {
+    return std::nullopt;
+  }
+  TokenUri uri{first_of(text, " \t\n\"<>\\", at), {}};
+  text = text.substr(0, uri.end);
+  for (at += kScheme.size(); at < uri.end;) {
+    const std::size_t next = first_of(text, ";?&", at);
+    const std::size_t equals = first_of(text.substr(0, next), "=", at);
+    const std::string_view name = text.substr(at, equals - at);
+    const bool secret = equals < next && name != "token" && is_secret_name(name);
+    const std::size_t last = secret ? first_of(text, "&", at) : next + 1;
+    if (secret) {
+      uri.secrets.push_back({equals + 1, last});
+    }
+    at = std::min(last, uri.end);
+  }
+  return uri;
 }
 
 }  // namespace trireme

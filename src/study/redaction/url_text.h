@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "src/study/redaction/secret_text.h"
 
@@ -14,5 +15,13 @@ namespace trireme {
 std::optional<TextRange> login_in_url(std::string_view text, std::size_t at);
 // Returns the path of a webhook whose address ends at `at`: whoever knows it can post messages.
 std::optional<TextRange> secret_path(std::string_view text, std::size_t at);
+
+// The attributes of a PKCS#11 URI (RFC 7512) that are secrets; "token" is a label there.
+struct TokenUri {
+  std::size_t end = 0;
+  std::vector<TextRange> secrets;
+};
+// Returns the PKCS#11 URI that begins at `at`, if there is one.
+std::optional<TokenUri> token_uri_at(std::string_view text, std::size_t at);
 
 }  // namespace trireme

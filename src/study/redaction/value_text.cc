@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "src/study/redaction/assigned_text.h"
-#include "src/study/redaction/plain_values.h"
 #include "src/study/redaction/redaction.h"
 #include "src/study/redaction/secret_text.h"
 #include "src/study/redaction/xml_elements.h"
@@ -13,8 +12,11 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kNetrcEntry = 512;     // bytes of an entry in ~/.netrc
-constexpr std::size_t kFarthestQuote = 512;  // bytes in which the other quote is looked for
+constexpr std::size_t kNetrcEntry = 512;           // bytes of an entry in ~/.netrc
+constexpr std::size_t kFarthestQuote = 512;        // bytes in which the other quote is looked for
+constexpr std::size_t kLongestTag = 1024;          // bytes
+constexpr int kMostTags = 4;                       // of YAML, and anchors, before a value
+constexpr std::size_t kLongestIndentation = 4096;  // bytes
 
 std::size_t begin_of_line(std::string_view text, std::size_t at) {
   return at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
@@ -78,7 +80,8 @@ std::size_t first_of_plain(std::string_view text, std::string_view characters, s
 }
 
 bool begins_line(std::string_view text, std::size_t at) {
-  while (at > 0 && (is_blank(text[at - 1]) || text[at - 1] == '-' || text[at - 1] == '?')) {
+  const std::size_t least = at > kLongestIndentation ? at - kLongestIndentation : 0;
+  while (at > least && (is_blank(text[at - 1]) || text[at - 1] == '-' || text[at - 1] == '?')) {
     --at;
   }
   return at == 0 || text[at - 1] == '\n';
@@ -177,33 +180,26 @@ std::size_t end_of_argument(std::string_view text, std::size_t at, std::string_v
       const bool closed = close < text.size() && text.substr(close).starts_with(quote);
       at = closed ? close + quote.size() : end_of_line(text, begin);
     } else {
-      at += rest.size() > 1 && rest[0] == '\\' && rest[1] != '\n' ? 2 : 1;
+      const std::size_t slashes = std::min(rest.find_first_not_of('\\'), rest.size());
+      const bool escape = slashes == 1 && rest.size() > 1 && rest[1] != '\n';
+      at += slashes > 1 ? slashes / 2 * 2 : escape ? 2 : 1;
     }
   }
   return std::min(at, text.size());
 }
 
-std::size_t end_of_brackets(std::string_view text, std::size_t begin) {
-  int depth = 0;
-  for (std::size_t at = begin; at < text.size(); ++at) {
-    depth += text[at] == '[' || text[at] == '{' ? 1 : 0;
-    depth -= text[at] == ']' || text[at] == '}' ? 1 : 0;
-    if (depth == 0) {
-      return at + 1;
-    }
-  }
-  return end_of_line(text, begin);
-}
-
 std::size_t end_of_block(std::string_view text, std::size_t at, std::size_t key, bool lists) {
   const std::size_t indent = key - begin_of_line(text, key);
   std::size_t end = end_of_line(text, at);
+  const std::size_t sign = lists ? first_of(text, "|>#\n", at) : end;
+  const bool literal = sign < end && text[sign] != '#';
   for (std::size_t line = end + 1; line < text.size();) {
     const std::size_t first = std::min(text.find_first_not_of(" \t\r", line), text.size());
     if (first == text.size()) {
       break;
     }
-    if (text[first] == '#') {  // a comment may stand anywhere
+    // A comment may stand anywhere but in a text below '|' or '>'.
+    if (text[first] == '#' && !(literal && first - line > indent)) {
       line = end_of_line(text, first) + 1;
       continue;
     }
@@ -227,7 +223,7 @@ bool introduces_block(std::string_view text, std::size_t at) {
     return first == std::string_view::npos;
   }
   std::string_view rest = text.substr(at, end_of_line(text, at) - at);
-  while (!rest.empty()) {
+  for (int words = 0; !rest.empty(); ++words) {
     const std::size_t begin = rest.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos || rest[begin] == '#') {
       return true;
@@ -235,7 +231,7 @@ bool introduces_block(std::string_view text, std::size_t at) {
     const std::string_view word = rest.substr(begin, rest.find_first_of(" \t\r", begin) - begin);
     const bool indicator = (word[0] == '|' || word[0] == '>') &&
                            word.find_first_not_of("+-0123456789", 1) == std::string_view::npos;
-    if (!indicator && word[0] != '!' && word[0] != '&') {
+    if ((!indicator && word[0] != '!' && word[0] != '&') || words > kMostTags) {
       return false;
     }
     rest.remove_prefix(begin + word.size());
@@ -308,23 +304,27 @@ bool is_explicit_key(std::string_view text, std::size_t key) {
 }
 
 std::size_t end_of_tags(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == '!' || text[at] == '&')) {
-    at = skip_blanks(text, first_of(text, " \t\n", at));
+  for (int tags = 0; tags < kMostTags && at < text.size() && (text[at] == '!' || text[at] == '&');
+       ++tags) {
+    const std::string_view near = text.substr(0, at + kLongestTag);
+    const std::size_t end = first_of(near, " \t\n", at);
+    if (end == near.size() && near.size() < text.size()) {
+      break;
+    }
+    at = skip_blanks(text, end);
   }
   return at;
 }
 
-std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_view quote,
-                         std::string_view name, char assignment, std::size_t key) {
+std::optional<std::size_t> end_of_value(std::string_view text, std::size_t begin,
+                                        std::string_view quote, std::string_view name,
+                                        char assignment, std::size_t key) {
   const bool option = assignment == '=' && name.starts_with("--");  // ends at a blank
   const bool entry = assignment != ' ' && !option && begins_line(text, key) &&
                      !(assignment == '=' && begins_command(text, key));
   if (!quote.empty()) {
     const bool any_line = assignment == '=' && (entry || begins_shell_assignment(text, key));
     return end_of_quote(text, begin, quote, any_line);
-  }
-  if (begin < text.size() && (text[begin] == '[' || text[begin] == '{')) {
-    return end_of_brackets(text, begin);
   }
   // Headers such as "Authorization: Basic dXNlcjp..." have blanks.
   if (assignment == ':' && (name.ends_with("ookie") || name.ends_with("uthorization"))) {
@@ -340,9 +340,7 @@ std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_v
     }
     return std::max(end, end_of_block(text, begin, key, false));
   }
-  end = end_of_plain_value(text, begin, assignment == ':');
-  const bool parameter = key > 0 && std::string_view("?&;").find(text[key - 1]) != text.npos;
-  return parameter ? first_of(text.substr(0, end), "&", begin) : end;
+  return std::nullopt;
 }
 
 }  // namespace trireme

@@ -2,6 +2,7 @@
 // functions; all places are offsets in bytes, at most text.size().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ std::size_t first_of(std::string_view text, std::string_view characters, std::si
 // Does the same, but takes entities of XML such as &lt; for one character each.
 std::size_t first_of_plain(std::string_view text, std::string_view characters, std::size_t at);
 // Returns whether the text before `at` on its line consists of blanks, dashes of a list and the
-// question mark of YAML's explicit keys.
+// question mark of YAML's explicit keys, at most 4 KiB of them.
 bool begins_line(std::string_view text, std::size_t at);
 
 // Returns the length of an operator such as ":", "=", ":=", "+=" or "=>", or 0.
@@ -35,8 +36,6 @@ std::size_t end_of_shell_word(std::string_view text, std::size_t at, std::string
 // Returns the end of an argument of a command that begins at `at`, with all its parts in quotes, as
 // in jane:'a b'"c". open: the quotes around it.
 std::size_t end_of_argument(std::string_view text, std::size_t at, std::string_view open);
-// Returns the place behind the bracket that closes the one at `begin`, or the end of the line.
-std::size_t end_of_brackets(std::string_view text, std::size_t begin);
 
 // Returns the end of the lines below `at` that are indented deeper than the key at `key`, and of
 // lists that are not, without the last line end; or the end of the line at `at` if there are none.
@@ -60,11 +59,14 @@ bool is_quoted_key(std::string_view text, std::size_t at);
 bool follows_netrc(std::string_view text, std::size_t begin);
 // Returns whether an entry of YAML such as "? password\n: x" begins before this key.
 bool is_explicit_key(std::string_view text, std::size_t key);
-// Returns the place behind the tags and anchors of YAML at this place.
+// Returns the place behind the tags and anchors of YAML at this place, at most four.
 std::size_t end_of_tags(std::string_view text, std::size_t at);
-// Returns the end of an unquoted or quoted value at `begin`. assignment: the first character of the
-// operator, or a blank if there is none. key: the place where the entry begins.
-std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_view quote,
-                         std::string_view name, char assignment, std::size_t key);
+// Returns the end of the value at `begin` if it is in quotes, a header's, or one that ends with its
+// line or below it; or nothing for others (plain_values.h) and those in brackets. assignment: the
+// first character of the operator, or a blank if there is none. key: the place where the entry
+// begins.
+std::optional<std::size_t> end_of_value(std::string_view text, std::size_t begin,
+                                        std::string_view quote, std::string_view name,
+                                        char assignment, std::size_t key);
 
 }  // namespace trireme

@@ -32,5 +32,19 @@ TEST(AnchorRedaction, OtherAliasesStay) {
   }
 }
 
+TEST(AnchorRedaction, CommasBehindValuesInBracketsStay) {
+  constexpr const char* kPairs[][2] = {
+      {"a: {\n  q: &a x1,\n  pin: *a,\n}\n", "a: {\n  q: &a REDACTED,\n  pin: *a,\n}\n"},
+      {"a: {\n  q: &a\n    x1 b\n}\npin: *a\n", "a: {\n  q: &a REDACTED\n}\npin: *a\n"},
+      {"a: {q: &a x1, b: 1,\n  pin: *a}\n", "a: {q: &a REDACTED, b: 1,\n  pin: *a}\n"},
+      {"a: [\n  &a x1,\n  b]\npin: *a\n", "a: [\n  &a REDACTED,\n  b]\npin: *a\n"},
+      {"{a: [&a x1, b], pin: *a}\n", "{a: [&a REDACTED, b], pin: *a}\n"},
+  };
+  for (const auto& [text, expected] : kPairs) {
+    EXPECT_EQ(redact_anchors(text).text, expected);
+    EXPECT_EQ(redact_anchors(expected).text, expected);
+  }
+}
+
 }  // namespace
 }  // namespace trireme
