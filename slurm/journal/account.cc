@@ -62,11 +62,14 @@ class Bookkeeper {
     }
   }
 
-  void close(bool is_running = false) {
+  void close(RunStanding standing = RunStanding::ended) {
     if (launch_.empty()) {
       return;
     }
-    if (open_) {
+    if (open_ && standing == RunStanding::done) {
+      end_unrecorded(false);
+    } else if (open_) {
+      const bool is_running = standing == RunStanding::running;
       end_attempt(first_rank_, clock_, is_running ? kRunning : "",
                   is_running ? "" : "the launcher was killed, and its ranks with it");
     }
@@ -276,13 +279,18 @@ bool is_refused_start(const json& attempt_end) {
          (phase.empty() || phase == "start" || phase == "load");
 }
 
-Account account_of(const std::vector<json>& events, bool is_running) {
+Account account_of(const std::vector<json>& events, RunStanding standing) {
   Bookkeeper books;
   for (const json& line : events) {
     books.event(line);
   }
-  books.close(is_running);
-  return books.account;
+  books.close(standing);
+  Account& account = books.account;
+  const bool has_finished =
+      std::any_of(account.attempts.begin(), account.attempts.end(),
+                  [](const AttemptAccount& attempt) { return attempt.cause == "finished"; });
+  account.is_incomplete |= standing == RunStanding::done && !has_finished;
+  return account;
 }
 
 }  // namespace trireme

@@ -83,8 +83,15 @@ const char* attempt_key(const nlohmann::json& event);
 // fault of the run.
 bool is_refused_start(const nlohmann::json& attempt_end);
 
-// events: as returned by parse_journal(); incomplete ones are used as far as possible. is_running:
-// whether the last launch is still at work, so that its last attempt has not ended.
-Account account_of(const std::vector<nlohmann::json>& events, bool is_running = false);
+// What is known of a run beside its journal.
+enum class RunStanding : std::uint8_t {
+  ended,    // or not known
+  running,  // the last launch is still at work, so that its last attempt has not ended
+  done      // all steps are done, so that a journal in which no attempt finishes was cut off
+};
+
+// events: as returned by parse_journal(); incomplete ones are used as far as possible.
+Account account_of(const std::vector<nlohmann::json>& events,
+                   RunStanding standing = RunStanding::ended);
 
 }  // namespace trireme

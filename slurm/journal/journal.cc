@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "slurm/journal/account.h"
 #include "src/base/append_file.h"
 #include "src/base/error.h"
+#include "src/base/is_locked.h"
 #include "src/base/json_fields.h"
 #include "src/base/printable.h"
 #include "src/base/terminal.h"
@@ -193,6 +193,14 @@ bool is_journal_line(const nlohmann::json& object) {
   const auto field = [&](const char* name) { return object.value(name, nlohmann::json()); };
   return field("event").is_string() && field("launch").is_string() && field("time").is_number() &&
          field("clock").is_number() && has_possible_numbers(object);
+}
+
+RunStanding standing_of(const std::filesystem::path& run) {
+  if (is_locked(run / ".launch.lock")) {
+    return RunStanding::running;
+  }
+  std::error_code unknown;
+  return std::filesystem::exists(run / "DONE", unknown) ? RunStanding::done : RunStanding::ended;
 }
 
 std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged) {

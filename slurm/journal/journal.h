@@ -16,6 +16,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "slurm/journal/account.h"
 #include "src/base/damaged_lines.h"
 
 namespace trireme {
@@ -45,6 +46,8 @@ class Journal {
 // Returns whether an object is a line of the journal: an event with its launch, whose times and
 // other numbers are possible ones.
 bool is_journal_line(const nlohmann::json& object);
+// Returns how the run in this folder stands, as its other files tell.
+RunStanding standing_of(const std::filesystem::path& run);
 // Skips lines that are no events, and tells which in `damaged`.
 std::vector<nlohmann::json> parse_journal(std::string_view text, DamagedLines& damaged);
 

@@ -25,10 +25,11 @@ DamagedLines use_lines(std::string_view text, const std::function<bool(std::stri
     const std::size_t end = text.find('\n');
     const bool is_finished = end != std::string_view::npos;
     const bool is_good = use(text.substr(0, end));
-    if (!is_good && is_finished) {
+    const bool is_being_written = !is_finished && text.front() != '\0';
+    if (!is_good && !is_being_written) {
       damaged.add(number);
     }
-    damaged.last_is_unfinished = !is_good && !is_finished;
+    damaged.last_is_unfinished = !is_good && is_being_written;
     text.remove_prefix(is_finished ? end + 1 : text.size());
   }
   return damaged;

@@ -14,7 +14,7 @@ struct DamagedLines {
   std::int64_t count = 0;
   std::int64_t first = 0;  // number of the first one, from 1; 0 if there is none
   // Whether the last line has no end and cannot be used. It may be just being written, and so does
-  // not count.
+  // not count, unless it begins with a byte of zero, which a crash can leave.
   bool last_is_unfinished = false;
 
   void add(std::int64_t line);

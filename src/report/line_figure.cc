@@ -35,7 +35,7 @@ std::string plot_data(const LinePlot& plot) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       x.push_back(static_cast<std::int64_t>(series.x[i]));
       if (std::isfinite(series.y[i])) {
-        y.push_back(std::stod(fmt::format("{:.6g}", series.y[i])));
+        y.push_back(std::strtod(fmt::format("{:.6g}", series.y[i]).c_str(), nullptr));
       } else {
         y.push_back(nullptr);
       }

@@ -82,22 +82,31 @@ class FolderReader {
         throw;
       }
     };
-    read_by(decrypted, "metrics.jsonl",
-            "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
-            [&](const std::string& text) {
-              run_.metrics = parse_columns(text);
-              note_damage(run_.metrics.damaged, "metrics.jsonl");
-              if (run_.metrics.out_of_order > 0) {
-                run_.remarks.push_back(fmt::format(
-                    "metrics.jsonl: {} left out so that the steps of the others ascend.",
-                    counted(run_.metrics.out_of_order, "line")));
-              }
-              if (run_.metrics.impossible > 0) {
-                run_.remarks.push_back(fmt::format(
-                    "metrics.jsonl: {} left out, because amounts are not negative or that large.",
-                    counted(run_.metrics.impossible, "number")));
-              }
-            });
+    read_by(
+        decrypted, "metrics.jsonl",
+        "the run has not logged a step yet, or the folder is not complete", kMostFileBytes,
+        [&](const std::string& text) {
+          run_.metrics = parse_columns(text);
+          if (run_.metrics.empty() && !text.empty()) {
+            run_.remarks.push_back(fmt::format(
+                "metrics.jsonl cannot be used: none of its {} is a logged step{}.",
+                counted(std::ssize(text), "byte"),
+                text.front() == '\0' ? "; it begins with bytes of zero, which a power cut can leave"
+                                     : ""));
+            return;
+          }
+          note_damage(run_.metrics.damaged, "metrics.jsonl");
+          if (run_.metrics.out_of_order > 0) {
+            run_.remarks.push_back(
+                fmt::format("metrics.jsonl: {} left out so that the steps of the others ascend.",
+                            counted(run_.metrics.out_of_order, "line")));
+          }
+          if (run_.metrics.impossible > 0) {
+            run_.remarks.push_back(fmt::format(
+                "metrics.jsonl: {} left out, because amounts are not negative or that large.",
+                counted(run_.metrics.impossible, "number")));
+          }
+        });
   }
 
   void note_damage(const DamagedLines& lines, const char* name) {
@@ -110,15 +119,20 @@ class FolderReader {
     }
   }
 
+  // Comes after read_ends().
   void read_journal(bool is_running) {
+    run_.journal =
+        is_there(run_.path / "journal.jsonl") ? JournalFile::unusable : JournalFile::none;
     read("journal.jsonl", "", kMostFileBytes, [&](const std::string& text) {
       const auto events = parse_journal(text, run_.damaged_journal);
       note_damage(run_.damaged_journal, "journal.jsonl");
+      run_.journal = events.empty() ? JournalFile::empty : JournalFile::used;
       if (events.empty()) {
-        run_.has_empty_journal = true;
         return;
       }
-      run_.account = account_of(events, is_running);
+      run_.account = account_of(events, is_running     ? RunStanding::running
+                                        : run_.is_done ? RunStanding::done
+                                                       : RunStanding::ended);
       run_.account->is_incomplete = run_.account->is_incomplete || run_.damaged_journal.count > 0;
       run_.journal_began = events.front().at("time").get<double>();
       note_attempts(events);
@@ -181,12 +195,16 @@ class FolderReader {
         continue;
       }
       try {
-        read_log(reader_.read(path, kMostFileBytes));
+        note_damage(read_log(reader_.read(path, kMostFileBytes)),
+                    ("logs/" + path.filename().string()).c_str());
       } catch (const Error& error) {
         run_.remarks.push_back(fmt::format("A log cannot be used: {}.", error.what()));
       }
     }
     run_.restarts.assign(restarts_.begin(), restarts_.end());
+    if (run_.account && run_.restarts_in_log() >= std::ssize(run_.account->attempts)) {
+      run_.account->is_incomplete = true;  // each of them is an attempt after the first
+    }
   }
 
  private:
@@ -219,22 +237,23 @@ class FolderReader {
     }
   }
 
-  // Parses only lines with events of interest: a log of many steps is large.
-  void read_log(std::string_view text) {
+  // Parses only lines with events of interest: a log of many steps is large. The others have at
+  // least to begin like a line of a log.
+  DamagedLines read_log(std::string_view text) {
     constexpr std::string_view kMark = "\"event\":\"";
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      const std::string_view line = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return use_lines(text, [&](std::string_view line) {
       const std::size_t at = line.find(kMark);
       if (at == std::string_view::npos || line.substr(at + kMark.size()).starts_with("step\"")) {
-        continue;
+        return line.starts_with('{');
       }
       const nlohmann::json event = parse_json_line(line);
-      if (event.is_object() && event.contains("event") && event["event"].is_string()) {
+      const bool is_event =
+          event.is_object() && event.contains("event") && event["event"].is_string();
+      if (is_event) {
         take(event["event"].get<std::string>(), event);
       }
-    }
+      return is_event;
+    });
   }
 
   void take(const std::string& name, const nlohmann::json& event) {
@@ -321,6 +340,12 @@ class FolderReader {
 
 }  // namespace
 
+std::int64_t RunFolder::restarts_in_log() const {
+  return std::count_if(restarts.begin(), restarts.end(), [&](double step) {
+    return !metrics.empty() && metrics.step.front() <= step;
+  });
+}
+
 bool is_run_folder(const fs::path& path) {
   return is_there(path / "metrics.jsonl") || is_there(path / "config.yaml") ||
          is_there(path / "journal.jsonl");
@@ -332,8 +357,8 @@ RunFolder read_run_folder(const fs::path& path, bool is_running, const TextReade
   FolderReader files(run, reader);
   files.read_config();
   files.read_metrics();
-  files.read_journal(is_running);
   files.read_ends();
+  files.read_journal(is_running);
   files.read_forecast();
   files.read_traces();
   files.read_logs();

@@ -46,15 +46,18 @@ struct RunAttempt {
   std::optional<double> ended;  // nothing if the journal does not say
 };
 
+// empty: without a whole event. unusable: as the remarks say.
+enum class JournalFile : std::uint8_t { none, unusable, empty, used };
+
 struct RunFolder {
   std::filesystem::path path;
-  std::string name;                   // run.name, or else the folder's name
-  RunColumns metrics;                 // empty if there is no metrics.jsonl
-  std::exception_ptr metrics_error;   // why metrics.jsonl, which is there, cannot be used
-  std::vector<double> restarts;       // steps at which later starts resumed
-  std::optional<Account> account;     // of the journal, if there is one
-  DamagedLines damaged_journal;       // lines of the journal that are left out
-  bool has_empty_journal = false;     // a journal without a whole event
+  std::string name;                  // run.name, or else the folder's name
+  RunColumns metrics;                // empty if there is no metrics.jsonl
+  std::exception_ptr metrics_error;  // why metrics.jsonl, which is there, cannot be used
+  std::vector<double> restarts;      // steps at which later starts resumed
+  std::optional<Account> account;    // of the journal, if there is one
+  DamagedLines damaged_journal;      // lines of the journal that are left out
+  JournalFile journal = JournalFile::none;
   std::vector<RunAttempt> attempts;   // as many as in the account
   double journal_began = 0;           // time of the first event
   std::optional<TraceSummary> trace;  // with run.trace
@@ -68,6 +71,10 @@ struct RunFolder {
   std::string exit_reason;                                 // a sentence; empty if there is none
   bool is_done = false;
   std::vector<std::string> remarks;
+
+  // Returns the number of later starts that the log of rank 0 has: those of `restarts` before which
+  // the run had logged a step of its own. A first start may resume from another run's checkpoint.
+  std::int64_t restarts_in_log() const;
 };
 
 // Returns whether the folder has files of a run.

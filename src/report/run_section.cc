@@ -104,6 +104,19 @@ double most_memory(const RunFolder& run) {
   return largest_of(bytes);
 }
 
+std::string restarts_text(const RunFolder& run) {
+  if (!run.account) {
+    return fmt::format("{} (as the log of rank 0 tells)", run.restarts.size());
+  }
+  const auto in_journal = std::max<std::int64_t>(std::ssize(run.account->attempts) - 1, 0);
+  const std::int64_t in_log = run.restarts_in_log();
+  return in_log > in_journal
+             ? fmt::format("{} (as the log of rank 0 tells; the journal has {})", in_log,
+                           in_journal)
+             : fmt::format("{}{}", in_journal,
+                           run.account->is_incomplete ? " (the journal is not complete)" : "");
+}
+
 DocTable overview(const RunFolder& run, const std::string& state) {
   const RunColumns& m = run.metrics;
   const double memory = most_memory(run);
@@ -123,9 +136,7 @@ DocTable overview(const RunFolder& run, const std::string& state) {
   add("mean throughput", with_unit(mean_rate(m, "tokens_per_s"), "tokens/s"));
   add("mean MFU", percent_text(mean_rate(m, "mfu")));
   add("most memory of a rank", std::isfinite(memory) ? format_bytes(std::llround(memory)) : "-");
-  add("restarts",
-      run.account ? std::to_string(std::max<std::int64_t>(std::ssize(run.account->attempts) - 1, 0))
-                  : fmt::format("{} (as the log of rank 0 tells)", run.restarts.size()));
+  add("restarts", restarts_text(run));
   add("last line written", time_text(m.last("time")));
   return table;
 }

@@ -200,7 +200,8 @@ DocSection ranks_part(const RunFolder& run) {
         stacked_figure({"Peak memory, by rank", "MiB", "rank", labels, run.memory->parts, mib}));
   } else {
     section.remarks.emplace_back(
-        "The run has not reported the memory of each rank; it does so when it ends in order.");
+        "The log of rank 0 does not tell the memory of each rank: it is missing or damaged, or the "
+        "run has not ended in order.");
   }
   if (!run.warnings.empty()) {
     DocTable table{"Stragglers and steps that stood out", {"time", "what"}, {}};
@@ -226,11 +227,14 @@ DocSection goodput_part(const RunFolder& run) {
     return section;
   }
   section.remarks.emplace_back(
-      run.has_empty_journal
+      run.journal == JournalFile::empty
           ? "journal.jsonl has no whole line, so that the faults and where the time went are not "
             "known."
+      : run.journal == JournalFile::unusable
+          ? "journal.jsonl cannot be used, so that the faults and where the time went are not "
+            "known."
           : "There is no journal.jsonl: the run was not started by trireme launch, which records "
-            "faults and where the time went.");
+            "faults and where the time went, or the file is gone.");
   const double share = useful_share(run.metrics);
   if (std::isfinite(share)) {
     section.paragraphs.push_back(fmt::format(

@@ -59,6 +59,7 @@ struct MeasuredResult {
   // rows of such a question are complete, but others are missing.
   std::vector<std::string> failed;
   DamagedLines damaged_lines;  // of a run's metrics, which are left out
+  DamagedLines damaged_log;    // of its log, likewise
 };
 
 // No measurement, in whatever unit, is as large as this. Statistics of larger numbers overflow.
@@ -68,7 +69,7 @@ double checked_sample(const std::string& name, double value);
 
 inline constexpr std::int64_t kMostResultBytes = std::int64_t{256} << 20;
 
-// Prints a warning on stderr if lines of the result's metrics.jsonl are damaged.
+// Prints a warning on stderr if lines of the metrics.jsonl or the log of a run are damaged.
 void warn_of_damaged_lines(const MeasuredResult& result);
 
 // Removes the host's name from the rows of two measurements, each of which concerns one host only,

@@ -20,6 +20,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kLog = "logs/rank-00000.jsonl";
 constexpr std::array kParts = {"data_wait_ms", "comm_exposed_ms", "tensor_wait_ms",
                                "pipeline_wait_ms", "checkpoint_stall_ms"};
 
@@ -71,7 +72,7 @@ void add_log(std::string_view text, MeasuredResult& result) {
           value.dump(-1, ' ', false, json::error_handler_t::replace));
     }
   };
-  (void)use_objects(text, [&](const json& line) {
+  result.damaged_log = use_objects(text, [&](const json& line) {
     for (const auto& [event, key] :
          {std::pair("start", "ranks"), std::pair("rank", "cores"), std::pair("rank", "kernels"),
           std::pair("rank", "threads"), std::pair("device", "kind"), std::pair("layout", "dp"),
@@ -153,7 +154,9 @@ MeasuredResult parse_run_result(std::string_view metrics, std::string_view confi
 }
 
 void warn_of_damaged_lines(const MeasuredResult& result) {
-  warn_of(result.damaged_lines, std::filesystem::path(result.origin) / "metrics.jsonl");
+  const std::filesystem::path run = result.origin;
+  warn_of(result.damaged_lines, run / "metrics.jsonl");
+  warn_of(result.damaged_log, run / kLog);
 }
 
 MeasuredResult read_run_result(const std::filesystem::path& folder, const TextReader& reader) {
@@ -165,7 +168,7 @@ MeasuredResult read_run_result(const std::filesystem::path& folder, const TextRe
         folder.string()));
   }
   const std::filesystem::path config = folder / "config.yaml";
-  const std::filesystem::path log = folder / "logs/rank-00000.jsonl";
+  const std::filesystem::path log = folder / kLog;
   MeasuredResult result = parse_run_result(
       reader.read(metrics, kMostResultBytes),
       std::filesystem::exists(config) ? read_file(config, kMostResultBytes) : "",

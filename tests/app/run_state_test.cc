@@ -230,6 +230,14 @@ TEST_F(RunStateTest, ARefusedStartIsNoFault) {
   EXPECT_TRUE(state().last_fault.has_value());
 }
 
+TEST_F(RunStateTest, ADamagedReasonIsNoMissingOne) {
+  write("metrics.jsonl", "{\"step\":4,\"time\":1000}\n");
+  EXPECT_FALSE(state().exit_reason_is_damaged);
+  write("exit_reason.json", "{\"code\": 7");
+  EXPECT_TRUE(state().exit_reason_is_damaged);
+  EXPECT_EQ(state().state, "interrupted");
+}
+
 TEST_F(RunStateTest, AnOlderJournalCallsAnAttemptAGeneration) {
   write("journal.jsonl",
         of_launch(R"({"event":"attempt_end","generation":3,"cause":"hang","time":9})"));

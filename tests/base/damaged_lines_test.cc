@@ -26,6 +26,9 @@ TEST(DamagedLines, AreNumberedFromTheBeginningOfTheText) {
   EXPECT_EQ(use_lines("bad\n", use).to_text(), "1 damaged line (line 1)");
   EXPECT_EQ(use_lines("", use).count, 0);
   EXPECT_FALSE(use_lines("bad\ngood", use).last_is_unfinished);
+  const DamagedLines zeros = use_lines(std::string_view("good\n\0\0", 7), use);
+  EXPECT_EQ(zeros.count, 1) << "nobody writes zeros";
+  EXPECT_FALSE(zeros.last_is_unfinished);
 }
 
 TEST(DamagedLines, AWarningNamesTheFileAndIsPrintable) {

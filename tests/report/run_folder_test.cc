@@ -186,6 +186,55 @@ TEST_F(RunFolderTest, ImpossibleNumbersAreNotShown) {
   EXPECT_THAT(page(), Not(HasSubstr("PiB")));
 }
 
+TEST_F(RunFolderTest, AJournalWithFewerRestartsThanTheLogIsIncomplete) {
+  const std::string journal =
+      "{\"time\":100,\"clock\":0,\"launch\":\"a\",\"event\":\"begin\"}\n"
+      "{\"time\":102,\"clock\":2,\"launch\":\"a\",\"event\":\"launch\",\"attempt\":1,\"ranks\":1}"
+      "\n";
+  write("journal.jsonl", journal);
+  write("metrics.jsonl", "{\"step\": 1, \"loss\": 3}\n{\"step\": 9, \"loss\": 2}\n");
+  EXPECT_FALSE(read().account->is_incomplete);
+  write("logs/rank-00000.jsonl", "{\"event\":\"resumed\",\"step\":0}\n");
+  EXPECT_FALSE(read().account->is_incomplete) << "from another run's checkpoint";
+  write("logs/rank-00000.jsonl", "{\"event\":\"resumed\",\"step\":4}\n");
+  EXPECT_TRUE(read().account->is_incomplete);
+  EXPECT_THAT(page(), HasSubstr("1 (as the log of rank 0 tells; the journal has 0)"));
+  EXPECT_THAT(page(), HasSubstr("lacks events"));
+}
+
+TEST_F(RunFolderTest, AJournalOfARunThatIsDoneTellsOfNoKill) {
+  write("journal.jsonl",
+        "{\"time\":100,\"clock\":0,\"launch\":\"a\",\"event\":\"begin\"}\n"
+        "{\"time\":102,\"clock\":2,\"launch\":\"a\",\"event\":\"launch\",\"attempt\":1,\"ranks\":1}"
+        "\n");
+  EXPECT_THAT(page(), HasSubstr("the launcher was killed"));
+  write("DONE", "{\"step\": 40}");
+  EXPECT_THAT(page(), Not(HasSubstr("the launcher was killed")));
+  EXPECT_THAT(page(), HasSubstr("lacks events"));
+}
+
+TEST_F(RunFolderTest, FilesOfZerosAreDamaged) {
+  const std::string zeros(600, '\0');
+  write("metrics.jsonl", zeros);
+  write("logs/rank-00000.jsonl", zeros);
+  const RunFolder run = read();
+  EXPECT_THAT(run.remarks,
+              Contains(HasSubstr("metrics.jsonl cannot be used: none of its 600 bytes")));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("bytes of zero")));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("logs/rank-00000.jsonl: 1 damaged line")));
+  fs::remove(run_ / "journal.jsonl");
+  fs::create_directories(run_ / "journal.jsonl");
+  EXPECT_THAT(page(), HasSubstr("journal.jsonl cannot be used, so that"));
+  EXPECT_THAT(page(), Not(HasSubstr("There is no journal.jsonl")));
+}
+
+// The figure rounds to six digits, which are no number of its own for numbers near zero.
+TEST_F(RunFolderTest, NumbersNearZeroAreShown) {
+  write("metrics.jsonl",
+        "{\"step\": 1, \"loss\": 1e-320, \"lr\": 2e-309}\n{\"step\": 2, \"loss\": 2, \"lr\": 1}\n");
+  EXPECT_THAT(page(), HasSubstr("<svg"));
+}
+
 TEST_F(RunFolderTest, FilesThatAreNoFilesAreSaid) {
   fs::create_directories(run_ / "metrics.jsonl");
   EXPECT_THAT(read().remarks, Contains(HasSubstr("metrics.jsonl cannot be used")));

@@ -81,7 +81,7 @@ TEST(RunSection, MeansAreThoseOfTheWholeRun) {
 TEST(RunSection, AnEmptyJournalIsNoMissingOne) {
   RunFolder run = run_named("a", "x/a");
   EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("was not started by")));
-  run.has_empty_journal = true;
+  run.journal = JournalFile::empty;
   EXPECT_THAT(goodput_part(run).remarks, ElementsAre(HasSubstr("has no whole line")));
 }
 

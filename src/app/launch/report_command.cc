@@ -10,7 +10,6 @@
 #include "src/app/launch/run_state.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/is_locked.h"
 #include "src/base/printable.h"
 
 namespace trireme {
@@ -29,7 +28,7 @@ void report(const ReportOptions& options) {
   if (!std::filesystem::exists(path, gone)) {
     throw NotFound(
         fmt::format("{} has no journal.jsonl: it was not started by 'trireme launch', which writes "
-                    "that file. 'trireme status {}' shows how any run stands",
+                    "that file, or the file is gone. 'trireme status {}' shows how any run stands",
                     options.folder, options.folder));
   }
   DamagedLines damaged;
@@ -38,8 +37,7 @@ void report(const ReportOptions& options) {
   if (events.empty()) {
     throw DataError(fmt::format("{} holds no event of a launch", path.string()));
   }
-  const bool is_running = is_locked(std::filesystem::path(options.folder) / ".launch.lock");
-  Account account = account_of(events, is_running);
+  Account account = account_of(events, standing_of(options.folder));
   account.is_incomplete = account.is_incomplete || damaged.count > 0;
   if (options.json) {
     print_json(to_json(account));

@@ -33,6 +33,8 @@ std::string contents_of(const fs::path& path) {
   std::error_code gone;
   try {
     return fs::is_regular_file(path, gone) ? read_file(path, 1 << 20) : "";
+  } catch (const PolicyError&) {
+    throw;
   } catch (const Error&) {
     return "";
   }
@@ -175,15 +177,19 @@ void add_end(const fs::path& run, RunState& state) {
       state.step = std::max(state.step, *done);
       return;
     }
+  } catch (const PolicyError&) {
+    throw;                        // who may not read DONE cannot tell how the run has ended
   } catch (const Error& error) {  // `trireme train` would fail with the same error
     state.state = "failed";
     state.code = static_cast<int>(error.exit_code());
     state.reason = error.what();
     return;
   }
-  const auto reason = parse_exit_reason(contents_of(run / "exit_reason.json"));
+  const std::string text = contents_of(run / "exit_reason.json");
+  const auto reason = parse_exit_reason(text);
   if (!reason) {
     state.state = "interrupted";
+    state.exit_reason_is_damaged = !text.empty();
     return;
   }
   // A code above 128 stands for a signal that ended the ranks without a save.

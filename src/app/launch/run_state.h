@@ -39,6 +39,7 @@ struct RunState {
   std::string job;     // id of the Slurm job, or empty
   std::string reason;  // why it has ended, or empty
   int code = 0;        // the exit code that belongs to `reason`
+  bool exit_reason_is_damaged = false;
   struct Fault {
     double time = 0;
     std::int64_t attempt = 0;

@@ -8,6 +8,7 @@
 #include "src/app/access/key_choice.h"
 #include "src/app/command/standard_output.h"
 #include "src/app/launch/run_state.h"
+#include "src/base/printable.h"
 
 namespace trireme {
 
@@ -36,6 +37,10 @@ void add_status_command(CommandLine& app, const AccessSource& access) {
     const std::filesystem::path run = options->run;
     warn_of(state.damaged_metrics, run / "metrics.jsonl");
     warn_of(state.damaged_journal, run / "journal.jsonl");
+    if (state.exit_reason_is_damaged) {
+      fmt::print(stderr, "trireme: {} is damaged: why the ranks have ended is not known\n",
+                 printable((run / "exit_reason.json").string()));
+    }
     if (options->json) {
       print_json(to_json(state, options->run));
     } else {

@@ -12,7 +12,6 @@
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
-#include "src/base/is_locked.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/plan/simulate/goodput_report.h"
@@ -82,7 +81,7 @@ RunJournal read_journal(const std::filesystem::path& run, std::vector<std::strin
   const SaveTimes times = read_save_times(run);
   const JobModel::Checkpoint settings = read_checkpoint_settings(run, times);
   try {
-    RunJournal journal = run_journal(account_of(events, is_locked(run / ".launch.lock")), settings);
+    RunJournal journal = run_journal(account_of(events, standing_of(run)), settings);
     notes = use_save_times(times, journal.model.checkpoint);
     return journal;
   } catch (const DataError& error) {

@@ -66,7 +66,11 @@ void add_run(const std::filesystem::path& folder, const std::string& name, const
     }
     return is_step;
   };
-  warn_of(use_objects(reader.read(file), add_line), file);
+  const DamagedLines damaged = use_objects(reader.read(file), add_line);
+  warn_of(damaged, file);
+  if (loss.x.empty() && (damaged.count > 0 || damaged.last_is_unfinished)) {
+    throw DataError(fmt::format("{} is damaged: it has no whole line of a step", file.string()));
+  }
   if (loss.x.empty()) {
     throw DataError(fmt::format("{} has no logged steps yet: wait until the run has logged some",
                                 file.string()));

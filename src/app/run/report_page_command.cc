@@ -80,8 +80,11 @@ void add_run(const fs::path& path, Inputs& inputs) {
     return;
   }
   std::string state;
+  std::string reason;
   try {
-    state = state_of_run(path, inputs.reader).state;
+    const RunState found = state_of_run(path, inputs.reader);
+    state = found.state;
+    reason = found.state == "failed" ? found.reason : "";
   } catch (const Error& error) {
     inputs.remarks.push_back(fmt::format("The state of {} is not known: {}",
                                          redact_path(path.string()),
@@ -90,6 +93,9 @@ void add_run(const fs::path& path, Inputs& inputs) {
   inputs.runs.push_back(
       read_run_folder(path, state == "running" || state == "starting", inputs.reader));
   warn_of_damaged_lines(inputs.runs.back());
+  if (RunFolder& run = inputs.runs.back(); !reason.empty() && run.exit_reason.empty()) {
+    run.remarks.push_back(fmt::format("The run counts as failed: {}.", reason));
+  }
   redact_run(inputs.runs.back());
   inputs.runs.back().path = redact_path(path.string());
   inputs.states.push_back(state);
@@ -139,8 +145,18 @@ void add_run_folder(const fs::path& folder, int depth, Inputs& inputs);
 // run's, whose own files are no results.
 void add_folder(const fs::path& folder, int depth, Inputs& inputs, bool of_run = false) {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    paths.push_back(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error && (of_run || depth > 1)) {
+    inputs.remarks.push_back(
+        fmt::format("Left out {}: {}", redact_path(folder.string()), error.message()));
+    return;
+  }
+  if (error) {
+    throw_errno(error.value(), "read", folder);
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {

@@ -89,7 +89,7 @@ void ArchiveBundle::add(const fs::path& path, const std::string& name) {
   try {
     text = read_file(path, kMostFileBytes);
   } catch (const Error& error) {
-    leave_out(name, error.what());
+    leave_out(name, error.what(), true);
     return;
   }
   if (text.find('\0') != std::string::npos) {
@@ -124,8 +124,17 @@ void ArchiveBundle::add_named(const fs::path& path) {
 
 void ArchiveBundle::add_folder(const fs::path& folder, const std::string& name, int depth) {
   std::vector<fs::path> entries;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    entries.push_back(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  if (error && depth == 0) {
+    throw_errno(error.value(), "read", folder);
+  }
+  if (error) {
+    leave_out(name + "/", error.message(), true);
+    return;
   }
   std::sort(entries.begin(), entries.end());
   for (const fs::path& path : entries) {
@@ -157,7 +166,8 @@ void ArchiveBundle::redact_all() {
     file.name = redacted_name(file.name);
   }
   for (LeftOut& each : left_out_) {
-    each = {redacted_name(each.name), hidden_.apply(redact(each.why).text).text};
+    each.name = redacted_name(each.name);
+    each.why = hidden_.apply(redact(each.why).text).text;
   }
 }
 
@@ -196,7 +206,8 @@ void ArchiveBundle::make_anonymous(const fs::path& folder) {
     file.name = anonymity.apply(file.name);
   }
   for (LeftOut& each : left_out_) {
-    each = {anonymity.apply(each.name), anonymity.apply(each.why)};
+    each.name = anonymity.apply(each.name);
+    each.why = anonymity.apply(each.why);
   }
 }
 

@@ -24,6 +24,7 @@ struct Collected {
 struct LeftOut {
   std::string name;
   std::string why;
+  bool could_not_be_read = false;  // although it would belong into the archive
 };
 
 class ArchiveBundle {
@@ -48,8 +49,8 @@ class ArchiveBundle {
   std::int64_t secrets() const;
 
  private:
-  void leave_out(const std::string& name, const std::string& why) {
-    left_out_.push_back({name, why});
+  void leave_out(const std::string& name, const std::string& why, bool could_not_be_read = false) {
+    left_out_.push_back({name, why, could_not_be_read});
   }
   nlohmann::ordered_json manifest(bool anonymous) const;
 

@@ -86,6 +86,11 @@ void archive(const ArchiveOptions& options) {
   }
   const std::string tar = bundle.to_tar(root, options.anonymous);
   write_named_file(out, tar);
+  for (const LeftOut& each : bundle.left_out()) {
+    if (each.could_not_be_read) {
+      fmt::print(stderr, "trireme: left out {}: {}\n", printable(each.name), printable(each.why));
+    }
+  }
   if (options.json) {
     print_json({{"schema", 1},
                 {"file", out},

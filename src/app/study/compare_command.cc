@@ -242,6 +242,10 @@ void compare(const CompareOptions& options, int& exit_code) {
   const KeyedTextReader reader = options.keys.reader();
   MeasuredResult a = read_measured_result(options.a, reader);
   MeasuredResult b = read_measured_result(options.b, reader);
+  warn_of(a);
+  if (b.origin != a.origin) {
+    warn_of(b);
+  }
   forget_lone_hosts(a, b);
   const std::vector<std::string> unlike = differences(a, b);
   if (!unlike.empty() && (!options.allow_unlike || a.command != b.command)) {
@@ -255,10 +259,6 @@ void compare(const CompareOptions& options, int& exit_code) {
     fmt::print(stderr, "trireme: the two differ in more than speed:{}\n",
                printable_lines(listed(unlike)));
   }
-  warn_of(a);
-  if (b.origin != a.origin) {
-    warn_of(b);
-  }
   const ComparisonRules rules{options.threshold / 100, options.false_alarms / 100};
   const Comparison comparison = compare_results(a, b, rules);
   if (comparison.rows.empty()) {
@@ -269,6 +269,7 @@ void compare(const CompareOptions& options, int& exit_code) {
   }
   options.json ? print_json(to_json(comparison, a, b, unlike, rules))
                : print_comparison(comparison, a, b, rules);
+  flush_standard_output();  // lost output is worse than what the comparison says
   check_decided(comparison);
   if (comparison.count_of(ChangeVerdict::regression) > 0) {
     exit_code = static_cast<int>(ExitCode::below_threshold);

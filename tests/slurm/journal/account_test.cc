@@ -183,7 +183,7 @@ TEST(Account, AnAttemptAtWorkHasNotFailed) {
       event("status", 9,
             {{"rank0", {{"step", 3}, {"begun_at", 0}, {"spent", spent(1, 0, 5, 0, 0)}}}})};
   EXPECT_EQ(account_of(events).failures, 1);
-  const Account running = account_of(events, true);
+  const Account running = account_of(events, RunStanding::running);
   EXPECT_EQ(running.failures, 0);
   EXPECT_EQ(running.attempts[0].cause, "running");
   EXPECT_NE(to_text(running).find("1 launch, 1 attempt, 0 failures"), std::string::npos);
@@ -218,6 +218,22 @@ TEST(Account, AnEndThatIsMissingIsNoFault) {
   EXPECT_EQ(to_json(account).at("incomplete"), true);
   const Account without_over = account_of(without(without(two_attempts(), 7), 6));
   EXPECT_EQ(without_over.failures, 1);
+}
+
+// The other files of a run that is done tell that its launcher was not killed.
+TEST(Account, AJournalThatWasCutOffIsIncompleteAndMakesUpNoFault) {
+  const std::vector<json> all = two_attempts();
+  for (std::ptrdiff_t length = 2; length < 7; ++length) {
+    SCOPED_TRACE(length);
+    const std::vector<json> events(all.begin(), all.begin() + length);
+    const Account account = account_of(events, RunStanding::done);
+    EXPECT_TRUE(account.is_incomplete);
+    EXPECT_EQ(account.failures, length < 4 ? 0 : 1);
+    EXPECT_NE(account.attempts.back().cause, "");
+    EXPECT_EQ(account.attempts.back().what.find("killed"), std::string::npos);
+    EXPECT_NEAR(account.sum(), account.wall, 1e-9);
+  }
+  EXPECT_FALSE(account_of(all, RunStanding::done).is_incomplete);
 }
 
 TEST(Account, ARelaunchTellsOfTheFaultBefore) {
