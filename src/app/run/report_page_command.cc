@@ -145,18 +145,18 @@ void add_run_folder(const fs::path& folder, int depth, Inputs& inputs);
 // run's, whose own files are no results.
 void add_folder(const fs::path& folder, int depth, Inputs& inputs, bool of_run = false) {
   std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
     paths.push_back(entry->path());
   }
-  if (error && (of_run || depth > 1)) {
+  if (failure && (of_run || depth > 1)) {
     inputs.remarks.push_back(
-        fmt::format("Left out {}: {}", redact_path(folder.string()), error.message()));
+        fmt::format("Left out {}: {}", redact_path(folder.string()), failure.message()));
     return;
   }
-  if (error) {
-    throw_errno(error.value(), "read", folder);
+  if (failure) {
+    throw_errno(failure.value(), "read", folder);
   }
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
