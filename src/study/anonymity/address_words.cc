@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "src/study/anonymity/name_words.h"
+
 namespace trireme {
 namespace {
 
@@ -94,18 +96,31 @@ bool is_hardware_address(std::string_view word) {
   return word.find_first_of("abcdefABCDEF") != std::string_view::npos;
 }
 
+bool is_domain(std::string_view name) {
+  constexpr std::array<std::string_view, 30> kSuffixes = {
+      "log",    "out",  "err",  "txt",  "csv", "json", "jsonl", "yaml", "yml",  "tar",
+      "gz",     "zst",  "svg",  "html", "py",  "sh",   "job",   "h5",   "xz",   "bz2",
+      "sbatch", "toml", "conf", "cc",   "h",   "png",  "bin",   "pid",  "sock", "prom"};
+  const std::string last = lowered(name.substr(name.rfind('.') + 1));
+  return last.size() > 1 && name.find("..") == std::string_view::npos && name[0] != '.' &&
+         std::none_of(last.begin(), last.end(), [](char c) { return c < 'a' || c > 'z'; }) &&
+         std::find(kSuffixes.begin(), kSuffixes.end(), last) == kSuffixes.end();
+}
+
 bool is_version_next(std::string_view before) {
   constexpr std::array<std::string_view, 17> kWords = {
       "version", "driver", "release", "firmware", "nccl",  "cuda",  "cudnn", "cublas",   "v",
       "toolkit", "ucx",    "pmix",    "tensorrt", "mofed", "vbios", "so",    "libfabric"};
   constexpr std::size_t kNear = 24;
   std::string near(before.substr(before.size() - std::min(before.size(), kNear)));
-  near.erase(near.find_last_not_of(" :=\"'") + 1);
+  const bool listed = near.ends_with('[');  // where addresses are more usual than versions
+  near.erase(near.find_last_not_of(listed ? " :=\"'[" : " :=\"'") + 1);
   std::transform(near.begin(), near.end(), near.begin(), [](char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   });
   near.erase(0, near.find_last_not_of("abcdefghijklmnopqrstuvwxyz") + 1);
-  return std::find(kWords.begin(), kWords.end(), near) != kWords.end() || near.ends_with("version");
+  return near.ends_with("version") ||
+         (!listed && std::find(kWords.begin(), kWords.end(), near) != kWords.end());
 }
 
 // As in jane@site.org, but not in gcc@12.2.0, and not in //REDACTED@host.

@@ -37,19 +37,6 @@ std::size_t behind_json(std::string_view text, std::size_t at, std::size_t& exam
   return end_of_json(text, at, examined).value_or(at);
 }
 
-// Returns whether what follows a host's name and a dot is a domain, rather than the rest of a
-// file's name, such as "log".
-bool is_domain(std::string_view name) {
-  constexpr std::array<std::string_view, 30> kSuffixes = {
-      "log",    "out",  "err",  "txt",  "csv", "json", "jsonl", "yaml", "yml",  "tar",
-      "gz",     "zst",  "svg",  "html", "py",  "sh",   "job",   "h5",   "xz",   "bz2",
-      "sbatch", "toml", "conf", "cc",   "h",   "png",  "bin",   "pid",  "sock", "prom"};
-  const std::string last = lowered(name.substr(name.rfind('.') + 1));
-  return last.size() > 1 && name.find("..") == std::string_view::npos && name[0] != '.' &&
-         std::none_of(last.begin(), last.end(), [](char c) { return c < 'a' || c > 'z'; }) &&
-         std::find(kSuffixes.begin(), kSuffixes.end(), last) == kSuffixes.end();
-}
-
 std::string_view without_dots_behind(std::string_view word) {
   word.remove_suffix(word.size() - (word.find_last_not_of('.') + 1));
   return word;
@@ -324,13 +311,30 @@ std::size_t Anonymity::append_list(std::string_view text, std::size_t begin, std
   return hosts.empty() ? bracket : begin + before + list.size();
 }
 
-// Appends JSON with the meaning of its texts searched. Numbers stay, and so do keys that are no
-// names as a whole, such as "tokens_per_s" if somebody is called "per".
-void Anonymity::append_json(std::string_view json, std::string& result) {
-  std::size_t at = 0;
+// Appends `text` from `at` to `end` with IPv4 addresses replaced, as in [10.1.2.3, 10.1.2.4].
+void Anonymity::append_numbers(std::string_view text, std::size_t at, std::size_t end,
+                               std::string& result) {
+  const std::string_view numbers = text.substr(0, end);
+  while (at < end) {
+    const TextPart address = next_address(numbers, at);
+    result += numbers.substr(at, address.begin - at);
+    const std::string_view own = numbers.substr(address.begin, address.end - address.begin);
+    const bool stays = own.empty() || is_version_next(numbers.substr(0, address.begin));
+    result += stays ? std::string(own) : names_.alias(std::string(own), "address");
+    at = address.end;
+  }
+}
+
+// Appends the JSON in `text` from `at` to `end` with the meaning of its texts searched. Numbers
+// stay, and so do keys that are no names as a whole, such as "tokens_per_s" if somebody is called
+// "per".
+void Anonymity::append_json(std::string_view text, std::size_t at, std::size_t end,
+                            std::string& result) {
+  const std::string_view json = text.substr(at, end - at);
+  const std::size_t begin = at;
   for (const JsonString& each : strings_of_json(json)) {
-    result += json.substr(at, each.begin - at);
-    at = each.end;
+    append_numbers(text, at, begin + each.begin, result);
+    at = begin + each.end;
     const std::string_view own = json.substr(each.begin, each.end - each.begin);
     const std::string plain = meaning_of_string(own);
     const bool stays = each.is_key && names_.find(plain) == nullptr &&
@@ -338,7 +342,7 @@ void Anonymity::append_json(std::string_view json, std::string& result) {
     const std::string applied = stays ? plain : apply(plain);
     result += applied == plain ? std::string(own) : json_string(applied);
   }
-  result += json.substr(at);
+  append_numbers(text, at, end, result);
 }
 
 std::string Anonymity::apply(std::string_view text) {
@@ -346,7 +350,7 @@ std::string Anonymity::apply(std::string_view text) {
   std::size_t examined = 0;  // bytes that might have been JSON
   for (std::size_t at = 0; at < text.size();) {
     if (const std::size_t behind = behind_json(text, at, examined); behind > at) {
-      append_json(text.substr(at, behind - at), result);
+      append_json(text, at, behind, result);
       at = behind;
       continue;
     }

@@ -39,7 +39,8 @@ class Anonymity {
   std::string list_in_its_place(std::string_view list);
   std::size_t append_list(std::string_view text, std::size_t begin, std::size_t bracket,
                           std::string& result);
-  void append_json(std::string_view json, std::string& result);
+  void append_numbers(std::string_view text, std::size_t at, std::size_t end, std::string& result);
+  void append_json(std::string_view text, std::size_t at, std::size_t end, std::string& result);
   struct TextPart {
     std::size_t begin = 0, end = 0;
   };

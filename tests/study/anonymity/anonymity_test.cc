@@ -174,6 +174,22 @@ TEST(Anonymity, ReplacesAddressesBehindAColon) {
             "hwaddr:address-4 mailto:mail-1");
 }
 
+TEST(Anonymity, ReplacesAddressesInBrackets) {
+  Anonymity anonymity;
+  EXPECT_EQ(anonymity.apply("connected to [10.1.2.4]:29500\npeer [10.1.2.14] is down\n"
+                            "peers [10.1.2.24, 10.1.2.25], [10.1.2.24-10.1.2.25]\n"
+                            "[192.168.7.9]:2222 ecdsa-sha2-nistp256 AAAA\n[fe80::1]:29500\n"),
+            "connected to [address-1]:29500\npeer [address-2] is down\n"
+            "peers [address-3, address-4], [address-3-address-4]\n"
+            "[address-5]:2222 ecdsa-sha2-nistp256 AAAA\n[address-6]:29500\n");
+  EXPECT_EQ(anonymity.apply(R"({"a": [10.1.2.4, 1.5], "b": "[10.1.2.14]"})"),
+            R"({"a": [address-1, 1.5], "b": "[address-2]"})");
+  constexpr const char* kNumbers =
+      "[1700000000.123456] [1.2.3.4.5] [127.0.0.1, 0.0.0.0] [0.25, 1.5e-3, 10.1.2.300] "
+      R"(versions: [1.2.3, 4.5] version [1.2.3.4] {"version": [1.2.3.4]} [1.2.3, 4.5.6])";
+  EXPECT_EQ(anonymity.apply(kNumbers), kNumbers);
+}
+
 TEST(Anonymity, TimesKeysAndNumbersAreNeitherHostsNorAddresses) {
   constexpr const char* kText =
       "Reason=IB down [root@2026-11-29T10:00:00]\n2026-11-29T10:03:01Z step 100\n"
@@ -255,9 +271,9 @@ TEST(Anonymity, PseudonymsAreNoNamesInTheTexts) {
 }
 
 TEST(Anonymity, TakesLinearTime) {
-  for (const char* const part :
-       {"host\t", "host  a\n", "host,\"\n", "hosts:\n", "- a\n", "HOST A\n", "user|", "n1:3 ", "a[",
-        "srun -wn ", "[n1:1", "host-", "{\"a\":", "[\n", "10.1.2.3.", "1."}) {
+  for (const char* const part : {"host\t", "host  a\n", "host,\"\n", "hosts:\n", "- a\n",
+                                 "HOST A\n", "user|", "n1:3 ", "a[", "srun -wn ", "[n1:1", "host-",
+                                 "{\"a\":", "[\n", "10.1.2.3.", "1.", "[10.1.2.3,", "[10.1.2.3]"}) {
     std::string many = "hosts:\n";
     while (many.size() < 100'000) {
       many += part;
