@@ -117,6 +117,9 @@ void Anonymity::learn_login(const NameWords& words) {
     return;
   }
   const std::string_view behind = words.rest().substr(1);
+  if (words.char_before() == '[' && is_date(behind)) {  // behind a node's reason
+    add_user(std::string(word));
+  }
   std::size_t end = 0;
   while (end < behind.size() &&
          (is_letter(behind[end]) || behind[end] == '-' || behind[end] == '.')) {

@@ -28,6 +28,28 @@ bool is_host_of_nccl(std::string_view rest) {
          rest.substr(end, 16).find("] NCCL ") != std::string_view::npos;
 }
 
+// Returns whether "[1795982955.123] [n7:12345:0] ucp_worker.c:5 UCX  WARN" or "[n7:12345:0:12345]
+// Caught signal" names a host here. It may have a domain.
+bool is_host_of_ucx(const NameWords& words) {
+  constexpr std::size_t kNumbers = 64;    // bytes of the numbers of a process and a thread
+  constexpr std::size_t kFarthest = 200;  // bytes up to the name of UCX
+  const std::string_view rest = words.rest();
+  if (words.char_before() != '[' || !rest.starts_with(':')) {
+    return false;
+  }
+  const std::string_view numbers = rest.substr(0, rest.substr(0, kNumbers).find(']'));
+  if (numbers.size() == rest.size() || std::count(numbers.begin(), numbers.end(), ':') < 2 ||
+      numbers.find_first_not_of("0123456789:") != std::string_view::npos) {
+    return false;
+  }
+  const std::string_view time = words.before(1);
+  const bool timed = words.follows("] [") && time.find('.') != std::string_view::npos &&
+                     time.find_first_not_of("0123456789.") == std::string_view::npos;
+  const std::string_view near = rest.substr(numbers.size() + 1, kFarthest);
+  return timed || near.starts_with(" Caught signal") ||
+         near.substr(0, near.find('\n')).find(" UCX ") != std::string_view::npos;
+}
+
 // Returns whether "[n7:12345] ***" or "[n7][[1,1],0]" of Open MPI, or "[n7:12345:0:12345]" or
 // "[n7:12345 :0]" of UCX names a host here, rather than a line of a file.
 bool is_host_of_mpi(const NameWords& words) {
@@ -94,7 +116,8 @@ bool is_host_in_log(const NameWords& words) {
   const bool task = (rest.starts_with(": task ") || rest.starts_with(": tasks ")) &&
                     words.follows("srun: error: ");
   return (named && (failed || of_rank || on_rank || of_node || failure)) || port || peer || url ||
-         submitted || cancelled || task || is_host_of_mpi(words) || is_host_of_nccl(rest);
+         submitted || cancelled || task || is_host_of_mpi(words) || is_host_of_ucx(words) ||
+         is_host_of_nccl(rest);
 }
 
 bool is_host_list_in_log(const NameWords& words) {

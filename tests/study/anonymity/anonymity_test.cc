@@ -115,7 +115,10 @@ TEST(Anonymity, ReplacesListsOfAllNames) {
 TEST(Anonymity, KnowsHostsInMessagesOfOtherPrograms) {
   for (const char* text :
        {"[n5][[1,1],0][btl_tcp_endpoint.c:626] connect() failed", "[n5:1234 :0:1234] Caught signal",
-        "[1795982955.1] [n5:1234 :0] ucp_ep.c:1", "n5:2868:2868 [0] NCCL INFO x",
+        "[1795982955.1] [n5:1234 :0] ucp_ep.c:1", "[n5:1234:7] x.c:1 UCX  ERROR x",
+        "[1795982955.123456] [n5:12345:0]         ucp_worker.c:1855 UCX  WARN  x",
+        "[1795982955.123456] [n5.site.org:12345:0]  ucp_worker.c:1855 x",
+        "[n5.site.org:12345:0:12345] Caught signal 11", "n5:2868:2868 [0] NCCL INFO x",
         "2026-11-29T20:00:00.123456+00:00 n5 slurmd[3]: x", "2026-11-29T20:00:00Z n5 kernel: x",
         "Nov 29 20:00:00.123456 n5 slurmd[3]: x", "Nov  9 20:00:00 n5 x"}) {
     Anonymity anonymity;
@@ -147,6 +150,7 @@ TEST(Anonymity, OrdinaryWordsStay) {
                            "host: pinned\n",
                            "curl -H Accept:x",
                            "[main.cc:12345] *** x",
+                           "[main.cc:12:3] x [slow:10:2] x\n[missing:1:2:3] UCX",
                            R"({"partner": true, "host": false, "user": null})",
                            "partner: true  # default\nuser: no\n",
                            "rank 3 on cuda:0\n2026-11-29T20:00:00 INFO root: x\n"}) {
@@ -271,9 +275,10 @@ TEST(Anonymity, PseudonymsAreNoNamesInTheTexts) {
 }
 
 TEST(Anonymity, TakesLinearTime) {
-  for (const char* const part : {"host\t", "host  a\n", "host,\"\n", "hosts:\n", "- a\n",
-                                 "HOST A\n", "user|", "n1:3 ", "a[", "srun -wn ", "[n1:1", "host-",
-                                 "{\"a\":", "[\n", "10.1.2.3.", "1.", "[10.1.2.3,", "[10.1.2.3]"}) {
+  for (const char* const part :
+       {"host\t", "host  a\n", "host,\"\n", "hosts:\n", "- a\n", "HOST A\n", "user|", "n1:3 ", "a[",
+        "srun -wn ", "[n1:1", "host-", "{\"a\":", "[\n", "10.1.2.3.", "1.", "[10.1.2.3,",
+        "[10.1.2.3]", "[a:1:1:1"}) {
     std::string many = "hosts:\n";
     while (many.size() < 100'000) {
       many += part;
