@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "src/study/anonymity/name_words.h"
+#include "src/study/anonymity/placed_cells.h"
 #include "src/study/redaction/table_fields.h"
 
 namespace trireme {
 namespace {
 
 // Keys, options and variables that name hosts and users, in lower case.
-constexpr std::array<std::string_view, 19> kHostKeys = {"host",
+constexpr std::array<std::string_view, 21> kHostKeys = {"host",
                                                         "hosts",
                                                         "hostname",
                                                         "node",
@@ -30,9 +31,12 @@ constexpr std::array<std::string_view, 19> kHostKeys = {"host",
                                                         "nodeaddr",
                                                         "nodehostname",
                                                         "batchhost",
-                                                        "master_addr"};
-constexpr std::array<std::string_view, 9> kUserKeys = {
-    "user", "users", "owner", "account", "username", "logname", "uname", "login", "userid"};
+                                                        "master_addr",
+                                                        "hostnames",
+                                                        "node_addr"};
+constexpr std::array<std::string_view, 10> kUserKeys = {"user",     "users",   "owner", "account",
+                                                        "username", "logname", "uname", "login",
+                                                        "userid",   "mailuser"};
 // Words of tables that are no names.
 constexpr std::array<std::string_view, 66> kColumnWords = {
     "state",   "status",  "ip",      "address", "addr",     "port",      "rank",     "ranks",
@@ -134,6 +138,21 @@ class NameTables {
   }
 
  private:
+  // Adds a name from a table. Slurm cuts names that are too long, and puts a '+' there; a list of
+  // hosts then is its first one. Behind a user may stand a number, as in "jane(1000)".
+  void add_cell(Kind kind, std::string_view cell) {
+    const std::size_t bracket = cell.ends_with('+') ? cell.rfind('[') : std::string_view::npos;
+    if (bracket != std::string_view::npos && cell.find(']', bracket) == std::string_view::npos) {
+      const std::string_view first = cell.substr(bracket + 1);
+      names_.hosts.push_back(std::string(cell.substr(0, bracket)) +
+                             std::string(first.substr(0, first.find_first_of(",-+"))));
+    } else if (cell.ends_with('+') || kind == Kind::user) {
+      add(kind, cell.substr(0, cell.find_first_of("+(")));
+    } else {
+      add(kind, cell);
+    }
+  }
+
   void add(Kind kind, std::string_view name) {
     const std::string small = lowered(name);
     const bool word =
@@ -220,38 +239,65 @@ class NameTables {
     return line.end == end ? fields : std::vector<std::string_view>();
   }
 
+  struct Header {
+    char separator = ' ';
+    std::size_t blanks = 2;          // at least so many are between aligned columns
+    std::vector<TableField> places;  // in the line, of aligned names or of the ruler's columns
+    bool ruled = false;
+    std::vector<std::optional<Kind>> kinds;  // by column
+    std::vector<bool> named;                 // whether it has a kind
+  };
+
+  // Returns whether one of the names is that of a column of hosts or users.
+  static bool take_names(Header& header, const std::vector<std::string_view>& names) {
+    for (const std::string_view name : names) {
+      const std::string_view plain = name.substr(0, name.find('('));
+      header.kinds.push_back(is_name_of_column(plain) ? kind_of_key(plain) : std::nullopt);
+      header.named.push_back(header.kinds.back().has_value());
+    }
+    return names.size() >= 2 && names.size() <= kMostColumns &&
+           std::find(header.named.begin(), header.named.end(), true) != header.named.end();
+  }
+
   // Handles a line that may be a pair or the header of a table. Returns the end of that table, or
   // 0.
   std::size_t columns(const TableField& line) {
     const std::string_view words = text_.substr(line.begin, line.end - line.begin);
+    const std::size_t begin = behind_line(text_, line.end);
+    const TableField below = begin < text_.size() ? table_line(text_, begin) : TableField();
+    Header ruled;
+    ruled.places = columns_of_ruler(text_.substr(below.begin, below.end - below.begin));
+    ruled.ruled = true;
+    if (take_names(ruled, cells_at(words, ruled.places))) {
+      return rows(begin, ruled);
+    }
     const std::size_t first = words.find_first_of(",;\t|");
     const bool capitals = std::none_of(words.begin(), words.end(), [](char c) {
       return std::islower(static_cast<unsigned char>(c)) != 0;
     });
+    std::size_t last = 0;
+    std::size_t columns_before = 0;
     for (const auto& [separator, blanks] :
          {std::pair<char, std::size_t>(first == std::string_view::npos ? ' ' : words[first], 2),
           std::pair<char, std::size_t>(' ', capitals ? 1 : 2)}) {
       const std::vector<std::string_view> names = fields_of(line, separator, blanks);
-      std::vector<std::optional<Kind>> kinds;
-      bool any = false;
-      for (const std::string_view name : names) {
-        const std::string_view plain = name.substr(0, name.find('('));
-        kinds.push_back(is_name_of_column(plain) ? kind_of_key(plain) : std::nullopt);
-        any = any || kinds.back();
-      }
-      if (!any || names.size() < 2 || names.size() > kMostColumns) {
+      Header header{separator, blanks, {}, false, {}, {}};
+      if (!take_names(header, names) || names.size() == columns_before) {
         continue;
       }
-      const std::size_t begin = behind_line(text_, line.end);
-      if (names.size() == 2 && kinds[0] && is_pair(*kinds[0], names[1], begin, separator, blanks)) {
-        add(*kinds[0], names[1]);
+      const Kind* const key = header.kinds[0] ? &*header.kinds[0] : nullptr;
+      if (names.size() == 2 && key && is_pair(*key, names[1], begin, separator, blanks)) {
+        add(*key, names[1]);
         return begin;
       }
-      if (const std::size_t end = rows(begin, separator, blanks, kinds); end > begin) {
-        return end;
+      if (separator == ' ') {
+        header.places = aligned_fields(words, {0, words.size()}, blanks, kMostColumns);
       }
+      const std::size_t end = rows(begin, header);
+      last = end > begin ? std::max(last, end) : last;
+      columns_before = names.size();
     }
-    return 0;
+    return last;
   }
 
   // Returns whether two fields, the first of which is a key, are a name and its value rather than
@@ -274,23 +320,39 @@ class NameTables {
     return !name.empty() && std::all_of(name.begin(), name.end(), is_name);
   }
 
+  // Returns the cells of a row, or none if the line is no row of the table.
+  std::vector<std::string_view> cells_of(const TableField& line, const Header& header) const {
+    const std::string_view own = text_.substr(line.begin, line.end - line.begin);
+    std::vector<std::string_view> cells =
+        header.ruled ? cells_at(own, header.places) : std::vector<std::string_view>();
+    if (!cells.empty()) {
+      return cells;
+    }
+    const CellsBelow below =
+        header.separator == ' ' ? cells_below(own, header.places, header.named) : CellsBelow();
+    if (below.sure) {
+      return below.cells;
+    }
+    cells = fields_of(line, header.separator, header.blanks);
+    if (header.separator == ' ' && cells.size() != header.kinds.size()) {
+      cells = fields_of(line, header.separator, 1);
+    }
+    return cells.size() == header.kinds.size() ? cells : below.cells;
+  }
+
   // Adds the names in the rows of a table that begin at `at`. Returns where they end.
-  std::size_t rows(std::size_t at, char separator, std::size_t blanks,
-                   const std::vector<std::optional<Kind>>& kinds) {
+  std::size_t rows(std::size_t at, const Header& header) {
     while (at < text_.size()) {
       const TableField line = table_line(text_, at);
       if (!is_ruler(text_.substr(line.begin, line.end - line.begin))) {
-        std::vector<std::string_view> fields = fields_of(line, separator, blanks);
-        if (separator == ' ' && fields.size() != kinds.size()) {
-          fields = fields_of(line, separator, 1);
-        }
+        const std::vector<std::string_view> cells = cells_of(line, header);
         // A pair of another key begins the next list.
-        if (fields.size() != kinds.size() || (fields.size() == 2 && kind_of_key(fields[0]))) {
+        if (cells.empty() || (cells.size() == 2 && kind_of_key(cells[0]))) {
           break;
         }
-        for (std::size_t column = 0; column < fields.size(); ++column) {
-          if (kinds[column]) {
-            add(*kinds[column], fields[column]);
+        for (std::size_t column = 0; column < cells.size(); ++column) {
+          if (header.kinds[column]) {
+            add_cell(*header.kinds[column], trimmed(cells[column]));
           }
         }
       }

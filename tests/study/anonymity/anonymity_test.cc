@@ -56,8 +56,9 @@ TEST(Anonymity, WithstandsAttacks) {
         // Messages of Slurm and Open MPI, and what scontrol prints
         "rank 3 on node bad7 failed", "srun: error: bad7: tasks 0-3: Exited with exit code 1",
         "srun: error: Node bad7 has failed", "Node failure on bad7", "Nodes bad[1-7] are ready",
-        "UserId=jane(1000)", "ReqNodeList=bad7 ExcNodeList=bad7", "NodeAddr=bad7 x",
-        "NodeHostName=bad7", "AllocNode:Sid=bad7:1234", "with PID 0 on node bad7",
+        "UserId=jane(1000)", "MailUser=jane x", "HOSTNAMES NODE_ADDR\nbad7 bad7\n",
+        "ReqNodeList=bad7 ExcNodeList=bad7", "NodeAddr=bad7 x", "NodeHostName=bad7",
+        "AllocNode:Sid=bad7:1234", "with PID 0 on node bad7",
         "[bad7:12345] *** Process received signal ***", "  Local host:   bad7\n", "srun -wbad7 x",
         R"({"hosts": [{"name": "a1"}, {"name": "bad7"}]})", R"({"nodes": {"a1": 2, "bad7": 3}})",
         "MASTER_ADDR=bad7", "tcp://bad7:29500", "Nov  9 19:42:39 bad7 sshd[5]: refused",
@@ -275,10 +276,29 @@ TEST(Anonymity, PseudonymsAreNoNamesInTheTexts) {
 }
 
 TEST(Anonymity, TakesLinearTime) {
-  for (const char* const part :
-       {"host\t", "host  a\n", "host,\"\n", "hosts:\n", "- a\n", "HOST A\n", "user|", "n1:3 ", "a[",
-        "srun -wn ", "[n1:1", "host-", "{\"a\":", "[\n", "10.1.2.3.", "1.", "[10.1.2.3,",
-        "[10.1.2.3]", "[a:1:1:1"}) {
+  for (const char* const part : {"host\t",
+                                 "host  a\n",
+                                 "host,\"\n",
+                                 "hosts:\n",
+                                 "- a\n",
+                                 "HOST A\n",
+                                 "user|",
+                                 "n1:3 ",
+                                 "a[",
+                                 "srun -wn ",
+                                 "[n1:1",
+                                 "host-",
+                                 "{\"a\":",
+                                 "[\n",
+                                 "10.1.2.3.",
+                                 "1.",
+                                 "[10.1.2.3,",
+                                 "[10.1.2.3]",
+                                 "[a:1:1:1",
+                                 "-- ",
+                                 "HOST STATE\n---- -----\na b c d\n",
+                                 "HOST   A B C\n",
+                                 "HOST   A  B\na      b c\n"}) {
     std::string many = "hosts:\n";
     while (many.size() < 100'000) {
       many += part;
