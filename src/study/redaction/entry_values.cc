@@ -12,7 +12,24 @@ bool is_within(TextRange inner, TextRange outer) {
   return inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
+// Returns whether the name at `key` is that of a parameter of a URL or a form. In the string of a
+// connection to a database, too, semicolons stand before names.
+bool is_parameter(std::string_view text, std::size_t key) {
+  const char before = key > 0 ? text[key - 1] : '\n';
+  if (before != ';') {
+    return before == '?' || before == '&';
+  }
+  const std::string_view line = line_before(text, key);
+  const std::size_t begin = line.find_last_of(" \t\"'") + 1;  // npos + 1 is 0
+  return line.find_first_of("?&", begin) != std::string_view::npos;
+}
+
 }  // namespace
+
+bool is_behind_user(std::string_view text, std::size_t key) {
+  return key > 0 && text[key - 1] == ';' &&
+         line_before(text, key).find("UID=") != std::string_view::npos;
+}
 
 bool EntryValues::is_bracket(std::size_t at) const {
   return at < text_.size() && (text_[at] == '[' || text_[at] == '{');
@@ -41,7 +58,7 @@ std::size_t EntryValues::end(std::string_view name, std::size_t key, std::size_t
 
 // A value within another one of the same kind has the same end.
 std::size_t EntryValues::end_of_plain(std::size_t key, std::size_t begin, bool with_blanks) {
-  const bool parameter = key > 0 && std::string_view("?&;").find(text_[key - 1]) != text_.npos;
+  const bool parameter = is_parameter(text_, key);
   TextRange& latest = plain_[(with_blanks ? 1 : 0) + (parameter ? 2 : 0)];
   if (begin < latest.begin || begin >= latest.end) {
     latest = {begin, end_of_plain_value(text_, begin, with_blanks, parameter)};

@@ -13,6 +13,10 @@
 
 namespace trireme {
 
+// Returns whether the name at `key` stands in the string of a connection to a database, behind a
+// user, as in UID=sa;PWD=x.
+bool is_behind_user(std::string_view text, std::size_t key);
+
 class EntryValues {
  public:
   explicit EntryValues(std::string_view text) : text_(text) {}

@@ -9,7 +9,9 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kLongestEntry = 1024;  // bytes in which the other quote is looked for
+constexpr std::size_t kLongestEntry = 1024;     // bytes in which the other quote is looked for
+constexpr std::size_t kMostSlashesBefore = 16;  // before a quote
+constexpr std::size_t kBytesBeforeSlash = 512;  // in which the first quote is looked for
 
 bool is_alphanumeric(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool is_among_signs(std::string_view signs, char c) {
@@ -37,7 +39,8 @@ std::size_t skip_signs(std::string_view text, std::size_t at, bool with_blanks) 
   while (next < text.size() && is_among_signs(kSigns, text[next])) {
     ++next;
   }
-  const bool ends = next == text.size() || is_among_signs(" \t\r\n\"'`\\", text[next]) ||
+  const bool ends = next == text.size() || is_among_signs(" \t\r\n\"'`", text[next]) ||
+                    (text[next] == '\\' && behind_escape(text, next) == next) ||
                     begins_entry(text, next, with_blanks);
   return ends ? at : next;
 }
@@ -47,14 +50,65 @@ bool is_quote_in_word(std::string_view text, std::size_t at) {
          is_alphanumeric(text[at + 1]);
 }
 
-// Returns whether the backslash at `at` belongs to a shell's word, rather than to a text in quotes
-// whose line ends are written as \\n.
-bool escapes_sign(std::string_view text, std::size_t at) {
-  return at + 1 < text.size() && !is_alphanumeric(text[at + 1]) &&
-         !is_among_signs("\"'\\\r\n", text[at + 1]);
+// Returns the end of a call with a text in quotes that begins at `begin`, such as Some("x"), or
+// `begin`. The call may be cut off with its line.
+std::size_t end_of_call(std::string_view text, std::size_t begin) {
+  const std::string_view near =
+      text.substr(0, end_of_line(text.substr(0, begin + kLongestEntry), begin));
+  std::size_t at = begin;
+  while (at < near.size() && (is_alphanumeric(near[at]) || is_among_signs("_.:!", near[at]))) {
+    ++at;
+  }
+  if (at == begin || at == near.size() || near[at] != '(') {
+    return begin;
+  }
+  int depth = 0;
+  bool quoted = false;
+  while (at < near.size()) {
+    const std::string_view quote = quote_at(near, at);
+    if (!quote.empty()) {
+      const std::size_t close = end_of_quote(near, at + quote.size(), quote);
+      if (close >= near.size() && quote.back() == '\'') {
+        return begin;
+      }
+      at = std::min(close + quote.size(), near.size());
+      quoted = true;
+      continue;
+    }
+    depth += near[at] == '(' ? 1 : near[at] == ')' ? -1 : 0;
+    at = near[at] == '\\' ? std::min(near.find_first_not_of('\\', at), near.size()) : at + 1;
+    if (depth == 0) {
+      break;
+    }
+  }
+  return quoted ? at : begin;
 }
 
 }  // namespace
+
+std::size_t behind_escape(std::string_view text, std::size_t at) {
+  const std::size_t last = text.find_first_not_of('\\', at);
+  if (last == std::string_view::npos || is_among_signs("\r\n", text[last])) {
+    return at;
+  }
+  if (is_among_signs("\"'nrt", text[last]) && may_be_in_string(text, at)) {
+    return at;
+  }
+  return last + (last - at) % 2;
+}
+
+bool may_be_in_string(std::string_view text, std::size_t at) {
+  const std::size_t least = at > kBytesBeforeSlash ? at - kBytesBeforeSlash : 0;
+  int double_quotes = 0;
+  int single_quotes = 0;
+  while (at > least && text[at - 1] != '\n') {
+    --at;
+    double_quotes += text[at] == '"' ? 1 : 0;
+    single_quotes += text[at] == '\'' && !is_quote_in_word(text, at) ? 1 : 0;
+  }
+  const bool whole = at == 0 || text[at - 1] == '\n';
+  return !whole || double_quotes % 2 == 1 || single_quotes % 2 == 1;
+}
 
 std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool with_blanks,
                                bool parameter) {
@@ -63,15 +117,14 @@ std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool wi
     return parameter ? first_of(text, ends, at)
                      : first_of_plain(text, ends.substr(0, ends.size() - 1), at);
   };
-  std::size_t at = next_end(begin);
+  std::size_t at = next_end(end_of_call(text, begin));
   while (at < text.size()) {
     const char c = text[at];
-    const bool escape = c == '\\' && escapes_sign(text, at);
-    const bool whole = escape && !(parameter && text[at + 1] == '&');
     const bool quote = is_among_signs("\"'", c) && with_blanks && is_quote_in_word(text, at);
+    const bool escaped_end = c == '\\' && parameter && text.substr(at + 1).starts_with('&');
     const std::size_t next = is_among_signs(",;]}", c) ? skip_signs(text, at, with_blanks)
-                             : whole                   ? at + 2
-                             : escape || quote         ? at + 1
+                             : quote || escaped_end    ? at + 1
+                             : c == '\\'               ? behind_escape(text, at)
                                                        : at;
     if (next == at) {
       break;
@@ -79,6 +132,21 @@ std::size_t end_of_plain_value(std::string_view text, std::size_t begin, bool wi
     at = next_end(next);
   }
   return std::min(at, text.size());
+}
+
+std::size_t end_of_texts(std::string_view text, std::size_t at) {
+  while (true) {
+    const std::size_t next = skip_blanks(text, at);
+    const std::string_view quote = quote_at(text, next);
+    if (next == at || quote.size() != 1 || is_quoted_key(text, next)) {
+      return at;
+    }
+    const std::size_t close = end_of_quote(text, next + 1, quote);
+    if (close >= text.size() || text[close] != quote[0]) {
+      return at;
+    }
+    at = close + 1;
+  }
 }
 
 std::optional<std::size_t> end_of_quoted_entry(std::string_view text, std::size_t name,
@@ -89,8 +157,12 @@ std::optional<std::size_t> end_of_quoted_entry(std::string_view text, std::size_
   const std::string_view line = text.substr(0, end_of_line(text, begin));
   const std::string_view near =
       line.substr(0, begin + std::min(kLongestEntry, line.size() - begin));
-  const std::size_t close = near.find(text[name - 1], begin);
-  if (close == std::string_view::npos) {
+  std::size_t open = name - 1;
+  while (open > 0 && name - open < kMostSlashesBefore && text[open - 1] == '\\') {
+    --open;
+  }
+  const std::size_t close = end_of_quote(near, begin, text.substr(open, name - open));
+  if (close >= near.size() || near[close] == '\n') {
     return std::nullopt;
   }
   std::size_t end = near.find(',', begin);

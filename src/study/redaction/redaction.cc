@@ -255,6 +255,7 @@ class RedactionScan {
     const bool in_table = assigned && begin < end_of_table_ && begins_line(text_, key);
     if (!quoted_auth && !in_table && !is_secret_name(name) &&
         !(parameter && is_secret_parameter(name)) &&
+        !(name == "PWD" && is_behind_user(text_, begin)) &&
         !(assigned && is_value_of_secret(text_, begin, at_))) {
       return;
     }
@@ -315,10 +316,12 @@ class RedactionScan {
         quote.empty() && assignment == ':' ? quote_behind : std::string_view();
     const std::string open_around = open_quotes(text_, key);
     const bool closed = quote.size() == 1 && end < text_.size() && text_[end] == quote[0];
-    const std::size_t last =
-        !closed ? end
-                : std::max(end_of_shell_word(text_, end + 1, open_around),
-                           assignment == '=' ? end_of_tuple(text_, key, end + 1) : 0);
+    const std::size_t last = !closed
+                                 ? end
+                                 : std::max(end_of_shell_word(text_, end + 1, open_around),
+                                            assignment == '='   ? end_of_tuple(text_, key, end + 1)
+                                            : assignment == ':' ? end_of_texts(text_, end + 1)
+                                                                : 0);
     copy_to(open);
     result_.text += added;
     if (assignment != ':' && quote.empty() && !quoted_entry_) {

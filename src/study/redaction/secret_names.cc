@@ -238,7 +238,7 @@ bool is_harmless_value(std::string_view name, std::string_view value) {
     if (word.empty() || (line && number)) {
       return true;
     }
-    const bool name_of_count = counts && word.find(':') == word.size() - 1;
+    const bool name_of_count = counts && !line && word.find(':') == word.size() - 1;
     if (!number && !contains(kNothing, lower) && !(passes && contains(kPasses, lower)) &&
         !name_of_count) {
       return false;

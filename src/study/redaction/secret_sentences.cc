@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/plain_values.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/value_text.h"
 
@@ -125,8 +126,14 @@ std::size_t skip_owner(std::string_view text, std::size_t at) {
 std::size_t end_of_sentence_word(std::string_view text, std::size_t begin) {
   constexpr std::string_view kEnds = " \t\r\n\"'`\\";
   std::size_t end = first_of_plain(text, kEnds, begin);
-  while (is_quote_within_word(text, end)) {
-    end = first_of_plain(text, kEnds, end + 1);
+  while (end < text.size()) {
+    const std::size_t next = text[end] == '\\'                 ? behind_escape(text, end)
+                             : is_quote_within_word(text, end) ? end + 1
+                                                               : end;
+    if (next == end) {
+      break;
+    }
+    end = first_of_plain(text, kEnds, next);
   }
   while (end > begin && std::string_view(".,:;)]}").find(text[end - 1]) != std::string_view::npos) {
     --end;

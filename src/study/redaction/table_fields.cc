@@ -50,10 +50,11 @@ bool is_ruler(std::string_view line) {
 }
 
 std::size_t end_of_field(std::string_view text, std::size_t at, char separator) {
-  bool quoted = at < text.size() && text[at] == '"';
+  const bool in_quotes = at < text.size() && text[at] == '"';
+  bool quoted = in_quotes;
   at += quoted ? 1 : 0;
   for (; at < text.size(); ++at) {
-    if (text[at] == '"') {
+    if (text[at] == '"' && in_quotes) {
       quoted = !quoted;
     } else if (!quoted && (text[at] == separator || is_end_of_line(text[at]))) {
       break;

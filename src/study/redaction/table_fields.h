@@ -32,7 +32,8 @@ std::size_t behind_line(std::string_view text, std::size_t end);
 // Returns whether a line only separates the header of a table from its rows.
 bool is_ruler(std::string_view line);
 
-// Returns the end of the field at `at`. Quoted ones may have any character in them.
+// Returns the end of the field at `at`. Those that begin with a double quote may have any character
+// in them.
 std::size_t end_of_field(std::string_view text, std::size_t at, char separator);
 // Returns the first `most` fields and one more of a line of aligned columns, between which there
 // are so many blanks.

@@ -89,8 +89,8 @@ bool begins_line(std::string_view text, std::size_t at) {
 
 std::size_t assignment_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && std::string_view("?+|:=").find(text[end]) != std::string_view::npos) {
-    ++end;
+  for (const std::string_view signs : {"?+|", ":", "="}) {  // "+:=" is one, but "=+" is not
+    end = std::min(text.find_first_not_of(signs, end), text.size());
   }
   if (end == at || (text[end - 1] != '=' && text[end - 1] != ':')) {
     return 0;
@@ -115,9 +115,10 @@ std::size_t end_of_quote(std::string_view text, std::size_t begin, std::string_v
       at += close - 1;
     } else if (text[at] == '\\') {
       ++slashes;
-    } else if (text[at] == quote.back() && slashes + 1 == quote.size()) {
+    } else if (text[at] == quote.back() && slashes + 1 >= quote.size() &&
+               (slashes + 1 - quote.size()) % (2 * quote.size()) == 0) {
       if (slashes > 0 || !text.substr(at + 1).starts_with(quote)) {
-        return at - slashes;
+        return at + 1 - quote.size();
       }
       ++at;
     } else {

@@ -24,7 +24,8 @@ bool begins_line(std::string_view text, std::size_t at);
 std::size_t assignment_at(std::string_view text, std::size_t at);
 
 // Returns the place of the quote that ends a text: one with as many backslashes as that at its
-// begin, or three; '' and "" stand for a quote in the text. Lines that follow belong to the text if
+// begin, or three; escaped backslashes may stand before it, and '' and "" stand for a quote in the
+// text. Lines that follow belong to the text if
 // they are indented, and all lines up to the quote if `any_line`.
 std::size_t end_of_quote(std::string_view text, std::size_t begin, std::string_view quote,
                          bool any_line = false);

@@ -79,6 +79,15 @@ TEST(TableRedaction, HeadersMayBeInQuotes) {
   }
 }
 
+// Only the quote at the begin of a cell is one around it.
+TEST(TableRedaction, CellsMayHoldQuotes) {
+  expect_redacted("| user | pin |\n|---|---|\n| joe | a1\"x |\n| ann | bb |\n",
+                  "| user | pin |\n|---|---|\n| joe | REDACTED |\n| ann | REDACTED |\n");
+  expect_redacted("user\tpin\th\njoe\ta1\"x\th\n", "user\tpin\th\njoe\tREDACTED\th\n");
+  expect_redacted("user,pin,h\njoe,a1\"x,h\n\"a \"\"b,c\"\"\",\"x,\"\"1\",h\n",
+                  "user,pin,h\njoe,REDACTED,h\n\"a \"\"b,c\"\"\",\"REDACTED\",h\n");
+}
+
 // A cell of a header may have been replaced before.
 TEST(TableRedaction, HeadersMayHoldReplacedTexts) {
   expect_redacted("user,REDACTED,pin\nj,a,x1\n", "user,REDACTED,pin\nj,a,REDACTED\n");
