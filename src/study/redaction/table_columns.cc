@@ -8,6 +8,8 @@
 namespace trireme {
 namespace {
 
+constexpr std::string_view kSentence = "0";  // as the name of a column, and no plain name
+
 std::string_view text_of_field(std::string_view text, const TableField& field) {
   return text.substr(field.begin, field.end - field.begin);
 }
@@ -75,15 +77,17 @@ std::vector<TableField> fields_of_line(std::string_view text, TableField& line, 
 
 }  // namespace
 
-std::optional<TableColumns> TableColumns::of_header(std::string_view text, TableField line,
+std::optional<TableColumns> TableColumns::of_header(std::string_view text, TableField& line,
                                                     TableField above) {
   if (line.end - line.begin > kLongestHeader) {
     return std::nullopt;
   }
   for (const char separator : table_separators(text, line)) {
     TableColumns columns(separator);
-    if (columns.take_names(text, line)) {
-      const bool table = !columns.is_entry(text, above) && columns.precedes_row(text, line);
+    TableField whole = line;
+    if (columns.take_names(text, whole)) {
+      const bool table = !columns.is_entry(text, above) && columns.precedes_row(text, whole);
+      line = table ? whole : line;
       return table ? std::optional(std::move(columns)) : std::nullopt;
     }
   }
@@ -93,10 +97,9 @@ std::optional<TableColumns> TableColumns::of_header(std::string_view text, Table
 // In a sentence, too, there are commas between words, so that names of several words need others
 // between the columns. Lists of options are no tables. Two columns with blanks or a tab between
 // them, the first of which is secret, are rather lines of names and values.
-bool TableColumns::take_names(std::string_view text, TableField line) {
-  TableField whole = line;
-  const std::vector<TableField> fields = fields_of_line(text, whole, separator_, kLongestHeader);
-  if (whole.end != line.end) {
+bool TableColumns::take_names(std::string_view text, TableField& line) {
+  const std::vector<TableField> fields = fields_of_line(text, line, separator_, kLongestHeader);
+  if (line.end - line.begin > kLongestHeader) {
     return false;
   }
   std::size_t named = 0;
@@ -105,11 +108,12 @@ bool TableColumns::take_names(std::string_view text, TableField line) {
   for (const TableField& field : fields) {
     const std::string_view own = text_of_field(text, field);
     several = several || (own.find(' ') != std::string_view::npos && own[0] != '"');
-    names_.push_back(column_name(own));
+    const bool sentence = own.starts_with('"') && std::count(own.begin(), own.end(), ' ') > 2;
+    names_.push_back(sentence ? std::string(kSentence) : header_name(own));
     secrets_.push_back(is_secret_name(names_.back()));
     named += own.empty() ? 0 : 1;
     if (!is_column_word(names_.back()) || own.starts_with('-') ||
-        std::count(own.begin(), own.end(), ' ') > most_blanks ||
+        (!sentence && std::count(own.begin(), own.end(), ' ') > most_blanks) ||
         std::count(own.begin(), own.end(), '(') != std::count(own.begin(), own.end(), ')')) {
       return false;
     }
@@ -270,8 +274,15 @@ void TableColumns::learn(std::string_view text, const std::vector<TableField>& f
 }
 
 std::array<char, 2> table_separators(std::string_view text, const TableField& line) {
+  constexpr std::string_view kSeparators = ",;\t|";
+  // Those within the quotes with which a line begins are none.
+  const std::size_t behind = behind_quoted_field(text, line);
+  if (behind > line.begin && behind < text.size() &&
+      kSeparators.find(text[behind]) != std::string_view::npos) {
+    return {text[behind], kAlignedColumns};
+  }
   const std::string_view own = text_of_field(text, line);
-  const std::size_t first = own.find_first_of(",;\t|");
+  const std::size_t first = own.find_first_of(kSeparators);
   return {first == std::string_view::npos ? kAlignedColumns : own[first], kAlignedColumns};
 }
 

@@ -20,8 +20,9 @@ struct TableCell {
 class TableColumns {
  public:
   // Reads a line as the header of a table. Returns nothing if it is none, if it names no secret, or
-  // if no row follows it. above: the line above it.
-  static std::optional<TableColumns> of_header(std::string_view text, TableField line,
+  // if no row follows it. line.end becomes the end of a quoted field's line. above: the line above
+  // it.
+  static std::optional<TableColumns> of_header(std::string_view text, TableField& line,
                                                TableField above);
 
   // Returns the cells of a line, or none if it is no row. line.end becomes the end of a quoted
@@ -40,7 +41,7 @@ class TableColumns {
  private:
   explicit TableColumns(char separator) : separator_(separator) {}
 
-  bool take_names(std::string_view text, TableField line);
+  bool take_names(std::string_view text, TableField& line);
   bool is_entry(std::string_view text, TableField above) const;
   bool precedes_row(std::string_view text, TableField line);
   std::vector<TableCell> cells_by_place(std::string_view text, TableField line,

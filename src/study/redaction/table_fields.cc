@@ -33,6 +33,19 @@ std::string column_name(std::string_view field) {
   return name;
 }
 
+std::string header_name(std::string_view field) {
+  std::string name = column_name(field);
+  if (field.starts_with('"')) {
+    std::replace_if(
+        name.begin(), name.end(),
+        [](char c) {
+          return std::string_view("\",;:|\t\r\n'&+=*?!").find(c) != std::string_view::npos;
+        },
+        '_');
+  }
+  return name;
+}
+
 bool is_column_word(const std::string& name) { return end_of_word(name, 0) == name.size(); }
 
 TableField table_line(std::string_view text, std::size_t at) {
@@ -61,6 +74,19 @@ std::size_t end_of_field(std::string_view text, std::size_t at, char separator) 
     }
   }
   return at;
+}
+
+std::size_t behind_quoted_field(std::string_view text, const TableField& line) {
+  const std::string_view near = text.substr(0, line.end + kFarthestEnd);
+  std::size_t at = near.find_first_not_of(' ', line.begin);
+  if (at >= line.end || near[at] != '"') {
+    return line.begin;
+  }
+  do {
+    at = near.find('"', at + 1);
+    at += at < near.size() ? 1 : 0;
+  } while (at < near.size() && near[at] == '"');
+  return at < near.size() ? near.find_first_not_of(' ', at) : line.begin;
 }
 
 std::vector<TableField> aligned_fields(std::string_view text, TableField line, std::size_t blanks,

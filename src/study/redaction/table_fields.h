@@ -23,6 +23,8 @@ bool is_list_sign(char separator);
 std::string unquoted(std::string_view field);
 // Returns the name of a column as one word, or as it is if it is none.
 std::string column_name(std::string_view field);
+// Does the same, but takes all other signs in quotes, too, for signs between the words of a name.
+std::string header_name(std::string_view field);
 bool is_column_word(const std::string& name);
 
 // Returns the line at `at`, which must be the start of a line, without its end.
@@ -35,6 +37,9 @@ bool is_ruler(std::string_view line);
 // Returns the end of the field at `at`. Those that begin with a double quote may have any character
 // in them.
 std::size_t end_of_field(std::string_view text, std::size_t at, char separator);
+// Returns the place behind a field in quotes with which a line begins, which may end on another
+// line, and behind the blanks that follow it; or the begin of the line.
+std::size_t behind_quoted_field(std::string_view text, const TableField& line);
 // Returns the first `most` fields and one more of a line of aligned columns, between which there
 // are so many blanks.
 std::vector<TableField> aligned_fields(std::string_view text, TableField line, std::size_t blanks,

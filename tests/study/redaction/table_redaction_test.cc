@@ -88,6 +88,22 @@ TEST(TableRedaction, CellsMayHoldQuotes) {
                   "user,pin,h\njoe,REDACTED,h\n\"a \"\"b,c\"\"\",\"REDACTED\",h\n");
 }
 
+TEST(TableRedaction, NamesInQuotesMayHoldSignsAndLineEnds) {
+  for (const std::string name : {"full, name", "mean; ms", "a \"\"x\"\", b", "full\nname", "a\r\nb",
+                                 "the mean of it, and more", "loss (ms); x", "5, 6"}) {
+    expect_redacted("user,\"" + name + "\",pin\na,b,x1\nc,\"d\",x2\n",
+                    "user,\"" + name + "\",pin\na,b,REDACTED\nc,\"d\",REDACTED\n");
+    expect_redacted("\"" + name + "\";user;pin\na;b;x1\n",
+                    "\"" + name + "\";user;pin\na;b;REDACTED\n");
+    expect_redacted("user,pin,\"" + name + "\"\na,x1,b\n",
+                    "user,pin,\"" + name + "\"\na,REDACTED,b\n");
+  }
+  for (const std::string text :
+       {"5,\"the password, which is of it\",a\n6,b,c\n", "a,\"the pin, or none\",c\nd,e,f\n"}) {
+    expect_redacted(text, text);
+  }
+}
+
 // A cell of a header may have been replaced before.
 TEST(TableRedaction, HeadersMayHoldReplacedTexts) {
   expect_redacted("user,REDACTED,pin\nj,a,x1\n", "user,REDACTED,pin\nj,a,REDACTED\n");
