@@ -131,6 +131,38 @@ std::optional<std::string> name_value(std::string_view text, std::size_t at, std
   return last > next ? std::optional(plain_word(text.substr(next, last - next))) : std::nullopt;
 }
 
+// Returns whether the last word of a name is one such as "2" or "old" and `count` words before it
+// are those of a secret, as in "API key 2". A number behind "pass" and "token" rather counts.
+bool is_named_variant(std::string_view text, const std::vector<std::size_t>& begins,
+                      std::size_t count, std::size_t end) {
+  const std::string_view variant = text.substr(begins[0], end - begins[0]);
+  std::string name(text.substr(begins[count], begins[0] - 1 - begins[count]));
+  const std::string_view last = text.substr(begins[1], begins[0] - 1 - begins[1]);
+  if (!is_variant(variant) || name.starts_with('-') ||
+      (counts_something(last) &&
+       (count == 1 || std::isdigit(static_cast<unsigned char>(variant[0])) != 0))) {
+    return false;
+  }
+  const bool harmless =
+      count + 1 < begins.size() &&
+      is_made_harmless(text.substr(begins[count + 1], begins[count] - 1 - begins[count + 1]), name);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return !harmless && is_secret_name(name);
+}
+
+// Returns how many words before the last one of a name are those of a secret that it tells from
+// others, as in "API key 2", or 0.
+std::size_t words_before_variant(std::string_view text, const std::vector<std::size_t>& begins,
+                                 std::size_t end) {
+  constexpr std::size_t kMost = 2;
+  for (std::size_t count = 1; count <= kMost && count < begins.size(); ++count) {
+    if (is_named_variant(text, begins, count, end)) {
+      return count;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
@@ -189,7 +221,8 @@ std::optional<NamePhrase> secret_phrase(std::string_view text, std::size_t begin
   constexpr std::size_t kLongestPhrase = 64;
   constexpr std::size_t kMostWords = 5;
   constexpr std::size_t kMostInEntry = 3;
-  const std::size_t behind = skip_blanks(text, end + quote_at(text, end).size());
+  const bool bold = text.substr(end).starts_with("**");  // of Markdown
+  const std::size_t behind = skip_blanks(text, end + (bold ? 2 : quote_at(text, end).size()));
   if (begin < 2 || text[begin - 1] != ' ' || assignment_at(text, behind) == 0) {
     return std::nullopt;
   }
@@ -230,9 +263,15 @@ std::optional<NamePhrase> secret_phrase(std::string_view text, std::size_t begin
   const bool words = before[0] != '-' && before.find_first_not_of("0123456789.") != before.npos;
   const bool both = words && !is_secret_name(last) && !is_whole_name(last) && is_secret_name(two) &&
                     !is_secret_name(before);
+  const bool compared = text.substr(behind).starts_with("==");
   // Behind options, as in "srun -x KEY=a b", the value ends as in other commands.
   const bool command = text.substr(first, begin - first).find(" -") != std::string_view::npos;
-  const bool entry = begins.size() <= kMostInEntry && begins_line(text, first) && !command;
+  const bool entry =
+      begins.size() <= kMostInEntry && begins_line(text, first) && !command && !compared;
+  if (const std::size_t words_before = words_before_variant(text, begins, end)) {
+    const std::size_t own = begins[words_before];
+    return NamePhrase{words_from(own), entry ? first : own};
+  }
   return both || (entry && is_secret_name(last))
              ? std::optional(NamePhrase{both ? std::move(two) : last, entry ? first : begins[1]})
              : std::nullopt;

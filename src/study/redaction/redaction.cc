@@ -10,6 +10,7 @@
 #include "src/study/redaction/entry_values.h"
 #include "src/study/redaction/json_redaction.h"
 #include "src/study/redaction/plain_values.h"
+#include "src/study/redaction/program_text.h"
 #include "src/study/redaction/scalar_redaction.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/secret_text.h"
@@ -243,7 +244,10 @@ class RedactionScan {
     const std::string_view quote_behind = quote_at(text_, at_);
     // That of the entry: of the quote or the question mark before the name.
     const std::size_t key = begin - (quote_behind.empty() || begin == 0 ? 0 : 1);
-    std::size_t at = at_ + quote_behind.size();
+    const std::string_view bold = "**";  // of Markdown
+    const bool in_bold =
+        text_.substr(at_).starts_with(bold) && text_.substr(0, begin).ends_with(bold);
+    std::size_t at = at_ + (in_bold ? bold.size() : quote_behind.size());
     const bool any_line = !quote_behind.empty() || is_explicit_key(text_, key);
     const std::size_t blanks = skip_blanks(text_, at);
     at = any_line ? skip_white(text_, at) : blanks;
@@ -257,6 +261,9 @@ class RedactionScan {
         !(parameter && is_secret_parameter(name)) &&
         !(name == "PWD" && is_behind_user(text_, begin)) &&
         !(assigned && is_value_of_secret(text_, begin, at_))) {
+      return;
+    }
+    if (operation > 0 && (is_statement(text_, word_, at) || is_typed(text_, at))) {
       return;
     }
     const bool netrc = !name.starts_with('-') && follows_netrc(text_, begin);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trireme {
@@ -19,20 +20,21 @@ constexpr std::array<std::string_view, 15> kSecretParts = {
     "passwort",  "kennwort",    "privatekey",  "accesskey", "apikey",
     "authtoken", "accesstoken", "bearertoken", "passcode",  "seedphrase"};
 // A plural is a secret, too.
-constexpr std::array<std::string_view, 32> kSecretEnds = {
+constexpr std::array<std::string_view, 37> kSecretEnds = {
     "accountkey",     "storagekey",    "sharedkey", "signingkey", "encryptionkey",
     "masterkey",      "authkey",       "sshkey",    "tlskey",     "sslkey",
     "licensekey",     "authorization", "cookie",    "pwd",        "bindpw",
     "dbpass",         "smtppass",      "userpass",  "jwt",        "appkey",
     "applicationkey", "servicekey",    "clientkey", "deploykey",  "subscriptionkey",
     "basicauth",      "proxyauth",     "storepass", "keypass",    "sessionid",
-    "sessid",         "sshpass"};
+    "sessid",         "sshpass",       "rootpw",    "adminpw",    "authtok",
+    "snmpcommunity",  "routingkey"};
 // Whole names, or the last of several words, as in user_pin and db.pass.
-constexpr std::array<std::string_view, 6> kSecretLastWords = {"pin", "pass", "psk",
+constexpr std::array<std::string_view, 7> kSecretLastWords = {"pin", "pass", "pw",    "psk",
                                                               "otp", "totp", "bearer"};
 // Words before these: passes of a training step, and cores to which threads are pinned.
-constexpr std::array<std::string_view, 9> kHarmlessBefore = {
-    "forward", "backward", "first", "second", "cpu", "core", "thread", "numa", "tests"};
+constexpr std::array<std::string_view, 10> kHarmlessBefore = {
+    "forward", "backward", "first", "second", "cpu", "core", "thread", "numa", "mpi", "tests"};
 // Last words that make the name of a secret that of a count or a time.
 constexpr std::array<std::string_view, 9> kHarmlessEnds = {
     "found", "removed", "detected", "count", "total", "length", "bytes", "seconds", "ms"};
@@ -215,6 +217,11 @@ bool is_whole_name(std::string_view word) {
   return contains(kHarmlessNames, word) && word != "PASS";
 }
 
+bool is_variant(std::string_view word) {
+  return contains(kVariants, lower_word(word)) ||
+         word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool counts_something(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   name = without_variant(name);
@@ -263,8 +270,21 @@ bool announces_key(std::string_view word) {
 char password_option(std::string_view program, std::string_view before) {
   constexpr std::array<std::string_view, 6> kWithLogin = {"docker", "podman",  "helm",
                                                           "skopeo", "buildah", "nerdctl"};
-  const bool p = program == "sshpass" || (program == "login" && contains(kWithLogin, before));
-  return p ? 'p' : program == "redis-cli" ? 'a' : '\0';
+  constexpr std::array<std::pair<std::string_view, char>, 9> kLetters = {{{"sshpass", 'p'},
+                                                                          {"redis-cli", 'a'},
+                                                                          {"ipmitool", 'P'},
+                                                                          {"ldapsearch", 'w'},
+                                                                          {"ldapmodify", 'w'},
+                                                                          {"ldapadd", 'w'},
+                                                                          {"ldapdelete", 'w'},
+                                                                          {"smbclient", 'U'},
+                                                                          {"lftp", 'u'}}};
+  if (program == "login" && contains(kWithLogin, before)) {
+    return 'p';
+  }
+  const auto own = std::find_if(kLetters.begin(), kLetters.end(),
+                                [&](const auto& each) { return each.first == program; });
+  return own == kLetters.end() ? '\0' : own->second;
 }
 
 bool is_secret_option(std::string_view word) {

@@ -14,6 +14,8 @@ bool is_made_harmless(std::string_view before, std::string_view name);
 // Returns whether a word such as PWD is no secret's name whatever stands before it, while "API KEY"
 // is one as a whole.
 bool is_whole_name(std::string_view word);
+// Returns whether a word such as "2" or "old" behind a secret's name tells it from others.
+bool is_variant(std::string_view word);
 // Returns whether a name may also be that of a count: "token" and "pass" alone, and names whose
 // last word is "tokens".
 bool counts_something(std::string_view name);

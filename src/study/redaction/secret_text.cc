@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/program_text.h"
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/secret_sentences.h"
 #include "src/study/redaction/value_text.h"
@@ -126,7 +127,8 @@ std::vector<TextRange> unassigned_values(std::string_view text, std::string_view
   }
   if (is_named_in_sentence(text, begin, end)) {
     values = values_in_sentence(text, end);
-    values = values.empty() ? value_of_prompt(text, end) : std::move(values);
+    values = values.empty() && !is_loop_variable(text, begin) ? value_of_prompt(text, end)
+                                                              : std::move(values);
   }
   if (values.empty() && is_secret_name(name)) {
     if (const auto value = value_of_env(text, begin, end)) {

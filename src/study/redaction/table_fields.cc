@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/study/redaction/assigned_text.h"
+#include "src/study/redaction/program_text.h"
 #include "src/study/redaction/value_text.h"
 
 namespace trireme {
@@ -34,6 +35,9 @@ std::string column_name(std::string_view field) {
 }
 
 std::string header_name(std::string_view field) {
+  if (const std::size_t colon = field.find(':'); colon < field.size() && is_typed(field, colon)) {
+    field = field.substr(0, colon);
+  }
   std::string name = column_name(field);
   if (field.starts_with('"')) {
     std::replace_if(

@@ -23,7 +23,8 @@ bool is_list_sign(char separator);
 std::string unquoted(std::string_view field);
 // Returns the name of a column as one word, or as it is if it is none.
 std::string column_name(std::string_view field);
-// Does the same, but takes all other signs in quotes, too, for signs between the words of a name.
+// Does the same, but takes all other signs in quotes, too, for signs between the words of a name,
+// and no type behind a colon.
 std::string header_name(std::string_view field);
 bool is_column_word(const std::string& name);
 

@@ -67,12 +67,15 @@ std::optional<TextRange> login_in_url(std::string_view text, std::size_t at) {
 }
 
 std::optional<TextRange> secret_path(std::string_view text, std::size_t at) {
-  constexpr std::array<std::string_view, 4> kPaths = {"hooks.slack.com/services/", "/api/webhooks/",
-                                                      "outlook.office.com/webhook/", "/webhookb2/"};
+  constexpr std::string_view kBot = "api.telegram.org/bot";  // up to the next '/'
+  constexpr std::array<std::string_view, 5> kPaths = {"hooks.slack.com/services/", "/api/webhooks/",
+                                                      "outlook.office.com/webhook/", "/webhookb2/",
+                                                      kBot};
   for (const std::string_view path : kPaths) {
     if (text.substr(at).starts_with(path)) {
       const std::size_t begin = at + path.size();
-      return TextRange{begin, first_of(text, " \t\n\"'<>\\", begin)};
+      return TextRange{begin,
+                       first_of(text, path == kBot ? " \t\n\"'<>\\/" : " \t\n\"'<>\\", begin)};
     }
   }
   return std::nullopt;

@@ -67,7 +67,15 @@ TEST(CommandSecrets, TakesWholeWordsAndOptionsOfAllForms) {
         "curl -b \"sid=hunter2x\" h",
         "curl --oauth2-bearer hunter2x h",
         "curl --cert c.pem:hunter2x h",
-        "cmd: [x, --password, hunter2x, y]"}) {
+        "cmd: [x, --password, hunter2x, y]",
+        "ipmitool -H n7 -U root -P hunter2x power status",
+        "ldapsearch -x -D cn=a -w hunter2x -b dc=b",
+        "/usr/bin/ldapmodify -w 'hunter2x y'",
+        "smbclient -U joe%hunter2x //h/x",
+        "lftp -u joe,hunter2x h",
+        R"(["lftp", "-u", "joe,hunter2x"])",
+        "- ipmitool\n- -P\n- hunter2x\n",
+        "curl https://api.telegram.org/bot123456789:hunter2x/sendMessage"}) {
     const Redacted result = redact(text);
     EXPECT_THAT(result.text, Not(::testing::HasSubstr("hunter2"))) << text;
     EXPECT_GE(result.secrets, 1) << text;

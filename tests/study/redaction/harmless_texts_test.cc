@@ -47,6 +47,8 @@ TEST(HarmlessTexts, SentencesWithoutAValue) {
         "the passphrase was read from /etc/trireme/pass.txt in 5.2 ms",
         "the credentials of job 4711 are in /scratch/x.yaml", "the token for rank 3 is 50256",
         "a password to open the slot 3 of n7 is asked for", "tokens_2: 512", "pass2: 12.5 ms",
+        "pass 2: loss 2.5", "training pass 2: loss 2.5", "forward pass 2: 12 s", "cpu pin 0: 5",
+        "next token 2: the", "step 2: the password file 2",
         "error: secret/foo/bar: permission denied", "the password is wrong! Ask n7x."}) {
     EXPECT_EQ(redact(text).text, text);
   }

@@ -146,7 +146,11 @@ constexpr const char* kAttacks[] = {
     // Prompts, and names of several words
     "Password for root: hunter2", "Password for 'https://jane@host': hunter2x\n",
     "\"wandb api key\": hunter2\n", "wandb api key: hunter2\n", "with API key: hunter2\n",
-    "\"db password\":\n  hunter2\nb: 1\n", "{\"wandb api key\": \"hunter2\", \"a\": ",
+    "\"db password\":\n  hunter2\nb: 1\n",
+    "{\"wandb api key\": \"hunter2\", \"a\": ", "password 2: hunter2x\n", "API key 2: hunter2x\n",
+    "pin 1: hunter2x\n", "password old: hunter2x\n", "x\npassword old = a hunter2x\n",
+    "password prod: hunter2x\n", "the db password 2: hunter2x\n", "db pass prod: hunter2x\n",
+    "- **api key**: `hunter2x`\n", "- **token:** hunter2x\n",
     // Anchors of YAML
     "aa: &pw hunter2\npassword: *pw\n", "aa: &pw \"hunter2\"\ndb: {password: *pw}\n",
     "{a: &pw hunter2, password: *pw}\n", "a: &pw\n  - hunter2\nsecrets:\n  - b\n  - *pw\n",
@@ -158,11 +162,14 @@ constexpr const char* kAttacks[] = {
     R"({"a":"{\"b\":{\"password\":\"hunter2x\"}}"})", R"(INFO {"password": ["a", "hunter2x"]} x)",
     R"({"env":"A=1\nPASSWORD=hunter2x y"})",
     // Other names and signs
-    "passcode: hunter2x\n", "wpa_psk=hunter2x\n", "otp: hunter2x\n", "seed_phrase: a hunter2x\n",
-    "my_app_key = \"hunter2x\"", "X-Auth: hunter2x", "curl -H 'X-Auth: hunter2x' h",
-    "Bearer: hunter2x", "bearer=hunter2x", "basic_auth: joe:hunter2x\n", "password -> hunter2x",
-    "the API key \u2192 'a hunter2x'", "password(\"hunter2x\")", "passwd('hunter2x')",
-    "//joe:hunter2x@host/path", "url: //joe:hunter2x@host", "docker login -p hunter2x",
+    "rootpw: hunter2x\n", "olcRootPW: hunter2x\n", "ldap_default_authtok = hunter2x\n",
+    "snmp_community = hunter2x\n", "pw: hunter2x\n", "db_pw: hunter2x\n", "<pw>hunter2x</pw>",
+    "routing_key: hunter2x\n", "passcode: hunter2x\n", "wpa_psk=hunter2x\n", "otp: hunter2x\n",
+    "seed_phrase: a hunter2x\n", "my_app_key = \"hunter2x\"", "X-Auth: hunter2x",
+    "curl -H 'X-Auth: hunter2x' h", "Bearer: hunter2x", "bearer=hunter2x",
+    "basic_auth: joe:hunter2x\n", "password -> hunter2x", "the API key \u2192 'a hunter2x'",
+    "password(\"hunter2x\")", "passwd('hunter2x')", "//joe:hunter2x@host/path",
+    "url: //joe:hunter2x@host", "docker login -p hunter2x",
     "docker login site.org --password hunter2x",
     // Lines of logs
     "curl -u joe:hunter2x https://x", "authorization: bearer hunter2xyz",
