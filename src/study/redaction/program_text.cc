@@ -30,6 +30,9 @@ bool ends_line(std::string_view text, std::size_t at) {
 bool is_statement(std::string_view text, std::size_t begin, std::size_t sign) {
   const std::string_view before = statement_before(text, begin);
   const std::string_view rest = text.substr(sign);
+  if (rest.starts_with(":?") || rest.starts_with(":+")) {  // ${NAME:?message} of a shell
+    return text.substr(0, begin).ends_with("${");
+  }
   if (rest.starts_with(':')) {
     return before.starts_with("for ") && before.ends_with(" in ");
   }

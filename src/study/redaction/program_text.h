@@ -8,7 +8,8 @@
 namespace trireme {
 
 // Returns whether the name at `begin`, behind which the sign at `sign` stands, belongs to the first
-// line of a loop or a condition, as in "for token in tokens: " and "if token == eos:".
+// line of a loop or a condition, as in "for token in tokens: " and "if token == eos:", or to a
+// condition of a shell such as "${DB_PASS:?unset}".
 bool is_statement(std::string_view text, std::size_t begin, std::size_t sign);
 
 // Returns whether the name at `begin` is that of a loop, as in "for token in tokens: ".

@@ -15,6 +15,7 @@
 #include "src/study/redaction/secret_names.h"
 #include "src/study/redaction/secret_text.h"
 #include "src/study/redaction/subscript_text.h"
+#include "src/study/redaction/table_numbers.h"
 #include "src/study/redaction/table_redaction.h"
 #include "src/study/redaction/toml_tables.h"
 #include "src/study/redaction/url_text.h"
@@ -63,13 +64,14 @@ class RedactionScan {
     at_ = end;
   }
 
-  // Handles a line of YAML that is a scalar in quotes, or a word of a command.
+  // Handles a line of YAML that is a scalar in quotes or a word of a command, or a row of a table.
   bool scalar() {
     if ((at_ > 0 && text_[at_ - 1] != '\n') || at_ < end_of_table_) {
       return false;
     }
     auto line = items_.next(text_, at_);
     line = line ? std::move(line) : redact_quoted_line(text_, at_);
+    line = line ? std::move(line) : numbers_.next(text_, at_);
     if (line) {
       result_.text += line->redacted.text;
       result_.secrets += line->redacted.secrets;
@@ -347,6 +349,7 @@ class RedactionScan {
   std::string announced_;  // the name that an element of XML has given the next one
   CommandSecrets commands_;
   CommandItems items_;
+  TableNumbers numbers_;
   EntryValues values_;
   std::size_t at_ = 0;
   std::size_t word_ = 0;                     // where the last word begins

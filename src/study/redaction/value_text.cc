@@ -36,6 +36,18 @@ bool is_continued(std::string_view text, std::size_t at) {
   return next != std::string_view::npos && is_blank(text[next]);
 }
 
+// Returns whether as many backslashes before a quote stand for themselves or for other backslashes.
+bool is_unescaped(std::string_view quote, std::size_t slashes) {
+  return slashes + 1 >= quote.size() && (slashes + 1 - quote.size()) % (2 * quote.size()) == 0;
+}
+
+// Returns whether no other quote of its kind follows the one at `at` on its line. In YAML and in
+// shells, a backslash does not escape a single quote.
+bool is_last_in_line(std::string_view text, std::size_t at) {
+  const std::size_t next = text.find_first_of("'\n", at + 1);
+  return next == std::string_view::npos || text[next] == '\n';
+}
+
 // Returns the end of a header's value: of its line, or the quote that is open around it.
 std::size_t end_of_header(std::string_view text, std::size_t begin, std::string_view open) {
   const std::size_t end = end_of_line(text, begin);
@@ -115,8 +127,8 @@ std::size_t end_of_quote(std::string_view text, std::size_t begin, std::string_v
       at += close - 1;
     } else if (text[at] == '\\') {
       ++slashes;
-    } else if (text[at] == quote.back() && slashes + 1 >= quote.size() &&
-               (slashes + 1 - quote.size()) % (2 * quote.size()) == 0) {
+    } else if (text[at] == quote.back() &&
+               (is_unescaped(quote, slashes) || (quote == "'" && is_last_in_line(text, at)))) {
       if (slashes > 0 || !text.substr(at + 1).starts_with(quote)) {
         return at + 1 - quote.size();
       }

@@ -88,6 +88,8 @@ TEST(PlainValues, QuotedTextsStayValidYaml) {
   constexpr const char* kPairs[][2] = {
       {R"(pin: "ab\\")", R"(pin: "REDACTED")"},
       {R"(pin: "ab\"c\\\\")", R"(pin: "REDACTED")"},
+      {R"(pin: 'C:\')", R"(pin: 'REDACTED')"},
+      {R"(pin: 'C:\'  # c)", R"(pin: 'REDACTED'  # c)"},
       {R"("a": "PASSWORD=Sx9\"")", R"("a": "PASSWORD=REDACTED")"},
       {R"("a": "PASSWORD=Sx9\\")", R"("a": "PASSWORD=REDACTED")"},
   };

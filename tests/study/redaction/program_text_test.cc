@@ -11,7 +11,8 @@ TEST(ProgramText, StatementsAndTypesStay) {
   for (const char* text :
        {"if token == eos:\n    loss = 2.5\n    step = 7\nlr = 0.1\n",
         "  while token == eos:  # c\n    loss = 2.5\n", "for token in tokens: print(token)\n",
-        "for token in tokens:\n  loss = 2.5\n", "user,password:str\n", "a;pin:int;b\n",
+        "${DB_PASS:?must be set} ${DB_PASS:+x}", "for token in tokens:\n  loss = 2.5\n",
+        "user,password:str\n", "a;pin:int;b\n",
         "I_MPI_PIN=1\nI_MPI_PIN_DOMAIN=auto\nI_MPI_PIN_ORDER=bunch\n"}) {
     EXPECT_EQ(redact(text).text, text);
   }
