@@ -45,6 +45,14 @@ std::string default_output(const fs::path& folder, const std::string& root) {
   return (whole.parent_path() / (root + ".tar")).lexically_proximate(fs::current_path());
 }
 
+void warn_of_unread(const std::vector<LeftOut>& left_out) {
+  for (const LeftOut& each : left_out) {
+    if (each.could_not_be_read) {
+      fmt::print(stderr, "trireme: left out {}: {}\n", printable(each.name), printable(each.why));
+    }
+  }
+}
+
 void archive(const ArchiveOptions& options) {
   const fs::path folder = fs::path(options.folder).lexically_normal();
   if (options.folder.empty()) {
@@ -86,11 +94,7 @@ void archive(const ArchiveOptions& options) {
   }
   const std::string tar = bundle.to_tar(root, options.anonymous);
   write_named_file(out, tar);
-  for (const LeftOut& each : bundle.left_out()) {
-    if (each.could_not_be_read) {
-      fmt::print(stderr, "trireme: left out {}: {}\n", printable(each.name), printable(each.why));
-    }
-  }
+  warn_of_unread(bundle.left_out());
   if (options.json) {
     print_json({{"schema", 1},
                 {"file", out},
