@@ -14,12 +14,17 @@
 namespace planted_secrets {
 
 // %% stands for the secret. Each form ends a line, so that what follows cannot be part of it.
-constexpr std::array<std::string_view, 24> kForms = {
+constexpr std::array<std::string_view, 29> kForms = {
     "password: %%",
     "\"api_key\": \"%%\"",
     "secret:\n  - a\n  - %%",
     "pin: |\n  a\n  %%",
     "DB_PASS=%%",
+    "DB_PASS=+%%",
+    "x --pin a\\q%% --n 4",
+    "{pin: Some(\"%%\"), a: 1}",
+    "API key 2: %%",
+    "user,\"full, name\",pin\njoe,a,b\"%%",
     "export DB_PASS='%%' X=1",
     "x --auth-token %% --nodes 4",
     "x --pin=%% y",
