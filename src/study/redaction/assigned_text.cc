@@ -139,8 +139,7 @@ bool is_named_variant(std::string_view text, const std::vector<std::size_t>& beg
   std::string name(text.substr(begins[count], begins[0] - 1 - begins[count]));
   const std::string_view last = text.substr(begins[1], begins[0] - 1 - begins[1]);
   if (!is_variant(variant) || name.starts_with('-') ||
-      (counts_something(last) &&
-       (count == 1 || std::isdigit(static_cast<unsigned char>(variant[0])) != 0))) {
+      (counts_something(last) && std::isdigit(static_cast<unsigned char>(variant[0])) != 0)) {
     return false;
   }
   const bool harmless =
