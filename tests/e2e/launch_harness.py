@@ -12,6 +12,36 @@ import harness
 SHM = pathlib.Path("/dev/shm")
 
 
+def memory_group(folder, most_bytes):
+    """Makes a control group of version 1 or 2 with this memory limit; returns None if it cannot."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                       ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(top) / f"{folder.name}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text(str(most_bytes))
+            return group
+        except OSError:
+            group.rmdir()
+    return None
+
+
+def limited_memory(test, most_bytes):
+    """Returns a program that starts another one in a control group with this memory limit, which
+    lasts as long as the test."""
+    group = memory_group(test.folder, most_bytes)
+    if group is None:
+        test.skipTest("needs control groups for memory: run as root, /sys/fs/cgroup writable")
+    test.addCleanup(group.rmdir)
+    enter = test.folder / "enter.sh"
+    enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
+    enter.chmod(0o755)
+    return enter
+
+
 def processes(**variables):
     """Returns processes that were started with these variables in their environment."""
     found = []

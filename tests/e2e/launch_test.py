@@ -11,28 +11,11 @@ import time
 import unittest
 
 import harness
-from launch_harness import SHM, Launch, eventually, processes
+from launch_harness import SHM, Launch, eventually, limited_memory, processes
 
 STEPS = 40
 FAULTY = pathlib.Path(harness.PROGRAM).resolve().parent / "tests/support/libtrireme_faulty_calls.so"
 SLOW = "step.forward:*:*:sleep=0.02"  # long enough for faults to happen meanwhile
-
-
-def memory_group(folder, most_bytes):
-    """Makes a control group of version 1 or 2 with this memory limit; returns None if it cannot."""
-    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                       ("/sys/fs/cgroup", "memory.max")):
-        group = pathlib.Path(top) / f"{folder.name}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            (group / limit).write_text(str(most_bytes))
-            return group
-        except OSError:
-            group.rmdir()
-    return None
 
 
 class LaunchTest(unittest.TestCase):
@@ -216,28 +199,6 @@ class LaunchTest(unittest.TestCase):
             self.assertIn("another trireme launch", second.stderr)
             self.assert_good_end(launch, config, ["finished"])
 
-    def limited_memory(self, most_bytes):
-        """Returns a program that starts another one in a control group with this memory limit."""
-        group = memory_group(self.folder, most_bytes)
-        if group is None:
-            self.skipTest("needs control groups for memory: run as root, /sys/fs/cgroup writable")
-        self.addCleanup(group.rmdir)
-        enter = self.folder / "enter.sh"
-        enter.write_text(f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec "$@"\n')
-        enter.chmod(0o755)
-        return enter
-
-    # The kernel's count of such kills distinguishes them from other kills.
-    def test_the_kernel_kills_for_want_of_memory(self):
-        enter = self.limited_memory(200 << 20)
-        config = self.make_config("oom")
-        with self.start(config, "model.hidden=1536", "model.heads=12", "run.memory_check=off",
-                        options=("--ranks-per-node", 1, "--launcher-arg", enter)) as launch:
-            self.assertEqual(launch.wait(), 2, launch.text())
-            self.assertEqual(launch.causes(), ["out_of_memory"] * 3)
-            self.assertIn("the kernel ran out of memory and killed", launch.text())
-            launch.assert_nothing_left()
-
     # The node has room for one run, but not for another one beside what the first has left in
     # memory.
     def test_checkpoints_in_memory_make_room_for_their_successors(self):
@@ -248,7 +209,7 @@ class LaunchTest(unittest.TestCase):
         with Launch(alone, *model, options=options) as launch:
             self.assertEqual(launch.wait(), 0, launch.text())
         plan = harness.predicted_memory(alone)[0]
-        enter = self.limited_memory(plan["total"] + plan["snapshot"] // 3)
+        enter = limited_memory(self, plan["total"] + plan["snapshot"] // 3)
         with self.start(config, *model, options=[*options, "--launcher-arg", enter]) as launch:
             launch.wait_for("first_step")
             eventually(lambda: len(list(SHM.glob(

@@ -243,15 +243,16 @@ class OnSlurm(unittest.TestCase):
         script = self.folder / "timed.sh"
         script.write_text(f"#!/bin/bash\nmpirun -n 4 {PROGRAM} train {config} "
                           "run.stop_before_end=35\nexit $?\n")
-        arguments = ["-N4", "-n4", "--time=1", "--no-requeue", script]
-        job = self.cluster.sbatch(*arguments, cwd=self.folder,
+        arguments = ["-N4", "-n4", "--no-requeue"]
+        job = self.cluster.sbatch(*arguments, "--time=1", script, cwd=self.folder,
                                   env={**self.environment, **slow(2)})
         state, code, _ = self.cluster.wait_job(job, 120)
         self.assertEqual((state, code), ("FAILED", 75), self.log_of(job))
         reason = json.loads((harness.run_dir(config) / "exit_reason.json").read_text())
         self.assertEqual((reason["code"], reason["kind"]), (75, "time_limit"))
         self.assertIn("the job ends in less than 35 s", self.log_of(job))
-        self.finished(self.cluster.sbatch(*arguments, cwd=self.folder, env=self.environment))
+        self.finished(self.cluster.sbatch(*arguments, "--time=5", script, cwd=self.folder,
+                                          env=self.environment))
         self.assert_same_as_reference(config)
 
     def test_cancelled_is_not_requeued(self):
