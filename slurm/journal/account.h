@@ -83,7 +83,7 @@ const char* attempt_key(const nlohmann::json& event);
 // fault of the run.
 bool is_refused_start(const nlohmann::json& attempt_end);
 
-// What is known of a run beside its journal.
+// How a run stands, as its other files than the journal tell.
 enum class RunStanding : std::uint8_t {
   ended,    // or not known
   running,  // the last launch is still at work, so that its last attempt has not ended

@@ -48,8 +48,9 @@ class EntryValues {
   std::optional<BracketPairs> brackets_;  // made when they are first needed
   std::array<TextRange, 4> plain_ = {};   // the latest values without quotes of each kind
   TextRange comments_;                    // the latest lines of comments, between two line ends
-  // The latest values in brackets that tell nothing under a name that may count: under any such
-  // name, and under those that may be passes of a training step.
+  // The latest values in brackets that hold no secret, so that entries within them need no search
+  // of their own: first below any name that may count something, such as `tokens`, then below one
+  // that may be a pass of a training step.
   std::array<TextRange, 2> harmless_ = {};
 };
 

@@ -220,7 +220,7 @@ TEST(Account, AnEndThatIsMissingIsNoFault) {
   EXPECT_EQ(without_over.failures, 1);
 }
 
-// The other files of a run that is done tell that its launcher was not killed.
+// A run that is done was not ended by a killed launcher, whatever events its journal lacks.
 TEST(Account, AJournalThatWasCutOffIsIncompleteAndMakesUpNoFault) {
   const std::vector<json> all = two_attempts();
   for (std::ptrdiff_t length = 2; length < 7; ++length) {
