@@ -158,6 +158,28 @@ bool looks_like_acceptance(std::string_view text) {
          head.find("\"accepted\"") != std::string_view::npos;
 }
 
+namespace {
+
+// Returns the verdict on the machine in capitals, unless it was accepted. Throws DataError if the
+// file says two things.
+const char* machine_verdict(const nlohmann::json& document) {
+  const bool accepted = flag_field(document, "accepted");
+  const auto is_bad = [](const nlohmann::json& each) { return !flag_field(each, "good"); };
+  const nlohmann::json& nodes = array_field(document, "nodes");
+  const nlohmann::json& links = array_field(document, "links");
+  const auto verdict = document.find("verdict");  // not in the oldest files
+  if (accepted && ((verdict != document.end() && *verdict != "accepted") ||
+                   std::any_of(nodes.begin(), nodes.end(), is_bad) ||
+                   std::any_of(links.begin(), links.end(), is_bad))) {
+    throw DataError("'accepted' is true, but its verdicts are not all good: it was changed");
+  }
+  return accepted                                                ? "accepted"
+         : verdict != document.end() && *verdict == "not judged" ? "NOT JUDGED"
+                                                                 : "REJECTED";
+}
+
+}  // namespace
+
 DocSection acceptance_section(std::string_view text, const std::string& name) {
   constexpr std::int64_t kSchema = 1;
   const nlohmann::json document = parse_json(text);
@@ -168,13 +190,8 @@ DocSection acceptance_section(std::string_view text, const std::string& name) {
   DocSection section;
   section.heading = "Acceptance: " + name;
   const nlohmann::json& seconds = field(document, "seconds");
-  const auto verdict = document.find("verdict");
-  const bool unsure = verdict != document.end() && *verdict == "not judged";
   section.paragraphs.push_back(
-      fmt::format("The machine is {}. {} and {} were measured in {}.",
-                  flag_field(document, "accepted") ? "accepted"
-                  : unsure                         ? "NOT JUDGED"
-                                                   : "REJECTED",
+      fmt::format("The machine is {}. {} and {} were measured in {}.", machine_verdict(document),
                   counted(std::ssize(array_field(document, "nodes")), "node"),
                   counted(std::ssize(array_field(document, "links")), "link"),
                   seconds.is_number() ? format_seconds(seconds.get<double>()) : "an unknown time"));

@@ -120,8 +120,8 @@ void check_samples(const Json& result) {
     return;
   }
   for (const auto& [name, samples] : object_field(result, "samples").items()) {
-    if (!samples.is_object() || !samples.contains("values")) {
-      continue;
+    if (!samples.is_object()) {
+      throw DataError(fmt::format("the samples of {} are no object", name));
     }
     const Json& values = array_field(samples, "values");
     const bool sound = std::all_of(values.begin(), values.end(), [](const Json& value) {

@@ -24,7 +24,7 @@ DocTable results_table(const std::string& name, const Results& results);
 // "m = 512, n = 512".
 std::string equal_params(const Results& results);
 
-// Throws DataError if a sample of a result is neither a number nor null.
+// Throws DataError if a sample of a result is neither a number nor null, or samples have no values.
 void check_samples(const nlohmann::json& result);
 
 }  // namespace trireme

@@ -4,6 +4,8 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import socket
 import statistics
 import sys
 import tarfile
@@ -275,12 +277,91 @@ class Archive(unittest.TestCase):
             self.assertNotIn(name, everything)
         self.assertIn("/users/user-", files["archive/config.yaml"])
 
+    def test_strict(self):
+        out = self.folder / "c.tar"
+        text = self.archive(self.run_dir, "-o", out, "--strict").stdout
+        self.assertIn("3 files", text)
+        files = self.contents(out)
+        manifest = strict(files.pop("archive/MANIFEST.json"))
+        self.assertTrue(manifest["strict"])
+        self.assertEqual({name: json.loads(text) for name, text in files.items()
+                          if name.endswith(".jsonl")},
+                         {"archive/metrics.jsonl": {"step": 1, "tokens_per_s": 5},
+                          "archive/logs/rank-00000.jsonl": {"host": "host-1",
+                                                            "message": "text-4"}})
+        self.assertEqual(files["archive/config.yaml"], "data:\n  train: text-1\ntext-2: text-3\n")
+        self.assertEqual({each["name"] for each in manifest["left_out"]},
+                         {"checkpoints/", "file-1.json", "file-2.log", "file-3.json", "file-4",
+                          "file-5"})
+        result = self.archive(self.run_dir, "--strict", "--with", "/etc/hostname", code=2)
+        self.assertIn("its text is free", result.stderr)
+
     def test_refusals(self):
         self.archive(self.folder / "missing", code=66)
         (self.folder / "empty").mkdir(exist_ok=True)
         self.archive(self.folder / "empty", code=66)
         self.archive(self.run_dir, "--with", self.folder / "missing", code=66)
         self.archive(self.run_dir, "-o", "/dev/full", code=77)
+
+
+class StrictArchive(unittest.TestCase):
+    """An archive with --strict of a real run: all figures, and no name."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.workspace()
+        cls.config = harness.write_config(
+            cls.folder / "jane.yaml", harness.make_datasets(cls.folder), train__steps=6,
+            train__eval_every=3, run__name="acme-13", checkpoint__every=2)
+        harness.must(harness.run("train", cls.config, ranks=2))
+        cls.run_dir = harness.run_dir(cls.config)
+        harness.must(harness.run("archive", cls.run_dir, "--strict", "-o", cls.folder / "a.tar"))
+        with tarfile.open(cls.folder / "a.tar") as tar:
+            tar.extractall(cls.folder)
+        cls.archive = cls.folder / "archive"
+
+    def test_no_name_is_in_it(self):
+        everything = (self.folder / "a.tar").read_bytes()
+        self.assertIn(b"host-1", everything)
+        for name in (socket.gethostname(), "jane", "acme", str(self.folder), self.folder.name):
+            self.assertNotIn(name.encode(), everything)
+
+    def test_all_figures_are_in_it(self):
+        lines = [[json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+                 for folder in (self.run_dir, self.archive)]
+        self.assertEqual(lines[0], lines[1])
+        self.assertEqual(len(lines[0]), 6)
+
+    def test_events_are_in_it(self):
+        events = [{json.loads(line).get("event")
+                   for line in (folder / "logs/rank-00000.jsonl").read_text().splitlines()}
+                  for folder in (self.run_dir, self.archive)]
+        self.assertIn("step", events[0])
+        self.assertEqual(events[0], events[1])
+
+    def test_its_configuration_is_one(self):
+        shown = [json.loads(harness.must(
+            harness.run("config", "show", folder / "config.yaml", "--json")).stdout)
+            for folder in (self.run_dir, self.archive)]
+        keys = [{each["key"]: each["value"] for each in document["keys"]} for document in shown]
+        self.assertEqual(set(keys[0]), set(keys[1]))
+        changed = {key for key in keys[0] if keys[0][key] != keys[1][key]}
+        self.assertEqual(changed, {"data.train", "data.validation", "run.dir", "run.name"})
+
+    def test_choices_of_configurations_are_in_it(self):
+        shown = json.loads(
+            harness.must(harness.run("config", "show", self.config, "--json")).stdout)
+        choices = [{each["key"].split(".")[-1]: choice}
+                   for each in shown["keys"]
+                   if "|" in each["allowed"] and each["allowed"] != "true|false"
+                   for choice in each["allowed"].split("|") if re.fullmatch("[a-z0-9_]+", choice)]
+        self.assertIn({"precision": "bf16"}, choices)
+        folder = self.folder / "choices"
+        folder.mkdir()
+        (folder / "study.json").write_text(json.dumps(choices))
+        harness.must(harness.run("archive", folder, "--strict", "-o", self.folder / "b.tar"))
+        with tarfile.open(self.folder / "b.tar") as tar:
+            self.assertEqual(json.load(tar.extractfile("archive/study.json")), choices)
 
 
 if __name__ == "__main__":

@@ -237,6 +237,8 @@ def studies():
     put("redaction_fuzz", "texts", text)
     for name, listed in (("zero", b"ab\0cd"), ("return", b"ab\rcd"), ("mark", b"\xef\xbb\xbfab")):
         put("redaction_fuzz", f"refused_{name}", b"x\n" + listed)
+    put("known_records_fuzz", "lines", '{"host":"n1","loss_bits":"0x40200000","pin":4711}\n')
+    put("known_records_fuzz", "config", "data: {train: [{path: /x, weight: 2}], x.y: nan(z)}\n")
     put("accept_fuzz", "profile", (SOURCE / "configs/accept/slurm.yaml").read_text())
     put("accept_fuzz", "health", json.dumps(
         {"schema": 1, "node": "n1", "healthy": False, "complaints": ["link eth0 is down"],

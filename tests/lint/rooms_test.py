@@ -108,6 +108,7 @@ ROOMS = {
     "src/study": ["src/base", "benchmarks"],
     "src/study/redaction": ["src/base"],
     "src/study/anonymity": ["src/base", "src/study/redaction", "slurm/job"],
+    "src/study/records": ["src/base"],
     "src/plan": RUN + ["src/train/run"],
     "src/plan/network": ["src/base", "src/figures"],
     "src/plan/simulate": ["src/base", "src/figures", "slurm/journal"],
@@ -115,7 +116,8 @@ ROOMS = {
                                "src/evaluation", "src/interchange",
                                "src/lineage", "src/registry", "src/app/command", "benchmarks",
                                "src/study", "src/study/redaction", "src/study/anonymity",
-                               "src/plan", "src/plan/network", "src/plan/simulate", "src/report"],
+                               "src/study/records", "src/plan", "src/plan/network",
+                               "src/plan/simulate", "src/report"],
     "tests": TRAIN + TRANSPORT + SITE + ["mpi/thread", "io/archive", "io/chat", "io/tokens",
                                          "io/quality",
                                          "mpi/shm", "mpi/ucx", "mpi/hierarchy",
@@ -126,8 +128,8 @@ ROOMS = {
                                          "src/lineage", "src/registry", "src/app",
                                          "src/app/command", "src/app/sbom", "benchmarks",
                                          "src/study", "src/study/redaction",
-                                         "src/study/anonymity", "src/plan", "src/plan/network",
-                                         "src/plan/simulate"],
+                                         "src/study/anonymity", "src/study/records", "src/plan",
+                                         "src/plan/network", "src/plan/simulate"],
 }
 
 # Headers of other libraries, and the only places that may name them.

@@ -123,6 +123,16 @@ TEST(AcceptanceSection, SaysThatAMachineIsNotJudged) {
   EXPECT_EQ(section.tables[0].rows[0][1], "not judged");
 }
 
+TEST(AcceptanceSection, AFileThatSaysTwoThingsIsRefused) {
+  Json document = acceptance();
+  document["accepted"] = true;
+  EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
+  document["nodes"][1]["good"] = true;
+  EXPECT_NO_THROW(acceptance_section(document.dump(), "a"));
+  document["verdict"] = "rejected";
+  EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
+}
+
 TEST(AcceptanceSection, SaysWhatIsWrongWithAFile) {
   EXPECT_THROW(acceptance_section("{\"schema\": 1, \"acc", "a"), DataError);
   for (const auto& [key, value] : std::map<std::string, Json>{

@@ -80,6 +80,9 @@ TEST(BenchSection, RefusesSamplesThatAreTexts) {
   result["samples"] = {{"time_us", {{"values", {1.0, "x"}}}}};
   EXPECT_THAT(message_of<DataError>([&] { (void)page(Json::array({result})); }),
               HasSubstr("a value of time_us is neither a number nor null"));
+  result["samples"] = {{"time_us", {{"median", 1.0}}}};
+  EXPECT_THAT(message_of<DataError>([&] { (void)page(Json::array({result})); }),
+              HasSubstr("values"));
 }
 
 TEST(BenchSection, RefusesATimeThatIsNoNumber) {
@@ -94,7 +97,8 @@ TEST(BenchSection, DrawsScalingWithTheIdealLineAndIntervals) {
     return {{"name", "step"},
             {"params", {{"model", "m"}, {"ranks", ranks}}},
             {"metrics", {{"tokens_per_s", rate}}},
-            {"samples", {{"step_ms", {{"median", 10}, {"low", 8}, {"high", 20}}}}}};
+            {"samples",
+             {{"step_ms", {{"values", {10, 8, 20}}, {"median", 10}, {"low", 8}, {"high", 20}}}}}};
   };
   const std::string text = page({step(1, 100), step(4, 300)});
   EXPECT_THAT(text, HasSubstr("m ideal"));

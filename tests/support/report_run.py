@@ -152,7 +152,8 @@ def bench_results():
         results.append({"name": "step", "params": {"model": "llama-1b", "precision": "bf16",
                                                    "ranks": ranks},
                         "metrics": {"tokens_per_s": rate},
-                        "samples": {"step_ms": {"median": 100, "low": 97, "high": 104}}})
+                        "samples": {"step_ms": {"values": [97, 100, 104], "median": 100, "low": 97,
+                                                "high": 104}}})
     return {"schema": 2, "command": "coll",
             "program": {"program": "trireme", "version": "0.1.0", "commit": "0123456"},
             "host": {"name": "n0", "processor": "AMD EPYC 9654", "cores": 192},

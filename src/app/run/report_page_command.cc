@@ -181,7 +181,7 @@ void add_folder(const fs::path& folder, int depth, Inputs& inputs, bool of_run =
         const std::string text = read_file(path, kMostBenchBytes);
         if (looks_like_bench(text) || looks_like_acceptance(text) || looks_like_plan(text)) {
           add_bench(path, inputs);
-        } else if (!of_run) {
+        } else if (!of_run && path.filename() != "study.json") {  // which `scale` keeps for itself
           inputs.others.push_back(redact_path(path.string()));
         }
       } catch (const Error& error) {

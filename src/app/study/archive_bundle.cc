@@ -20,6 +20,7 @@
 #include "src/base/run_text.h"
 #include "src/base/units.h"
 #include "src/study/anonymity/anonymity.h"
+#include "src/study/records/known_records.h"
 #include "src/study/redaction/redaction.h"
 #include "src/study/tar_file.h"
 
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 constexpr int kMostDepth = 6;
+constexpr std::string_view kNamedFolder = "more/";  // has the files that a person has named
 constexpr std::int64_t kMostListBytes = std::int64_t{16} << 20;
 
 // Everything else, such as weights and training data, stays here.
@@ -110,9 +112,9 @@ void ArchiveBundle::add_named(const fs::path& path) {
     return std::any_of(files_.begin(), files_.end(),
                        [&](const Collected& each) { return each.name == name; });
   };
-  std::string name = "more/" + file;
+  std::string name = std::string(kNamedFolder) + file;
   for (int i = 2; taken(name); ++i) {
-    name = fmt::format("more/{}/{}", i, file);
+    name = fmt::format("{}{}/{}", kNamedFolder, i, file);
   }
   const std::size_t before = left_out_.size();
   add(path, name);
@@ -162,7 +164,7 @@ void ArchiveBundle::redact_all() {
     const Redacted redacted = redact(file.text);
     Redacted listed = hidden_.apply(redacted.text);
     file.text = std::move(listed.text);
-    file.secrets = redacted.secrets + listed.secrets;
+    file.removed = redacted.secrets + listed.secrets;
     file.name = redacted_name(file.name);
   }
   for (LeftOut& each : left_out_) {
@@ -211,10 +213,38 @@ void ArchiveBundle::make_anonymous(const fs::path& folder) {
   }
 }
 
-std::int64_t ArchiveBundle::secrets() const {
+void ArchiveBundle::keep_known_records() {
+  is_strict_ = true;
+  KnownRecords records;
+  std::vector<Collected> kept;
+  for (Collected& file : files_) {
+    try {
+      const std::string suffix = file.path.filename() == "DONE" ? ".json" : file.path.extension();
+      KnownRecords::Kept record = records.keep(suffix, file.text);
+      Redacted listed = hidden_.apply(record.text);
+      file.text = std::move(listed.text);
+      file.removed = record.removed + listed.secrets;
+      file.name = hidden_.apply(records.keep_path(file.name)).text;
+      kept.push_back(std::move(file));
+    } catch (const DataError& error) {
+      if (file.name.starts_with(kNamedFolder)) {
+        throw ConfigError(fmt::format("--with {} cannot be bundled with --strict: {}",
+                                      file.path.string(), error.what()));
+      }
+      leave_out(file.name, "no record of this program");
+    }
+  }
+  files_ = std::move(kept);
+  for (LeftOut& each : left_out_) {
+    each.name = hidden_.apply(records.keep_path(each.name)).text;
+    each.why = each.could_not_be_read ? "could not be read" : each.why;
+  }
+}
+
+std::int64_t ArchiveBundle::removed() const {
   std::int64_t sum = 0;
   for (const Collected& file : files_) {
-    sum += file.secrets;
+    sum += file.removed;
   }
   return sum;
 }
@@ -225,7 +255,7 @@ Json ArchiveBundle::manifest(bool anonymous) const {
     files.push_back({{"name", file.name},
                      {"bytes", file.text.size()},
                      {"sha256", sha256_hex(file.text)},
-                     {"secrets_removed", file.secrets}});
+                     {is_strict_ ? "removed" : "secrets_removed", file.removed}});
   }
   Json left_out = Json::array();
   for (const LeftOut& each : left_out_) {
@@ -234,7 +264,8 @@ Json ArchiveBundle::manifest(bool anonymous) const {
   return {{"schema", 1},
           {"program", version_json()},
           {"anonymous", anonymous},
-          {"secrets_removed", secrets()},
+          {"strict", is_strict_},
+          {is_strict_ ? "removed" : "secrets_removed", removed()},
           {"files", files},
           {"left_out", left_out}};
 }

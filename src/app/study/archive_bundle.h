@@ -1,5 +1,6 @@
 // ArchiveBundle collects the texts of a folder that an archive for a vendor takes, and removes
-// secrets and names from them. One thread.
+// secrets and names from them: those that it finds, or all that is no record of this program. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct Collected {
   std::string name;  // in the archive
   std::string text;
   std::int64_t time = 0;
-  std::int64_t secrets = 0;
+  std::int64_t removed = 0;  // secrets, or with --strict all that KnownRecords counts
 };
 
 struct LeftOut {
@@ -41,12 +42,15 @@ class ArchiveBundle {
   // Returns a name without listed texts and secrets.
   std::string redacted_name(const std::string& name) const;
   void make_anonymous(const std::filesystem::path& folder);
+  // In the place of redact_all() and make_anonymous(): keeps only what KnownRecords does, and then
+  // removes the listed texts. Throws ConfigError if a file of add_named() has nothing of it.
+  void keep_known_records();
   // Returns the whole archive, with its manifest as the first file. root: its folder in the
   // archive.
   std::string to_tar(const std::string& root, bool anonymous);
   const std::vector<Collected>& files() const { return files_; }
   const std::vector<LeftOut>& left_out() const { return left_out_; }
-  std::int64_t secrets() const;
+  std::int64_t removed() const;
 
  private:
   void leave_out(const std::string& name, const std::string& why, bool could_not_be_read = false) {
@@ -56,6 +60,7 @@ class ArchiveBundle {
 
   HiddenTexts hidden_;
   std::filesystem::path list_;
+  bool is_strict_ = false;
   std::vector<Collected> files_;
   std::vector<LeftOut> left_out_;
   std::int64_t bytes_ = 0;

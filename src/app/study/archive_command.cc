@@ -24,6 +24,7 @@ struct ArchiveOptions {
   std::string folder, out, hide;
   std::vector<std::string> more;
   bool anonymous = false;
+  bool strict = false;
   bool json = false;
 };
 
@@ -53,6 +54,40 @@ void warn_of_unread(const std::vector<LeftOut>& left_out) {
   }
 }
 
+void remove_texts(const ArchiveOptions& options, const fs::path& folder, ArchiveBundle& bundle) {
+  if (options.strict) {
+    bundle.keep_known_records();
+    if (bundle.files().empty()) {
+      throw NotFound(
+          fmt::format("{} holds no record of this program that can be read: --strict "
+                      "takes nothing else",
+                      options.folder));
+    }
+    return;
+  }
+  bundle.redact_all();
+  if (options.anonymous) {
+    bundle.make_anonymous(folder);
+  }
+}
+
+void print_summary(const ArchiveOptions& options, const std::string& out, std::int64_t bytes,
+                   const ArchiveBundle& bundle) {
+  const auto files = static_cast<std::int64_t>(bundle.files().size());
+  if (options.json) {
+    print_json({{"schema", 1},
+                {"file", out},
+                {"bytes", bytes},
+                {"files", files},
+                {"left_out", bundle.left_out().size()},
+                {options.strict ? "removed" : "secrets_removed", bundle.removed()}});
+    return;
+  }
+  fmt::print("{}: {} of {}, {} removed, {} left out\n", printable(out), counted(files, "file"),
+             format_bytes(bytes), counted(bundle.removed(), options.strict ? "item" : "secret"),
+             bundle.left_out().size());
+}
+
 void archive(const ArchiveOptions& options) {
   const fs::path folder = fs::path(options.folder).lexically_normal();
   if (options.folder.empty()) {
@@ -66,9 +101,10 @@ void archive(const ArchiveOptions& options) {
   }
   const fs::path last = fs::canonical(folder).filename();
   ArchiveBundle bundle(options.hide);
-  const std::string root = options.anonymous || last.empty() || last.string().size() > 60
-                               ? "archive"
-                               : bundle.redacted_name(last.string());
+  const std::string root =
+      options.anonymous || options.strict || last.empty() || last.string().size() > 60
+          ? "archive"
+          : bundle.redacted_name(last.string());
   const std::string out = options.out.empty() ? default_output(folder, root) : options.out;
   std::vector<std::string> inputs = options.more;
   inputs.push_back(options.folder);
@@ -88,27 +124,14 @@ void archive(const ArchiveOptions& options) {
                                   options.out.empty() ? ": name the archive with -o FILE"
                                                       : " and is no archive: name another file"));
   }
-  bundle.redact_all();
-  if (options.anonymous) {
-    bundle.make_anonymous(folder);
-  }
-  const std::string tar = bundle.to_tar(root, options.anonymous);
+  remove_texts(options, folder, bundle);
+  const std::string tar = bundle.to_tar(root, options.anonymous || options.strict);
   write_named_file(out, tar);
   warn_of_unread(bundle.left_out());
-  if (options.json) {
-    print_json({{"schema", 1},
-                {"file", out},
-                {"bytes", tar.size()},
-                {"files", bundle.files().size()},
-                {"left_out", bundle.left_out().size()},
-                {"secrets_removed", bundle.secrets()}});
-    return;
+  print_summary(options, out, static_cast<std::int64_t>(tar.size()), bundle);
+  if (!options.json) {
+    fmt::print("look at {}/MANIFEST.json in it before you send it\n", printable(root));
   }
-  fmt::print("{}: {} of {}, {} removed, {} left out\n", printable(out),
-             counted(static_cast<std::int64_t>(bundle.files().size()), "file"),
-             format_bytes(static_cast<std::int64_t>(tar.size())),
-             counted(bundle.secrets(), "secret"), bundle.left_out().size());
-  fmt::print("look at {}/MANIFEST.json in it before you send it\n", printable(root));
 }
 
 }  // namespace
@@ -121,9 +144,8 @@ void add_archive_command(CommandLine& app) {
       .required();
   command
       .add_option("-o,--out", options->out,
-                  "Write the archive to FILE (default: RUN.tar, or archive.tar with --anonymous; "
-                  "beside RUN "
-                  "if this folder lies in RUN)")
+                  "Write the archive to FILE (default: RUN.tar, or archive.tar with --anonymous "
+                  "and --strict; beside RUN if this folder lies in RUN)")
       .type_name("FILE");
   command
       .add_option("--with", options->more,
@@ -132,6 +154,9 @@ void add_archive_command(CommandLine& app) {
       .type_name("FILE");
   command.add_flag("--anonymous", options->anonymous,
                    "Replace names of hosts and users, and addresses, by pseudonyms");
+  command.add_flag("--strict", options->strict,
+                   "Take only records of this program, and of them only figures and its own words: "
+                   "no other text leaves, so that no secret and no name can");
   command
       .add_option("--hide", options->hide,
                   "Also remove the texts in FILE, one per line, wherever they stand, such as names "
@@ -142,11 +167,12 @@ void add_archive_command(CommandLine& app) {
       "Examples:\n"
       "  trireme archive runs/first --with train-4711.out -o case-1234.tar\n"
       "  trireme archive accept-20261124-160000 --anonymous --hide names.txt\n"
+      "  trireme archive runs/first --strict\n"
       "Secrets are always removed: values of names such as password or api_key, keys of known "
       "forms, and private keys. A secret that looks like ordinary text cannot be recognized: list "
-      "it for --hide, and look at the archive before you send it. Weights, training data and files "
-      "that are no text "
-      "are never included; MANIFEST.json lists what is in the archive and what is not.");
+      "it for --hide, and look at the archive before you send it, or use --strict, which keeps no "
+      "text that is not this program's own. Weights, training data and files that are no text are "
+      "never included; MANIFEST.json lists what is in the archive and what is not.");
   command.callback([options] { archive(*options); });
 }
 

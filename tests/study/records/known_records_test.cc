@@ -1,0 +1,207 @@
+// What of a site's records an archive with --strict takes: figures, and words of the program.
+#include "src/study/records/known_records.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/config_tree.h"
+#include "src/base/error.h"
+#include "src/study/redaction/redaction.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path kSources = TRIREME_SOURCE_DIR;
+
+std::string kept(const std::string& suffix, const std::string& text) {
+  return KnownRecords().keep(suffix, text).text;
+}
+
+TEST(KnownRecords, FiguresAndWordsOfTheProgramStay) {
+  const std::string line =
+      R"({"device":"cpu","loss":2.5,"loss_bits":"0x40200000","step":3,"val_loss":null})"
+      "\n";
+  const KnownRecords::Kept same = KnownRecords().keep(".jsonl", line);
+  EXPECT_EQ(same.text, line);
+  EXPECT_EQ(same.removed, 0);
+}
+
+TEST(KnownRecords, TextsBecomePseudonymsThatAreTheSameEverywhere) {
+  KnownRecords records;
+  const KnownRecords::Kept first =
+      records.keep(".json", R"({"host": "n1", "message": "n1 is slow", "kind": "n2"})");
+  EXPECT_EQ(json::parse(first.text),
+            json::parse(R"({"host": "host-1", "kind": "text-1", "message": "text-2"})"));
+  EXPECT_EQ(first.removed, 3);
+  EXPECT_EQ(records.keep(".yaml", "nodes: [n0, n1]\nkind: n2\n").text,
+            "nodes: [host-2, host-1]\nkind: text-1\n");
+}
+
+TEST(KnownRecords, AWordOfTheProgramIsAPseudonymWhereTheSiteChoosesTheText) {
+  EXPECT_EQ(kept(".jsonl", R"({"host":"ring","kind":"memory","precision":"bf16"})"
+                           "\n"),
+            R"({"host":"host-1","kind":"memory","precision":"bf16"})"
+            "\n");
+  EXPECT_EQ(kept(".yaml", "run: {name: ring}\nname: ring\nmodel: {family: gpt2}\n"),
+            "run:\n  name: text-1\nname: ring\nmodel:\n  family: gpt2\n");
+}
+
+TEST(KnownRecords, NumbersOfUnknownFieldsAreSecrets) {
+  const KnownRecords::Kept pin =
+      KnownRecords().keep(".json", R"({"pin": 4711, "codes": [1, [2]], "steps": 5})");
+  EXPECT_EQ(json::parse(pin.text),
+            json::parse(R"({"steps": 5, "text-1": [null, [null]], "text-2": null})"));
+  EXPECT_EQ(pin.removed, 5);
+  EXPECT_EQ(kept(".yaml", "pin: 4711\naudit: {key: 4711}\n"), "text-1: ~\naudit:\n  key: ~\n");
+  EXPECT_EQ(kept(".yaml", "pin: 4711\nsteps: 5\nx: {steps: 6}\n"),
+            "text-1: ~\nsteps: 5\ntext-2:\n  text-3: ~\n");
+}
+
+TEST(KnownRecords, NamesThatAreFieldsBecomePseudonymsToo) {
+  EXPECT_EQ(json::parse(kept(".json", R"({"nodes": {"n1": {"loss": 1}, "n2": {"loss": 2}}})")),
+            json::parse(R"({"nodes": {"host-1": {"loss": 1}, "host-2": {"loss": 2}}})"));
+}
+
+TEST(KnownRecords, PartsOfNamesAreNoFields) {
+  EXPECT_EQ(json::parse(kept(".json", R"({"nodes": {"n1.site.org": 1, "train.steps": 2}})")),
+            json::parse(R"({"nodes": {"host-1": null, "train.steps": 2}})"));
+  EXPECT_EQ(kept(".yaml", "nodes: {n1.site.org: 1}\ntrain.steps: 2\n"),
+            "nodes:\n  host-1.host-2.text-1: ~\ntrain:\n  steps: 2\n");
+}
+
+TEST(KnownRecords, NamesMayConsistOfWordsOfTheProgram) {
+  EXPECT_EQ(json::parse(kept(".json", R"([{"name": "gemm time_us"}, {"name": "gemm jane"},
+                                          {"kind": "gemm time_us"}])")),
+            json::parse(R"([{"name": "gemm time_us"}, {"name": "text-1"}, {"kind": "text-2"}])"));
+}
+
+TEST(KnownRecords, VersionsStayAndAddressesDoNot) {
+  EXPECT_EQ(json::parse(kept(".json", R"([{"fmt": "9.1.0"}, {"fmt": "10.1.2.3"}, {"host": "1.2.3"},
+                                          {"pin": "1.2.3"}])")),
+            json::parse(R"([{"fmt": "9.1.0"}, {"fmt": "text-1"}, {"host": "host-1"},
+                            {"text-2": "host-1"}])"));
+}
+
+TEST(KnownRecords, TimesStayAndOnlyTimes) {
+  EXPECT_EQ(json::parse(kept(".json", R"({"time": "2026-11-24T16:00:00Z", "begin": "2026-11-24",
+                                         "end": "2026-11-24Tsecret"})")),
+            json::parse(R"({"time": "2026-11-24T16:00:00Z", "begin": "2026-11-24",
+                            "end": "text-1"})"));
+}
+
+TEST(KnownRecords, BitsOfFloatsStayInTheirFieldsOnly) {
+  EXPECT_EQ(json::parse(kept(".json", R"({"loss_bits": "0x4020000a", "kind": "4020000a",
+                                          "val_loss_bits": "deadbeef1"})")),
+            json::parse(R"({"kind": "text-1", "loss_bits": "0x4020000a",
+                            "val_loss_bits": "text-2"})"));
+}
+
+TEST(KnownRecords, ConfigurationsStayConfigurations) {
+  const std::string yaml =
+      "model:  # of the team jane\n"
+      "  preset: tiny-gpt2\n"
+      "  hidden: 64\n"
+      "data:\n"
+      "  train: [{path: /users/jane/x, weight: 2}]\n"
+      "  sequence: ~\n"
+      "optimizer: {betas: [0.9, 0.95], schedule: {kind: cosine}}\n"
+      "parallel: {}\n"
+      "comm: {bucket_bytes: 25MiB, async: true}\n";
+  const std::string strict = kept(".yaml", yaml);
+  EXPECT_EQ(strict,
+            "model:\n  preset: tiny-gpt2\n  hidden: 64\n"
+            "data:\n  train: [{text-1: text-2, weight: 2}]\n  sequence: ~\n"
+            "optimizer:\n  betas: [0.9, 0.95]\n  schedule.kind: cosine\n"
+            "parallel: {}\n"
+            "comm:\n  bucket_bytes: 25MiB\n  async: true\n");
+  EXPECT_NO_THROW(parse_config(strict, "strict.yaml"));
+}
+
+TEST(KnownRecords, NumbersOfYamlAreNumbers) {
+  EXPECT_EQ(kept(".yaml", "steps: nan(secret)\nseed: 12secret\nlr: 1e-4\nlog_bytes: 64K\n"),
+            "steps: text-1\nseed: text-2\nlr: 1e-4\nlog_bytes: 64K\n");
+}
+
+TEST(KnownRecords, DamagedLinesAreLeftOutAndCounted) {
+  const KnownRecords::Kept lines = KnownRecords().keep(
+      ".jsonl", "{\"step\": 1}\nsecret\n[\"secret\"]\n{\"step\": 2}\n{\"step\": 3, \"loss");
+  EXPECT_EQ(lines.text, "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_EQ(lines.removed, 3);
+}
+
+TEST(KnownRecords, FreeAndDamagedTextIsNoRecord) {
+  KnownRecords records;
+  EXPECT_THROW(records.keep(".log", "{}"), DataError);
+  EXPECT_THROW(records.keep("", "{}"), DataError);
+  EXPECT_THROW(records.keep(".json", "{\"step\": "), DataError);
+  EXPECT_THROW(records.keep(".yaml", "a: [b\n"), DataError);
+  EXPECT_THROW(records.keep(".yaml", "a: &x 1\nb: *x\n"), DataError);
+  EXPECT_THROW(records.keep(".json", std::string(100, '[')), DataError);
+}
+
+TEST(KnownRecords, OnlyNamesOfFilesThatTheProgramWritesStay) {
+  KnownRecords records;
+  EXPECT_EQ(records.keep_path("logs/rank-00012.jsonl"), "logs/rank-00012.jsonl");
+  EXPECT_EQ(records.keep_path("metrics.jsonl"), "metrics.jsonl");
+  EXPECT_EQ(records.keep_path("DONE"), "DONE");
+  EXPECT_EQ(records.keep_path("jane/metrics.jsonl"), "file-1/metrics.jsonl");
+  EXPECT_EQ(records.keep_path("jane/secret.json"), "file-1/file-2.json");
+  EXPECT_EQ(records.keep_path("checkpoints/"), "checkpoints/");
+  EXPECT_EQ(records.keep_path("a.secret"), "file-3");
+  EXPECT_EQ(records.keep_path("rank-secret.log"), "file-4.log");
+  EXPECT_EQ(records.keep_path("rank-000001.log"), "file-5.log");
+  EXPECT_EQ(records.keep_path("n0002-r01/rank-0000x.log"), "n0002-r01/file-6.log");
+}
+
+TEST(KnownFields, NoneIsCalledLikeASecret) {
+  for (const std::string_view name : {"password", "pin", "token", "api_key", "user", "account"}) {
+    EXPECT_FALSE(is_known_field(name)) << name;
+  }
+  std::ifstream source(kSources / "src/study/records/known_fields.cc");
+  std::set<std::string> fields;
+  for (std::string word; source >> word;) {
+    word.erase(std::remove(word.begin(), word.end(), '"'), word.end());
+    if (is_known_field(word)) {
+      fields.insert(word);
+    }
+  }
+  EXPECT_GT(fields.size(), 300U);
+  for (const std::string& field : fields) {
+    EXPECT_EQ(redact_value(field, "4711").secrets, 0) << field;
+  }
+}
+
+TEST(KnownFields, AllThatThePageOfMetricsNamesAreKnown) {
+  std::ifstream page(kSources / "docs/metrics.md");
+  std::vector<std::string> fields;
+  for (std::string line; std::getline(page, line) && !line.starts_with("## Prometheus");) {
+    for (std::size_t at = line.find('`'); line.starts_with("| `") && at < line.find(" |");
+         at = line.find('`', at + 1)) {
+      const std::size_t end = line.find('`', at + 1);
+      fields.push_back(line.substr(at + 1, end - at - 1));
+      at = end;
+    }
+  }
+  EXPECT_GE(fields.size(), 40U);
+  for (const std::string& field : fields) {
+    EXPECT_TRUE(is_known_field(field)) << field;
+  }
+}
+
+TEST(KnownFields, TheSchemasAreKnown) {
+  EXPECT_TRUE(is_known_field("busbw_GBps"));
+  EXPECT_TRUE(is_known_word("loader_emulation"));
+  EXPECT_TRUE(is_known_word("2 M N K"));
+  EXPECT_FALSE(is_known_word("a text that nobody has chosen"));
+}
+
+}  // namespace
+}  // namespace trireme
