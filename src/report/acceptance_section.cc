@@ -167,6 +167,9 @@ const char* machine_verdict(const nlohmann::json& document) {
   const auto is_bad = [](const nlohmann::json& each) { return !flag_field(each, "good"); };
   const nlohmann::json& nodes = array_field(document, "nodes");
   const nlohmann::json& links = array_field(document, "links");
+  if (nodes.empty() && links.empty()) {
+    throw DataError("it names no node and no link, so that nothing was measured");
+  }
   const auto verdict = document.find("verdict");  // not in the oldest files
   if (accepted && ((verdict != document.end() && *verdict != "accepted") ||
                    std::any_of(nodes.begin(), nodes.end(), is_bad) ||

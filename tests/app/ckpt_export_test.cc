@@ -1,5 +1,6 @@
 // `trireme ckpt` on encrypted and labelled checkpoints, and `ckpt export`, whose file is read back
 // here byte by byte.
+#include <algorithm>
 #include <bit>
 
 #include <gmock/gmock.h>
@@ -77,7 +78,10 @@ class CkptExport : public testing::Test {
       const std::size_t at = entry["data_offsets"][0];
       const std::size_t size = entry["data_offsets"][1].get<std::size_t>() - at;
       ASSERT_EQ(size, tensor.bytes.size()) << tensor.name;
-      EXPECT_EQ(std::memcmp(text.data() + begin + at, tensor.bytes.data(), size), 0) << tensor.name;
+      EXPECT_TRUE(std::equal(tensor.bytes.begin(), tensor.bytes.end(),
+                             text.begin() + static_cast<std::ptrdiff_t>(begin + at),
+                             [](std::byte a, char b) { return a == static_cast<std::byte>(b); }))
+          << tensor.name;
       end = std::max(end, at + size);
     }
     EXPECT_EQ(text.size(), begin + end);

@@ -281,7 +281,8 @@ class Archive(unittest.TestCase):
         out = self.folder / "c.tar"
         text = self.archive(self.run_dir, "-o", out, "--strict").stdout
         self.assertIn("3 files", text)
-        files = self.contents(out)
+        files = {re.sub("-[0-9a-f]{4}-", "-", name): re.sub("-[0-9a-f]{4}-", "-", text)
+                 for name, text in self.contents(out).items()}  # without the archive's own mark
         manifest = strict(files.pop("archive/MANIFEST.json"))
         self.assertTrue(manifest["strict"])
         self.assertEqual({name: json.loads(text) for name, text in files.items()
@@ -294,7 +295,7 @@ class Archive(unittest.TestCase):
                          {"checkpoints/", "file-1.json", "file-2.log", "file-3.json", "file-4",
                           "file-5"})
         result = self.archive(self.run_dir, "--strict", "--with", "/etc/hostname", code=2)
-        self.assertIn("its text is free", result.stderr)
+        self.assertIn("no record of this program", result.stderr)
 
     def test_refusals(self):
         self.archive(self.folder / "missing", code=66)
@@ -322,9 +323,9 @@ class StrictArchive(unittest.TestCase):
 
     def test_no_name_is_in_it(self):
         everything = (self.folder / "a.tar").read_bytes()
-        self.assertIn(b"host-1", everything)
+        self.assertTrue(re.search(rb"host-[0-9a-f]{4}-1", everything))
         for name in (socket.gethostname(), "jane", "acme", str(self.folder), self.folder.name):
-            self.assertNotIn(name.encode(), everything)
+            self.assertFalse(name.encode() in everything, name)
 
     def test_all_figures_are_in_it(self):
         lines = [[json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -358,10 +359,11 @@ class StrictArchive(unittest.TestCase):
         self.assertIn({"precision": "bf16"}, choices)
         folder = self.folder / "choices"
         folder.mkdir()
-        (folder / "study.json").write_text(json.dumps(choices))
+        (folder / "study.json").write_text(json.dumps({"rows": choices}))
         harness.must(harness.run("archive", folder, "--strict", "-o", self.folder / "b.tar"))
         with tarfile.open(self.folder / "b.tar") as tar:
-            self.assertEqual(json.load(tar.extractfile("archive/study.json")), choices)
+            self.assertEqual(json.load(tar.extractfile("archive/study.json")),
+                             {"rows": choices})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,11 @@ bool is_pseudonym(std::string_view text) {
          text.find_first_not_of("0123456789", dash + 1) == text.npos;
 }
 
+// Returns whether a text may be a number, a size or a version.
+bool is_figure(std::string_view text) {
+  return text.find_first_not_of("0123456789+-.eEKMGTiBnafvINF") == text.npos;
+}
+
 // Returns whether all parts of a key such as "train.steps" are known.
 bool has_known_parts(std::string_view key) {
   const std::size_t dot = key.find('.');
@@ -30,9 +35,9 @@ bool has_known_parts(std::string_view key) {
 
 // Returns whether all words of a text are known.
 bool has_known_words(std::string_view text) {
-  const std::size_t blank = text.find(' ');
+  const std::size_t blank = text.find_first_of(" =");
   const std::string_view word = text.substr(0, blank);
-  return (trireme::is_known_word(word) || trireme::is_known_field(word)) &&
+  return (trireme::is_known_word(word) || trireme::is_known_field(word) || is_figure(word)) &&
          (blank == text.npos || has_known_words(text.substr(blank + 1)));
 }
 
@@ -41,30 +46,27 @@ bool may_leave(const std::string& text) {
   const bool is_bits =
       text.size() <= 10 && text.find_first_not_of("0123456789abcdefx") == text.npos;
   return is_pseudonym(text) || trireme::is_known_word(text) || has_known_words(text) ||
-         has_figures_alone || is_bits;
+         has_figures_alone || is_bits || is_figure(text);
 }
 
-void require_strict(const nlohmann::json& value, bool may_be_number) {
+void require_strict(const nlohmann::json& value) {
   if (value.is_object()) {
     for (const auto& [name, each] : value.items()) {
-      require(has_known_parts(name) || is_pseudonym(name));
-      require_strict(each, !is_pseudonym(name));
+      require(has_known_parts(name) || has_known_words(name) || is_pseudonym(name));
+      require_strict(each);
     }
   } else if (value.is_array()) {
     for (const nlohmann::json& each : value) {
-      require_strict(each, may_be_number);
+      require_strict(each);
     }
   } else if (value.is_string()) {
     require(may_leave(value.get<std::string>()));
-  } else {
-    require(may_be_number || !value.is_number());
   }
 }
 
 // A scalar of YAML may also be a number, whose letters are those of units and exponents.
 bool may_leave_yaml(const std::string& text) {
-  return may_leave(text) || text == "true" || text == "false" ||
-         text.find_first_not_of("0123456789+-.eEKMGTiBnaif") == text.npos;
+  return may_leave(text) || text == "true" || text == "false" || is_figure(text);
 }
 
 void require_strict(const std::string& yaml) {
@@ -91,17 +93,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const std::string_view input = trireme::text_of(data, bytes);
   trireme::KnownRecords records;
   trireme::refuses_only_with<trireme::DataError>([&] {
-    const std::string kept = records.keep(".json", input).text;
-    strict_records::require_strict(nlohmann::json::parse(kept), true);
+    const std::string kept = records.keep("metrics.json", input).text;
+    strict_records::require_strict(nlohmann::json::parse(kept));
   });
-  const std::string lines = records.keep(".jsonl", input).text;
+  const std::string lines = records.keep("metrics.jsonl", input).text;
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = lines.find('\n', at);
-    strict_records::require_strict(nlohmann::json::parse(lines.substr(at, end - at)), true);
+    strict_records::require_strict(nlohmann::json::parse(lines.substr(at, end - at)));
     at = end + 1;
   }
   trireme::refuses_only_with<trireme::DataError>([&] {
-    const std::string kept = records.keep(".yaml", input).text;
+    const std::string kept = records.keep("config.yaml", input).text;
     trireme::refuses_only_with<trireme::ConfigError>([&] { strict_records::require_strict(kept); });
   });
   for (const std::filesystem::path& part :

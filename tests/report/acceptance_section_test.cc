@@ -131,6 +131,9 @@ TEST(AcceptanceSection, AFileThatSaysTwoThingsIsRefused) {
   EXPECT_NO_THROW(acceptance_section(document.dump(), "a"));
   document["verdict"] = "rejected";
   EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
+  document = acceptance();
+  document["nodes"] = document["links"] = Json::array();
+  EXPECT_THROW(acceptance_section(document.dump(), "a"), DataError);
 }
 
 TEST(AcceptanceSection, SaysWhatIsWrongWithAFile) {

@@ -17,6 +17,7 @@
 #include "src/base/data_error_in.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
+#include "src/base/json_fields.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/base/units.h"
@@ -116,9 +117,19 @@ DocSection result_section(const std::string& text, const std::string& name) {
         "results that were compared");
   }
   try {
-    return looks_like_acceptance(text) ? acceptance_section(text, name)
-           : looks_like_plan(text)     ? plan_section(text, name)
-                                       : bench_section(text, name);
+    (void)parse_json(text);
+    if (looks_like_acceptance(text)) {
+      return acceptance_section(text, name);
+    }
+    if (looks_like_plan(text)) {
+      return plan_section(text, name);
+    }
+    if (looks_like_bench(text)) {
+      return bench_section(text, name);
+    }
+    throw DataError(
+        "it is no result that a report shows, which are those of trireme bench -J, plan -J and "
+        "accept");
   } catch (const nlohmann::json::exception&) {
     throw DataError("a field has another type than its format says");
   }

@@ -54,6 +54,16 @@ std::string free_name(const std::string& name, std::set<std::string>& taken) {
   return path;
 }
 
+// Removes lines with bytes of zero, which a crash can leave and no reader uses.
+void remove_torn_lines(std::string& lines) {
+  for (std::size_t zero = lines.find('\0'); zero != std::string::npos;) {
+    const std::size_t begin = zero == 0 ? 0 : lines.rfind('\n', zero) + 1;
+    const std::size_t end = std::min(lines.find('\n', zero), lines.size());
+    lines.erase(begin, end + 1 - begin);
+    zero = lines.find('\0', begin);
+  }
+}
+
 HiddenTexts hidden_texts_of(const std::string& list) {
   if (list.empty()) {
     return {};
@@ -93,6 +103,9 @@ void ArchiveBundle::add(const fs::path& path, const std::string& name) {
   } catch (const Error& error) {
     leave_out(name, error.what(), true);
     return;
+  }
+  if (path.extension() == ".jsonl") {
+    remove_torn_lines(text);
   }
   if (text.find('\0') != std::string::npos) {
     leave_out(name, "not a text, so that it cannot be searched for secrets");
@@ -215,12 +228,16 @@ void ArchiveBundle::make_anonymous(const fs::path& folder) {
 
 void ArchiveBundle::keep_known_records() {
   is_strict_ = true;
-  KnownRecords records;
+  Sha256 all;
+  for (const Collected& file : files_) {
+    all.update(file.text.data(), static_cast<std::int64_t>(file.text.size()));
+  }
+  constexpr std::size_t kMarkDigits = 4;
+  KnownRecords records(all.finish_hex().substr(0, kMarkDigits));
   std::vector<Collected> kept;
   for (Collected& file : files_) {
     try {
-      const std::string suffix = file.path.filename() == "DONE" ? ".json" : file.path.extension();
-      KnownRecords::Kept record = records.keep(suffix, file.text);
+      KnownRecords::Kept record = records.keep(file.path.filename(), file.text);
       Redacted listed = hidden_.apply(record.text);
       file.text = std::move(listed.text);
       file.removed = record.removed + listed.secrets;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -14,122 +14,154 @@
 namespace trireme {
 namespace {
 
-using Json = nlohmann::json;
+using Schema = nlohmann::json;
 
-// The fields of configurations, metrics, logs, journals, scaling studies and summaries, as their
-// pages name them (docs/formats.md). Those of benchmarks, comparisons, histories and acceptances
-// come from their schemas.
-constexpr std::string_view kFields =
-    "accept_plain accept_plain_data accounted_seconds actions activations adamw after_launch "
-    "age algorithms alibi allow_change allowed anonymous args arguments async at_once attempt "
+// The fields of configurations, metrics, logs, journals, traces, scaling studies, predictions and
+// summaries, as their pages name them (docs/formats.md). Those of benchmarks, comparisons,
+// histories and acceptances come from their schemas.
+//
+// Fields of figures, which may also be choices, or hold other fields:
+constexpr std::string_view kFigures =
+    "accept_plain accept_plain_data accounted_seconds accumulate actions activations adamw "
+    "advice after_launch age algorithms alibi allowed anonymous args async at_once attempt "
     "attempts attention attention_dropout attention_scale audit auto baseline batch_ramp "
-    "begun_at best betas between_hosts bf16_tflops binding block breaches bubble bucket_bytes "
-    "burn_in_minutes ca cat cause certificate checkpoint checkpoint_stall_ms checkpoints "
-    "chosen chunk ckpt clip clock_uncertainty_us cluster co2_grams_per_kwh co2_grams_per_step "
-    "code comm communication compare_every compute compute_median_ms compute_units "
-    "configuration connections constant context copies copy cosine cost_seconds counters cp "
-    "cpu_joules cpu_joules_per_checkpoint cpu_joules_per_step cpu_joules_per_token cpu_watts "
-    "cpus_per_rank cross_entropy cubic currency data days deadline debug decay description "
-    "detect detect_seconds detected deviation device_allocations device_graphs device_waits "
-    "devices devices_over_predicted digests dir disk_seconds displayTimeUnit distill "
-    "divergence documents doubts drain_at_most drift_us dropout dropped dropped_events dur "
-    "durable_step early_stop effective_ratio elastic ema embedding_scale encryption energy ep "
-    "epochs eps epsilon eval_every eval_samples evaluate evaluation_ms event event_deadline "
-    "every every_days exclude exclude_seconds excluded exclusive factor failures family fault "
-    "ffn files finish finite first first_nodes first_step_seconds fmt forbidden force_lock "
-    "format fp32_tflops fp8 fp8_tflops from_memory from_step frozen gb_per_s generation given "
-    "gpt2 gpu_bind gpu_direct gpu_joules gpu_joules_per_checkpoint gpu_joules_per_step "
-    "gpu_joules_per_token gpu_request gpu_type gpu_watts grad_norm grad_norms gradients "
-    "graphs grid group_nodes groups growth_interval half head_dim heads health hidden "
-    "high_frequency history hours id idle idle_watts ignore in_use incomplete index init_from "
-    "initial initializer_range input instructions interfaces inverse_sqrt job joined keep "
-    "keep_best keep_every keep_zeros key keys kind kl_divergence kv_heads label_smoothing "
-    "last_fault launch launch_number launch_us launched launches layers layout least_seconds "
-    "lemon_factor lemon_share level limit_hours linear lived load load_seconds local "
+    "begun_at best betas between_hosts bf16_tflops block breaches bubble bucket_bytes "
+    "burn_in_minutes busy_seconds by checkpoint checkpoint_stall_ms checkpoints chosen chunk "
+    "ckpt clip clock_uncertainty_us co2_grams_per_kwh co2_grams_per_step co2_kilograms "
+    "co2_kilograms_high co2_kilograms_low code comm communication compare_every compute "
+    "compute_median_ms compute_units configuration connections constant context copy cosine "
+    "cost_seconds cp cpu_joules cpu_joules_per_checkpoint cpu_joules_per_step "
+    "cpu_joules_per_token cpu_watts cpus_per_rank cross_entropy cubic data days days_high "
+    "days_low deadline debug decay detect detect_seconds detected deviation "
+    "device_allocations device_graphs device_waits devices devices_over_predicted digests "
+    "disk_seconds distill divergence documents doubts drain_at_most drawn_micro_batches draws "
+    "drift_us dropout dropped dropped_events dur durable_step early_stop effective_ratio "
+    "elastic ema embedding_scale encryption energy ep epochs eps epsilon eval_every "
+    "eval_samples evaluate evaluation_ms event_deadline every every_days exclude "
+    "exclude_seconds exclusive factor failures fault ffn files finish finite first "
+    "first_step_seconds fit fmt forbidden force_lock fp32_tflops fp8 fp8_tflops from_memory "
+    "from_step gated gb_per_s generation given goodput gpt2 gpu_bind gpu_direct gpu_joules "
+    "gpu_joules_per_checkpoint gpu_joules_per_step gpu_joules_per_token gpu_request gpu_type "
+    "gpu_watts grad_norm grad_norms gradients graphs grid group_nodes groups growth_interval "
+    "half head head_dim heads health healthy hidden high_frequency history hours id idle "
+    "idle_seconds idle_watts ignore incomplete index initial initializer_range input "
+    "instructions inverse_sqrt keep keep_best keep_every keep_zeros kernels kilowatt_hours "
+    "kilowatt_hours_high kilowatt_hours_low kl_divergence kv_heads label_smoothing last_fault "
+    "launch_number launch_us launched launches layers layout layouts least_seconds "
+    "lemon_factor lemon_share limit_hours linear lived load load_seconds local "
     "local_connections lock_memory log log_bytes log_every log_format logit_scale logs lora "
     "loss_bits loss_mean loss_scale loss_score loss_step loss_window losses low_frequency lr "
     "maintenance manifest_sha256 max_restarts max_rewinds max_skipped_steps maximum mean "
-    "mean_hours_between_failures memory_check memory_every memory_gb_per_s memory_seconds "
-    "message metrics_are_encrypted mfu micro_batches_per_replica min_delta min_lr min_nodes "
-    "minimum modules momentum mps_shares mtbf mtbf_hours nesterov network networks "
-    "norm_epsilon norm_score not_finite notice_minutes number numerics nvls obeyed offset_us "
-    "on_event onednn openmetrics openmetrics_every optimizer options origin original_context "
-    "other over_predicted overflows overlap pairs parallel parent patience pending "
-    "per_1000_node_days per_node ph phase pid place plan position_embedding predicted "
-    "predicted_memory_bytes predicted_terms preset price_per_hour price_per_kwh "
-    "price_per_step processors products provenance_sha256 pue qkv_bias queue queued rank0 "
-    "ranks_up_seconds rates rdma read_gb_per_s recompute_every recovery_seconds redone "
-    "reference relaunch_seconds repair_hours replace replay_steps requeue require "
-    "reserved_memory residual_percent resume rewind_steps rewinds rope_factor "
-    "rope_high_frequency rope_low_frequency rope_original_context rope_scaling rope_theta run "
-    "rx_errors save_seconds scratch seccomp seconds_left secrets_removed security seed seen "
-    "self_check sequence_parallel share_device signal simulated since site site_hours "
-    "site_list sites skip skip_batches skipped_in_a_row skipped_steps slowdown slowness slurm "
-    "slurm_job snapshot source_id sources spares spent spike spread stall start state step "
-    "step_seconds stop_asked stop_before_end storage straggler straggler_every stragglers sum "
-    "sum_ms sums_of_squares swiglu t_iter_ms taper teacher temperature text tid "
-    "tie_embeddings times tls to_step tokenizer tokenizer_digest tokenizer_vocab tokens total "
-    "trace traceEvents train transport trireme ts tuning type uncertainty_us unknown updated "
-    "updates val_loss val_loss_bits val_losses validation variables vocab wait_hours waits "
-    "wall_seconds watts weight weight_decay what when where whole why_not width_scale "
-    "without_improvement write_gb_per_s xxh3 z_loss";
+    "mean_hours_between_failures measured memory_check memory_every memory_from "
+    "memory_gb_per_s memory_seconds metrics_are_encrypted mfu micro_batches_per_replica "
+    "min_delta min_lr min_nodes minimum modules momentum mps_shares mtbf mtbf_hours "
+    "mtbf_seconds nesterov network norm_epsilon norm_score not_finite notice_minutes number "
+    "numerics nvls obeyed offset_us on_front onednn openmetrics_every optimizer options "
+    "original_context other over_predicted overflows overlap pairs parallel parent patience "
+    "pending per_1000_node_days per_node pid pipeline place plan position_embedding predicted "
+    "predicted_memory_bytes predicted_terms price price_high price_low price_per_hour "
+    "price_per_kwh price_per_step processors products provenance_sha256 pue qkv_bias "
+    "quantiles queue queued rank0 ranks_up_seconds rates rdma read_gb_per_s recompute "
+    "recompute_every recovery_seconds redone reference relaunch_seconds repair_hours replace "
+    "replay_steps requeue require reserved reserved_memory residual_percent restart_seconds "
+    "resume rewind_steps rewinds rope_factor rope_high_frequency rope_low_frequency "
+    "rope_original_context rope_scaling rope_theta rx_errors save_interval_seconds "
+    "save_seconds scratch seccomp seconds_left secrets_removed security seed seen self_check "
+    "sequence_parallel share_device signal simulated since site_hours skip skip_batches "
+    "skipped_in_a_row skipped_steps slowdown slowness slurm snapshot source_id spares spent "
+    "spike spread stall stall_seconds start step step_seconds step_seconds_high "
+    "step_seconds_low stop_asked stop_before_end storage straggler straggler_every stragglers "
+    "sum sum_ms sums_of_squares swiglu t_iter_ms taper temperature tensor terms tid "
+    "tie_embeddings tied timeline times to_step tokenizer_digest tokenizer_vocab tokens "
+    "tokens_per_second total trace traceEvents train transfer tried trireme ts type "
+    "uncertainty_us unknown update updated updates val_loss val_loss_bits validation "
+    "variables vocab wait_hours waits wall_seconds warnings watts weight weight_decay when "
+    "where whole why_not width_scale without_improvement write_gb_per_s xxh3 z_loss";
+// Of choices alone:
+constexpr std::string_view kChoices =
+    "allow_change backend binding cat cause currency details device displayTimeUnit driver "
+    "event family format frozen gpu_back_end kind level lora.products name ph phase precision "
+    "preset reproducibility schedule source state status train.products transport";
+// Of texts that the site chooses:
+constexpr std::string_view kSiteTexts =
+    "arguments audit.log ca certificate cluster command_line config copies data.train "
+    "data.validation description dir file folder init_from job key keys launch message "
+    "networks on_event openmetrics origin path profile run sentence site site_list slurm_job "
+    "teacher text tls tokenizer tuning uuid what why";
+// Of names of hosts, and the same or their number:
+constexpr std::string_view kHosts =
+    "a b from_host host hosts interfaces members node partner suspect to_host";
+constexpr std::string_view kHostsOrCounts =
+    "excluded first_nodes in_use joined link links nodes sites";
+// Of figures by names that the site chooses:
+constexpr std::string_view kMaps =
+    "counters facts sources val_losses val_losses_bits";
 
 // The choices of configurations, and what events, causes, phases, levels and states are called.
 constexpr std::string_view kWords =
-    "1f1b B CLOCK_MONOTONIC CLOCK_MONOTONIC_RAW E EUR FLOP/s GB/s M MB/s USD X aarch64 abort "
-    "adamw agent_lost agent_ready algorithms all_gather all_reduce all_to_all always amx any "
-    "attempt_end auto avx2 avx512 avx512_bf16 avx512_vnni backward bad barrier beegfs begin "
-    "bfloat16 block broadcast btrfs build bytes bytes/s checkpoint communication compute "
-    "constant control core cosine cpu cuda cudnn current data debug default delayed detect "
-    "device divergence double dp elastic end end_attempt error evaluate exclude excluded "
-    "exited ext4 f failed fast fatal fault finished first_step float for full gave_up gguf "
-    "given global good gpfs gpipe gpt2 gpt2-124m gpt2-1558m gpt2-355m gpt2-774m gpu gpudirect "
-    "gradient gradients graphs gres half hf hierarchical idle ignore info int4 int8 "
-    "interleaved interrupted inverse_sqrt isolated joined json kahan killed launch "
+    "1f1b B CLOCK_MONOTONIC CLOCK_MONOTONIC_RAW CUDA Clang E EUR FLOP/s GB/s GFLOP/s GNU M "
+    "MB/s MPI NCCL Open TFLOP/s USD X aarch64 abort adamw agent_lost agent_ready algorithms "
+    "all_gather all_reduce all_to_all always amx and any attempt_end auto avx2 avx512 "
+    "avx512_bf16 avx512_vnni backward bad barrier beegfs begin bfloat16 block broadcast btrfs "
+    "build bytes bytes/s checkpoint communication compute constant control core cosine cpu "
+    "cuda cudnn current data debug default delayed detect device disk divergence double dp "
+    "early_exit elastic end end_attempt engine error evaluate evaluation exclude excluded "
+    "exited ext4 f failed fast fatal fault finished first_step float for fsdp full gave_up "
+    "gguf given global good gpfs gpipe gpt2 gpt2-124m gpt2-1558m gpt2-355m gpt2-774m gpu "
+    "gpudirect gradient gradients graphs gres half hang hf hierarchical idle ignore info int4 "
+    "int8 interleaved interrupted inverse_sqrt io isolated joined json kahan killed launch "
     "launcher_ended launcher_left linear links llama llama-160m llama-1b llama-3b llama-405b "
     "llama-70b llama-8b llama3-1t llama3-405b llama3-70b llama3-8b load local losses lustre "
     "main max meet megatron memory memory_checkpoint memory_measured memory_predicted min mpi "
-    "mps ms muon nccl never nfs node_excluded node_lost nodes none norm ns numa nvlink off on "
-    "onnx operation operations/s ops optimizer out_of_memory outlier over overlay own "
-    "per-node per-task plain pp precision prediction print process_name products q4_0 q4_k "
-    "q8_0 quiet rank_gone rdma recursive_doubling recv redone reduce_scatter relaunch requeue "
-    "required resumed rewind ring running s save_interval selective send sends separate sgd "
-    "shm signal skip small-gpt2 small-llama square srun sse sse41 stands_out start starting "
-    "status stop stop_asked stop_requested stopped straggler sum thread_name tiny-gpt2 "
-    "tiny-llama tmpfs tokens tokens/s tp tree trireme-launch-report-2 trireme-status-2 tsc "
-    "ucx us vectors waiting warn warning wsd x86_64 xfs zero_bubble";
-
-// What the texts in these name is chosen by the site.
-constexpr std::string_view kHostFields =
-    "host hosts node nodes first_nodes excluded in_use joined links link partner suspect "
-    "members a b sites from_host to_host between_hosts interfaces";
-constexpr std::string_view kOtherFields =
-    "run dir file files folder folders source sources site site_list config command_line "
-    "arguments teacher init_from tokenizer cluster profile launch job slurm_job message text "
-    "what why sentence uuid description origin data";
-
-// Whoever finds a number in these has mistaken a field.
-constexpr std::string_view kTextFields = "key keys certificate ca tls";
+    "mps ms muon nccl never nfs no node_death node_excluded node_lost nodes none norm "
+    "not_found ns numa numerics nvlink off on onnx operation operations/s ops optimizer "
+    "out_of_memory outlier over overlay own per-node per-task plain pp precision prediction "
+    "print process_death process_name products q4_0 q4_k q8_0 quiet rank_gone rdma read "
+    "recursive_doubling recv redone reduce_scatter refused relaunch requeue required resumed "
+    "rewind ring running s save_interval selective send sends separate sgd shm signal skip "
+    "small-gpt2 small-llama square srun sse sse41 stands_out start starting status step stop "
+    "stop_asked stop_requested stopped straggler sum thread_name tiny-gpt2 tiny-llama tmpfs "
+    "tokens tokens/s tp tree trireme-launch-report-2 trireme-status-2 tsc ucx us usage "
+    "vectors waiting warn warning write wsd x86_64 xfs zero_bubble";
 
 // Files and folders, without suffixes.
 constexpr std::string_view kFiles =
-    "config metrics exit_reason journal prediction DONE logs checkpoints tensorboard trace "
-    "MANIFEST acceptance study history report manifest provenance.intoto more";
+    "DONE MANIFEST acceptance checkpoints config exit_reason history journal logs manifest "
+    "metrics more prediction provenance.intoto report study tensorboard trace";
 
 using Names = std::set<std::string, std::less<>>;
 
 // Returns the words of a text, which have blanks between them.
 Names words_of(std::string_view text) {
+  Names all;
   std::istringstream words{std::string(text)};
-  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  for (std::string word; words >> word;) {
+    all.insert(word);
+  }
+  return all;
 }
 
 struct Vocabulary {
-  Names fields, words;
+  std::map<std::string, FieldKind, std::less<>> fields;
+  Names words;
 };
 
-void add_words(const Json& schema, Vocabulary& all) {
-  const auto add = [&](const Json& each) {
+// Returns whether a schema allows texts alone, and nothing but them and null.
+bool is_of_text(const Schema& schema) {
+  const auto is_text = [](const Schema& type) { return type == "string" || type == "null"; };
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    return type->is_array() ? std::all_of(type->begin(), type->end(), is_text) : is_text(*type);
+  }
+  if (const auto choices = schema.find("enum"); choices != schema.end()) {
+    return std::all_of(choices->begin(), choices->end(),
+                       [](const Schema& choice) { return choice.is_string() || choice.is_null(); });
+  }
+  const auto choice = schema.find("const");
+  return choice != schema.end() && choice->is_string();
+}
+
+void add_words(const Schema& schema, Vocabulary& all) {
+  const auto add = [&](const Schema& each) {
     if (each.is_string()) {
       all.words.insert(each.get<std::string>());
     }
@@ -143,28 +175,43 @@ void add_words(const Json& schema, Vocabulary& all) {
 }
 
 // Adds what a schema, or a part of it, describes.
-void add_schema(const Json& schema, Vocabulary& all) {
+void add_schema(const Schema& schema, Vocabulary& all) {
   if (schema.is_object()) {
     add_words(schema, all);
     if (const auto properties = schema.find("properties");
         properties != schema.end() && properties->is_object()) {
       for (const auto& [name, each] : properties->items()) {
-        all.fields.insert(name);
+        FieldKind& kind = all.fields.try_emplace(name, FieldKind::choice).first->second;
+        if (!is_of_text(each)) {
+          kind = FieldKind::figures;
+        }
       }
     }
   }
   if (schema.is_structured()) {
-    for (const Json& part : schema) {
+    for (const Schema& part : schema) {
       add_schema(part, all);
     }
   }
 }
 
 Vocabulary whole_vocabulary() {
-  Vocabulary all = {words_of(kFields), words_of(kWords)};
+  Vocabulary all;
+  all.words = words_of(kWords);
   for (const std::string_view schema : public_schemas()) {
     add_schema(parse_json(schema), all);
   }
+  const auto add = [&](std::string_view names, FieldKind kind) {
+    for (const std::string& name : words_of(names)) {
+      all.fields[name] = kind;
+    }
+  };
+  add(kFigures, FieldKind::figures);
+  add(kChoices, FieldKind::choice);
+  add(kSiteTexts, FieldKind::site_text);
+  add(kHosts, FieldKind::host);
+  add(kHostsOrCounts, FieldKind::hosts_or_counts);
+  add(kMaps, FieldKind::map);
   return all;
 }
 
@@ -175,11 +222,13 @@ const Vocabulary& vocabulary() {
 
 }  // namespace
 
-bool is_known_field(std::string_view name) { return vocabulary().fields.contains(name); }
-
-bool holds_figures(std::string_view name) {
-  static const Names texts = words_of(kTextFields);
-  return is_known_field(name) && !texts.contains(name);
+FieldKind kind_of_field(std::string_view name, std::string_view parent) {
+  const auto& fields = vocabulary().fields;
+  auto found = fields.find(std::string(parent) + "." + std::string(name));
+  if (found == fields.end()) {
+    found = fields.find(name);
+  }
+  return found == fields.end() ? FieldKind::unknown : found->second;
 }
 
 bool is_known_word(std::string_view word) { return vocabulary().words.contains(word); }
@@ -191,21 +240,9 @@ bool is_shaped(std::string_view text, std::string_view shape) {
          });
 }
 
-Naming named_by(std::string_view field) {
-  static const Names hosts = words_of(kHostFields);
-  static const Names others = words_of(kOtherFields);
-  if (hosts.contains(field)) {
-    return Naming::hosts;
-  }
-  return others.contains(field) ? Naming::others : Naming::nothing;
-}
-
 bool is_known_file(std::string_view stem) {
   static const Names files = words_of(kFiles);
-  if (files.contains(stem)) {
-    return true;
-  }
-  return is_shaped(stem, "rank-00000") || is_shaped(stem, "n0000-r00");
+  return files.contains(stem) || is_shaped(stem, "rank-00000") || is_shaped(stem, "n0000-r00");
 }
 
 }  // namespace trireme

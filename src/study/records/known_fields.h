@@ -9,17 +9,24 @@
 
 namespace trireme {
 
-// Returns whether a format has such a field, such as "step_ms".
-bool is_known_field(std::string_view name);
-// Returns whether a known field may hold figures, unlike one that names a key.
-bool holds_figures(std::string_view name);
+// What a field of the formats holds.
+enum class FieldKind {
+  unknown,          // no format has it
+  figures,          // numbers, choices, or other fields
+  choice,           // one of the formats' words
+  site_text,        // a text that the site has chosen, which may also be such a word, or digits
+  host,             // names of hosts, likewise
+  hosts_or_counts,  // names of hosts, or how many there are
+  map,              // figures by names that the site has chosen
+};
+// parent: the name of the field that holds it, since `data.train` is a path, and `train` a section.
+FieldKind kind_of_field(std::string_view name, std::string_view parent = "");
+inline bool is_known_field(std::string_view name) {
+  return kind_of_field(name) != FieldKind::unknown;
+}
+
 // Returns whether a format has such a choice, such as "bf16" for `train.precision`.
 bool is_known_word(std::string_view word);
-
-// What the texts in a field, and in all fields below it, name. Such a text may be any word, also
-// one that is_known_word().
-enum class Naming { nothing, hosts, others };
-Naming named_by(std::string_view field);
 
 // Returns whether a text is like its shape, in which 0 stands for any digit.
 bool is_shaped(std::string_view text, std::string_view shape);

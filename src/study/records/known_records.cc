@@ -16,42 +16,51 @@
 namespace trireme {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
+using std::string_view_literals::operator""sv;
 namespace fs = std::filesystem;
 
 bool has_only(std::string_view text, std::string_view characters) {
   return text.find_first_not_of(characters) == std::string_view::npos;
 }
 
+// Returns whether two digits of a text are a number from `least` to `most`.
+bool is_between(std::string_view text, std::size_t at, int least, int most) {
+  const int value = 10 * (text[at] - '0') + (text[at + 1] - '0');
+  return value >= least && value <= most;
+}
+
+bool is_day(std::string_view text) {
+  return is_shaped(text, "2000-00-00") && is_between(text, 5, 1, 12) && is_between(text, 8, 1, 31);
+}
+
 bool is_time(std::string_view text) {
-  return is_shaped(text, "0000-00-00") || is_shaped(text, "0000-00-00T00:00:00") ||
-         is_shaped(text, "0000-00-00T00:00:00Z") || is_shaped(text, "0000-00-00 00:00:00");
+  if (text.ends_with('Z')) {
+    text.remove_suffix(1);
+  }
+  if (text.size() == 10) {
+    return is_day(text);
+  }
+  return (is_shaped(text, "2000-00-00T00:00:00") || is_shaped(text, "2000-00-00 00:00:00")) &&
+         is_day(text.substr(0, 10)) && is_between(text, 11, 0, 23) && is_between(text, 14, 0, 59) &&
+         is_between(text, 17, 0, 60);
+}
+
+bool is_commit(std::string_view text) {
+  constexpr std::string_view kDirty = "-dirty";
+  if (text.ends_with(kDirty)) {
+    text.remove_suffix(kDirty.size());
+  }
+  return text.size() == 12 && has_only(text, "0123456789abcdef");
 }
 
 // Returns whether a text is like 2.6.3. Addresses have four numbers.
 bool is_version(std::string_view text) {
+  if (text.starts_with('v')) {
+    text.remove_prefix(1);
+  }
   return text.size() <= 10 && has_only(text, "0123456789.") && !text.starts_with('.') &&
          !text.ends_with('.') && std::count(text.begin(), text.end(), '.') == 2;
-}
-
-// Returns whether a text consists of words of the program, as "gemm time_us".
-bool has_known_words(std::string_view text) {
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    if (!is_known_word(word) && !is_known_field(word)) {
-      return false;
-    }
-    at = end + 1;
-  }
-  return true;
-}
-
-bool is_float_bits(std::string_view text) {
-  if (text.starts_with("0x")) {
-    text.remove_prefix(2);
-  }
-  return text.size() == 8 && has_only(text, "0123456789abcdef");
 }
 
 // Returns whether a scalar of YAML is a number, also one with a unit of bytes.
@@ -64,6 +73,28 @@ bool is_number(std::string_view text) {
   const std::string_view rest = text.substr(static_cast<std::size_t>(result.ptr - text.data()));
   return result.ec == std::errc() && text.find('(') == std::string_view::npos &&  // no nan(text)
          std::find(kUnits.begin(), kUnits.end(), rest) != kUnits.end();
+}
+
+// Returns whether a text consists of words of the program, as "gemm m=128 time_us".
+bool has_known_words(std::string_view text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" =", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const bool is_value = at > 0 && text[at - 1] == '=';
+    if (!is_known_word(word) && !is_known_field(word) && !is_version(word) &&
+        !(is_value && is_number(word))) {
+      return false;
+    }
+    at = end + 1;
+  }
+  return true;
+}
+
+bool is_float_bits(std::string_view text) {
+  if (text.starts_with("0x")) {
+    text.remove_prefix(2);
+  }
+  return text.size() == 8 && has_only(text, "0123456789abcdef");
 }
 
 // Returns the parts of a key such as "train.steps".
@@ -85,43 +116,83 @@ constexpr std::array<std::string_view, 14> kKeptSuffixes = {
 
 }  // namespace
 
-KnownRecords::Place KnownRecords::Place::below(std::string_view field) const {
-  const bool known = is_known_field(field);
-  Naming own = named_by(field);
-  if (own == Naming::nothing && (!known || field == "name")) {
-    own = naming;
+KnownRecords::Place KnownRecords::Place::below(std::string_view name) const {
+  FieldKind own = kind_of_field(name, field);
+  const bool is_named_above =
+      kind == FieldKind::site_text || kind == FieldKind::host || kind == FieldKind::hosts_or_counts;
+  if (is_named_above && (own == FieldKind::unknown || name == "name")) {
+    // As in {"host": {"name": "n1"}}. What no format knows is no count.
+    own = kind == FieldKind::hosts_or_counts ? FieldKind::host : kind;
   }
-  return {known && holds_figures(field), own, field.ends_with("_bits"), field == "name"};
+  return {own, std::string(name)};
+}
+
+bool KnownRecords::Place::keeps_numbers() const {
+  return kind == FieldKind::figures || kind == FieldKind::hosts_or_counts || kind == FieldKind::map;
+}
+
+bool KnownRecords::Place::keeps_words() const {
+  return kind == FieldKind::figures || kind == FieldKind::choice;
 }
 
 std::string KnownRecords::pseudonym(const std::string& text, const char* kind) {
   const auto [found, is_new] = pseudonyms_.try_emplace(text);
   if (is_new) {
-    found->second = fmt::format("{}-{}", kind, ++counts_[kind]);
+    found->second =
+        fmt::format("{}-{}{}{}", kind, mark_, mark_.empty() ? "" : "-", ++counts_[kind]);
   }
   return found->second;
 }
 
 std::string KnownRecords::own_pseudonym(const std::string& text, const Place& place) {
   ++removed_;
-  return pseudonym(text, place.naming == Naming::hosts ? "host" : "text");
+  const bool is_host = place.kind == FieldKind::host || place.kind == FieldKind::hosts_or_counts;
+  return pseudonym(text, is_host ? "host" : "text");
 }
 
 std::string KnownRecords::kept_text(const std::string& text, const Place& place) {
-  const bool is_own = place.naming == Naming::nothing && place.keeps_figures;
-  if (text.empty() || is_time(text) || (place.is_bits && is_float_bits(text)) ||
-      (is_own && (is_known_word(text) || is_version(text))) ||
-      (is_own && place.is_name && has_known_words(text))) {
+  constexpr std::array kOfWords = {"name"sv,   "compiler"sv, "mpi"sv,    "cuda"sv,
+                                   "nccl"sv,   "unit"sv,     "fmt"sv,    "hdf5"sv,
+                                   "onednn"sv, "version"sv,  "details"sv};
+  const bool may_be_words =
+      std::find(kOfWords.begin(), kOfWords.end(), place.field) != kOfWords.end();
+  const bool is_own = place.keeps_words() && (is_known_word(text) || is_time(text) ||
+                                              (may_be_words && has_known_words(text)));
+  const bool is_figure = place.kind == FieldKind::figures && is_number(text);
+  const bool is_digest = (place.field.ends_with("_bits") && is_float_bits(text)) ||
+                         (place.field == "commit" && is_commit(text));
+  if (text.empty() || is_own || is_figure || is_digest) {
     return text;
   }
   return own_pseudonym(text, place);
 }
 
+// What stands behind an unknown part may be a part of the same name, as in n1.site.org.
+std::pair<std::string, KnownRecords::Place> KnownRecords::kept_key(std::string_view key,
+                                                                   const Place& place) {
+  std::string kept;
+  Place own = place;
+  bool is_unknown = place.kind == FieldKind::map;
+  for (const std::string& part : parts_of(key)) {
+    is_unknown = is_unknown || !is_known_field(part);
+    kept += (kept.empty() ? "" : ".") + (is_unknown ? own_pseudonym(part, own) : part);
+    own = own.below(part);
+    own.kind = is_unknown ? FieldKind::unknown : own.kind;
+  }
+  return {kept, own};
+}
+
 std::pair<std::string, KnownRecords::Place> KnownRecords::kept_name(const std::string& name,
                                                                     const Place& place) {
+  if (place.kind == FieldKind::map) {
+    return {own_pseudonym(name, place), Place()};
+  }
   const std::vector<std::string> parts = parts_of(name);
   if (std::all_of(parts.begin(), parts.end(), is_known_field)) {
     return kept_key(name, place);
+  }
+  if (place.keeps_words() && has_known_words(name)) {  // such as "disk read"
+    return {name, Place()};
   }
   return {own_pseudonym(name, place), place.below(name)};
 }
@@ -146,18 +217,29 @@ Json KnownRecords::kept_value(const Json& value, const Place& place) {
   if (value.is_string()) {
     return kept_text(value.get<std::string>(), place);
   }
-  if (value.is_number() && !place.keeps_figures) {
-    ++removed_;
-    return nullptr;
+  if (value.is_number() && !place.keeps_numbers()) {
+    return own_pseudonym(value.dump(), place);
   }
   return value;
 }
 
-std::string KnownRecords::kept_lines(std::string_view lines) {
+// Returns whether an object is a record of this program whatever its file is called.
+bool KnownRecords::is_record(const Json& object) {
+  if (!object.is_object() || !object.contains("schema") || !object["schema"].is_number()) {
+    return false;
+  }
+  return std::all_of(object.items().begin(), object.items().end(),
+                     [](const auto& field) { return is_known_field(field.key()); });
+}
+
+std::string KnownRecords::kept_lines(std::string_view lines, bool is_known) {
   std::string kept;
   const DamagedLines damaged = use_lines(lines, [&](std::string_view line) {
-    const Json value = parse_json_line(line);
-    if (!value.is_object()) {
+    if (!parse_json_line(line).is_object()) {
+      return false;
+    }
+    const Json value = Json::parse(line);
+    if (!is_known && !is_record(value)) {
       return false;
     }
     kept += kept_value(value, {}).dump() + "\n";
@@ -167,27 +249,20 @@ std::string KnownRecords::kept_lines(std::string_view lines) {
   return kept;
 }
 
-std::string KnownRecords::kept_scalar(const std::string& text, const Place& place) {
-  if (is_number(text)) {
-    removed_ += place.keeps_figures ? 0 : 1;
-    return place.keeps_figures ? text : "~";
+std::string KnownRecords::kept_document(std::string_view text, bool is_known) {
+  (void)parse_json(text);  // refuses more than the parser that keeps the order of fields
+  const Json value = Json::parse(text);
+  if (!value.is_object() || (!is_known && !is_record(value))) {
+    throw DataError("it is no record of this program");
   }
-  return text == "true" || text == "false" ? text : yaml_text(kept_text(text, place));
+  return kept_value(value, {}).dump(2) + "\n";
 }
 
-// What stands behind an unknown part may be a part of the same name, as in n1.site.org.
-std::pair<std::string, KnownRecords::Place> KnownRecords::kept_key(std::string_view key,
-                                                                   const Place& place) {
-  std::string kept;
-  Place own = place;
-  bool is_unknown = false;
-  for (const std::string& part : parts_of(key)) {
-    is_unknown = is_unknown || !is_known_field(part);
-    kept += (kept.empty() ? "" : ".") + (is_unknown ? own_pseudonym(part, own) : part);
-    own = own.below(part);
-    own.keeps_figures = own.keeps_figures && !is_unknown;
+std::string KnownRecords::kept_scalar(const std::string& text, const Place& place) {
+  if (place.keeps_numbers() && is_number(text)) {
+    return text;
   }
-  return {kept, own};
+  return text == "true" || text == "false" ? text : yaml_text(kept_text(text, place));
 }
 
 std::string KnownRecords::kept_config_value(const ConfigValue& value, const Place& place) {
@@ -233,21 +308,26 @@ std::string KnownRecords::kept_config(std::string_view yaml) {
   return kept;
 }
 
-KnownRecords::Kept KnownRecords::keep(std::string_view suffix, std::string_view text) {
+KnownRecords::Kept KnownRecords::keep(const fs::path& file, std::string_view text) {
   removed_ = 0;
+  const std::string suffix = file.extension();
+  const bool is_known = is_known_file(file.stem().string());
   std::string kept;
-  if (suffix == ".json") {
-    kept = kept_value(parse_json(text), {}).dump(2) + "\n";
+  if (suffix == ".json" || file.filename() == "DONE") {
+    kept = kept_document(text, is_known);
   } else if (suffix == ".jsonl") {
-    kept = kept_lines(text);
-  } else if (suffix == ".yaml" || suffix == ".yml") {
+    kept = kept_lines(text, is_known);
+    if (kept.empty() && !is_known) {
+      throw DataError("it is no record of this program");
+    }
+  } else if (file.filename() == "config.yaml") {
     try {
       kept = kept_config(text);
     } catch (const ConfigError&) {
       throw DataError("no configuration that can be read");
     }
   } else {
-    throw DataError("its text is free");
+    throw DataError("it is no record of this program");
   }
   return {std::move(kept), removed_};
 }

@@ -21,15 +21,19 @@ using nlohmann::json;
 
 const std::filesystem::path kSources = TRIREME_SOURCE_DIR;
 
+// Returns what is kept of a record, which is called as the program calls it.
 std::string kept(const std::string& suffix, const std::string& text) {
-  return KnownRecords().keep(suffix, text).text;
+  const std::string stem = suffix == ".yaml" ? "config" : "metrics";
+  return KnownRecords().keep(stem + suffix, text).text;
 }
+
+json kept_json(const std::string& text) { return json::parse(kept(".json", text)); }
 
 TEST(KnownRecords, FiguresAndWordsOfTheProgramStay) {
   const std::string line =
-      R"({"device":"cpu","loss":2.5,"loss_bits":"0x40200000","step":3,"val_loss":null})"
+      R"({"step":3,"device":"cpu","loss":2.5,"loss_bits":"0x40200000","val_loss":null})"
       "\n";
-  const KnownRecords::Kept same = KnownRecords().keep(".jsonl", line);
+  const KnownRecords::Kept same = KnownRecords().keep("metrics.jsonl", line);
   EXPECT_EQ(same.text, line);
   EXPECT_EQ(same.removed, 0);
 }
@@ -37,12 +41,12 @@ TEST(KnownRecords, FiguresAndWordsOfTheProgramStay) {
 TEST(KnownRecords, TextsBecomePseudonymsThatAreTheSameEverywhere) {
   KnownRecords records;
   const KnownRecords::Kept first =
-      records.keep(".json", R"({"host": "n1", "message": "n1 is slow", "kind": "n2"})");
+      records.keep("exit_reason.json", R"({"host": "n1", "message": "n1 is slow", "kind": "n2"})");
   EXPECT_EQ(json::parse(first.text),
-            json::parse(R"({"host": "host-1", "kind": "text-1", "message": "text-2"})"));
+            json::parse(R"({"host": "host-1", "message": "text-1", "kind": "text-2"})"));
   EXPECT_EQ(first.removed, 3);
-  EXPECT_EQ(records.keep(".yaml", "nodes: [n0, n1]\nkind: n2\n").text,
-            "nodes: [host-2, host-1]\nkind: text-1\n");
+  EXPECT_EQ(records.keep("config.yaml", "nodes: [n0, n1]\nkind: n2\n").text,
+            "nodes: [host-2, host-1]\nkind: text-2\n");
 }
 
 TEST(KnownRecords, AWordOfTheProgramIsAPseudonymWhereTheSiteChoosesTheText) {
@@ -50,56 +54,99 @@ TEST(KnownRecords, AWordOfTheProgramIsAPseudonymWhereTheSiteChoosesTheText) {
                            "\n"),
             R"({"host":"host-1","kind":"memory","precision":"bf16"})"
             "\n");
-  EXPECT_EQ(kept(".yaml", "run: {name: ring}\nname: ring\nmodel: {family: gpt2}\n"),
-            "run:\n  name: text-1\nname: ring\nmodel:\n  family: gpt2\n");
+  EXPECT_EQ(kept(".yaml", "run: {name: ring}\ntrain: {name: ring}\nmodel: {family: gpt2}\n"),
+            "run:\n  name: text-1\ntrain:\n  name: ring\nmodel:\n  family: gpt2\n");
 }
 
 TEST(KnownRecords, NumbersOfUnknownFieldsAreSecrets) {
   const KnownRecords::Kept pin =
-      KnownRecords().keep(".json", R"({"pin": 4711, "codes": [1, [2]], "steps": 5})");
+      KnownRecords().keep("metrics.json", R"({"pin": 4711, "steps": 5, "codes": [1, [2]]})");
   EXPECT_EQ(json::parse(pin.text),
-            json::parse(R"({"steps": 5, "text-1": [null, [null]], "text-2": null})"));
+            json::parse(R"({"text-1": "text-2", "steps": 5, "text-3": ["text-4", ["text-5"]]})"));
   EXPECT_EQ(pin.removed, 5);
-  EXPECT_EQ(kept(".yaml", "pin: 4711\naudit: {key: 4711}\n"), "text-1: ~\naudit:\n  key: ~\n");
   EXPECT_EQ(kept(".yaml", "pin: 4711\nsteps: 5\nx: {steps: 6}\n"),
-            "text-1: ~\nsteps: 5\ntext-2:\n  text-3: ~\n");
+            "text-1: text-2\nsteps: 5\ntext-3:\n  text-4: text-5\n");
+}
+
+TEST(KnownRecords, DigitsAreNamesWhereTheSiteChoosesTheText) {
+  EXPECT_EQ(kept(".yaml",
+                 "run: {name: 0049301234567, dir: 4711}\ndata: {train: 4712, sequence: 64}\n"
+                 "audit: {key: 4713}\nmodel: {family: 2026-04-08}\n"),
+            "run:\n  name: text-1\n  dir: text-2\ndata:\n  train: text-3\n  sequence: 64\n"
+            "audit:\n  key: text-4\nmodel:\n  family: 2026-04-08\n");
+  EXPECT_EQ(kept_json(R"({"host": 4711, "message": 4712, "nodes": 4, "train": 0.5})"),
+            json::parse(R"({"host": "host-1", "message": "text-1", "nodes": 4, "train": 0.5})"));
+}
+
+TEST(KnownRecords, NumbersInTextsStayWhereTheFormatsHaveFigures) {
+  EXPECT_EQ(kept_json(R"({"train.steps": "5", "loss": "nan", "kind": "5"})"),
+            json::parse(R"({"train.steps": "5", "loss": "nan", "kind": "text-1"})"));
+}
+
+TEST(KnownRecords, FiguresStayUnderNamesThatTheSiteChooses) {
+  EXPECT_EQ(kept_json(R"({"val_losses": {"loss": 4.5, "jane": null},
+                          "sources": {"jane": {"tokens": 5}}, "rates": {"disk read": 1}})"),
+            json::parse(R"({"val_losses": {"text-1": 4.5, "text-2": null},
+                            "sources": {"text-2": {"tokens": 5}}, "rates": {"disk read": 1}})"));
+}
+
+TEST(KnownRecords, OtherFilesAreRecordsIfTheySayTheirSchemaAndHaveKnownFieldsAlone) {
+  KnownRecords records;
+  EXPECT_EQ(json::parse(records.keep("a.json", R"({"schema": 2, "command": "coll"})").text),
+            json::parse(R"({"schema": 2, "command": "coll"})"));
+  EXPECT_THROW(records.keep("a.json", R"({"command": "coll"})"), DataError);
+  EXPECT_THROW(records.keep("a.json", R"({"schema": 2, "pin": 4711})"), DataError);
+  EXPECT_THROW(records.keep("a.json", "4711"), DataError);
+  EXPECT_THROW(records.keep("metrics.json", "[4711]"), DataError);
+  EXPECT_THROW(records.keep("a.yaml", "steps: 5\n"), DataError);
+  EXPECT_EQ(records.keep("a.jsonl", "{\"schema\":1,\"time\":5}\n{\"time\":6}\n").text,
+            "{\"schema\":1,\"time\":5}\n");
+  EXPECT_THROW(records.keep("a.jsonl", "{\"time\":6}\n"), DataError);
+}
+
+TEST(KnownRecords, PseudonymsOfTwoArchivesDiffer) {
+  EXPECT_EQ(KnownRecords("7d20").keep("metrics.jsonl", "{\"host\":\"n1\",\"kind\":\"x\"}\n").text,
+            "{\"host\":\"host-7d20-1\",\"kind\":\"text-7d20-1\"}\n");
 }
 
 TEST(KnownRecords, NamesThatAreFieldsBecomePseudonymsToo) {
-  EXPECT_EQ(json::parse(kept(".json", R"({"nodes": {"n1": {"loss": 1}, "n2": {"loss": 2}}})")),
+  EXPECT_EQ(kept_json(R"({"nodes": {"n1": {"loss": 1}, "n2": {"loss": 2}}})"),
             json::parse(R"({"nodes": {"host-1": {"loss": 1}, "host-2": {"loss": 2}}})"));
 }
 
 TEST(KnownRecords, PartsOfNamesAreNoFields) {
-  EXPECT_EQ(json::parse(kept(".json", R"({"nodes": {"n1.site.org": 1, "train.steps": 2}})")),
-            json::parse(R"({"nodes": {"host-1": null, "train.steps": 2}})"));
+  EXPECT_EQ(kept_json(R"({"nodes": {"n1.site.org": 1, "train.steps": 2}})"),
+            json::parse(R"({"nodes": {"host-1": "host-2", "train.steps": 2}})"));
   EXPECT_EQ(kept(".yaml", "nodes: {n1.site.org: 1}\ntrain.steps: 2\n"),
-            "nodes:\n  host-1.host-2.text-1: ~\ntrain:\n  steps: 2\n");
+            "nodes:\n  host-1.text-1.text-2: text-3\ntrain:\n  steps: 2\n");
 }
 
 TEST(KnownRecords, NamesMayConsistOfWordsOfTheProgram) {
-  EXPECT_EQ(json::parse(kept(".json", R"([{"name": "gemm time_us"}, {"name": "gemm jane"},
-                                          {"kind": "gemm time_us"}])")),
-            json::parse(R"([{"name": "gemm time_us"}, {"name": "text-1"}, {"kind": "text-2"}])"));
+  EXPECT_EQ(kept_json(R"({"rows": [{"name": "gemm m=128 time_us"}, {"name": "gemm jane"},
+                                                 {"kind": "gemm time_us"}]})"),
+            json::parse(R"({"rows": [{"name": "gemm m=128 time_us"}, {"name": "text-1"},
+                                     {"kind": "text-2"}]})"));
 }
 
 TEST(KnownRecords, VersionsStayAndAddressesDoNot) {
-  EXPECT_EQ(json::parse(kept(".json", R"([{"fmt": "9.1.0"}, {"fmt": "10.1.2.3"}, {"host": "1.2.3"},
-                                          {"pin": "1.2.3"}])")),
-            json::parse(R"([{"fmt": "9.1.0"}, {"fmt": "text-1"}, {"host": "host-1"},
-                            {"text-2": "host-1"}])"));
+  EXPECT_EQ(kept_json(R"({"rows": [{"fmt": "9.1.0", "mpi": "Open MPI v4.1.4"},
+                                                 {"fmt": "10.1.2.3"}, {"host": "1.2.3"}]})"),
+            json::parse(R"({"rows": [{"fmt": "9.1.0", "mpi": "Open MPI v4.1.4"},
+                                     {"fmt": "text-1"}, {"host": "host-1"}]})"));
 }
 
 TEST(KnownRecords, TimesStayAndOnlyTimes) {
-  EXPECT_EQ(json::parse(kept(".json", R"({"time": "2026-11-24T16:00:00Z", "begin": "2026-11-24",
-                                         "end": "2026-11-24Tsecret"})")),
+  EXPECT_EQ(kept_json(R"({"time": "2026-11-24T16:00:00Z", "begin": "2026-11-24",
+                                         "end": "2026-11-24Tsecret", "detected": "2026-13-24",
+                                         "seen": "1979-11-24", "host": "2026-11-24"})"),
             json::parse(R"({"time": "2026-11-24T16:00:00Z", "begin": "2026-11-24",
-                            "end": "text-1"})"));
+                            "end": "text-1", "detected": "text-2", "seen": "text-3",
+                            "host": "host-1"})"));
 }
 
 TEST(KnownRecords, BitsOfFloatsStayInTheirFieldsOnly) {
-  EXPECT_EQ(json::parse(kept(".json", R"({"loss_bits": "0x4020000a", "kind": "4020000a",
-                                          "val_loss_bits": "deadbeef1"})")),
+  EXPECT_EQ(kept_json(R"({"loss_bits": "0x4020000a", "kind": "4020000a",
+                                          "val_loss_bits": "deadbeef1"})"),
             json::parse(R"({"kind": "text-1", "loss_bits": "0x4020000a",
                             "val_loss_bits": "text-2"})"));
 }
@@ -118,7 +165,7 @@ TEST(KnownRecords, ConfigurationsStayConfigurations) {
   const std::string strict = kept(".yaml", yaml);
   EXPECT_EQ(strict,
             "model:\n  preset: tiny-gpt2\n  hidden: 64\n"
-            "data:\n  train: [{text-1: text-2, weight: 2}]\n  sequence: ~\n"
+            "data:\n  train: [{path: text-1, weight: 2}]\n  sequence: ~\n"
             "optimizer:\n  betas: [0.9, 0.95]\n  schedule.kind: cosine\n"
             "parallel: {}\n"
             "comm:\n  bucket_bytes: 25MiB\n  async: true\n");
@@ -132,19 +179,21 @@ TEST(KnownRecords, NumbersOfYamlAreNumbers) {
 
 TEST(KnownRecords, DamagedLinesAreLeftOutAndCounted) {
   const KnownRecords::Kept lines = KnownRecords().keep(
-      ".jsonl", "{\"step\": 1}\nsecret\n[\"secret\"]\n{\"step\": 2}\n{\"step\": 3, \"loss");
+      "metrics.jsonl", "{\"step\": 1}\nsecret\n[\"secret\"]\n{\"step\": 2}\n{\"step\": 3, \"loss");
   EXPECT_EQ(lines.text, "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(lines.removed, 3);
 }
 
 TEST(KnownRecords, FreeAndDamagedTextIsNoRecord) {
   KnownRecords records;
-  EXPECT_THROW(records.keep(".log", "{}"), DataError);
-  EXPECT_THROW(records.keep("", "{}"), DataError);
-  EXPECT_THROW(records.keep(".json", "{\"step\": "), DataError);
-  EXPECT_THROW(records.keep(".yaml", "a: [b\n"), DataError);
-  EXPECT_THROW(records.keep(".yaml", "a: &x 1\nb: *x\n"), DataError);
-  EXPECT_THROW(records.keep(".json", std::string(100, '[')), DataError);
+  EXPECT_THROW(records.keep("metrics.log", "{}"), DataError);
+  EXPECT_THROW(records.keep("metrics", "{}"), DataError);
+  EXPECT_THROW(records.keep("metrics.json", "{\"step\": "), DataError);
+  EXPECT_THROW(records.keep("metrics.json", std::string(100, '[')), DataError);
+  EXPECT_THROW(records.keep("metrics.json", R"({"step": 1, "step": 2})"), DataError);
+  EXPECT_THROW(records.keep("config.yaml", "a: [b\n"), DataError);
+  EXPECT_THROW(records.keep("config.yaml", "a: &x 1\nb: *x\n"), DataError);
+  EXPECT_EQ(records.keep("DONE", "{\"step\": 5}").text, "{\n  \"step\": 5\n}\n");
 }
 
 TEST(KnownRecords, OnlyNamesOfFilesThatTheProgramWritesStay) {
