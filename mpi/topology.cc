@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
 #include <fmt/ranges.h>
 #include <hwloc.h>
@@ -34,6 +35,9 @@ TopologyPtr load_topology(bool devices) {
   }
   // hwloc would look for the GPUs of X servers, by connecting to ports 6000 to 6009 of this host.
   (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "gl");
+  // libudev, by which hwloc looks for devices, is not safe for threads.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   return hwloc_topology_load(topology) == 0 ? std::move(owner) : nullptr;
 }
 

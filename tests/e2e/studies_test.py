@@ -281,7 +281,7 @@ class Archive(unittest.TestCase):
         out = self.folder / "c.tar"
         text = self.archive(self.run_dir, "-o", out, "--strict").stdout
         self.assertIn("3 files", text)
-        files = {re.sub("-[0-9a-f]{4}-", "-", name): re.sub("-[0-9a-f]{4}-", "-", text)
+        files = {re.sub("-[0-9a-f]{6}-", "-", name): re.sub("-[0-9a-f]{6}-", "-", text)
                  for name, text in self.contents(out).items()}  # without the archive's own mark
         manifest = strict(files.pop("archive/MANIFEST.json"))
         self.assertTrue(manifest["strict"])
@@ -323,7 +323,7 @@ class StrictArchive(unittest.TestCase):
 
     def test_no_name_is_in_it(self):
         everything = (self.folder / "a.tar").read_bytes()
-        self.assertTrue(re.search(rb"host-[0-9a-f]{4}-1", everything))
+        self.assertTrue(re.search(rb"host-[0-9a-f]{6}-1", everything))
         for name in (socket.gethostname(), "jane", "acme", str(self.folder), self.folder.name):
             self.assertFalse(name.encode() in everything, name)
 
@@ -347,7 +347,8 @@ class StrictArchive(unittest.TestCase):
         keys = [{each["key"]: each["value"] for each in document["keys"]} for document in shown]
         self.assertEqual(set(keys[0]), set(keys[1]))
         changed = {key for key in keys[0] if keys[0][key] != keys[1][key]}
-        self.assertEqual(changed, {"data.train", "data.validation", "run.dir", "run.name"})
+        self.assertEqual(changed, {"data.train", "data.validation", "energy.currency", "run.dir",
+                                   "run.name"})
 
     def test_choices_of_configurations_are_in_it(self):
         shown = json.loads(

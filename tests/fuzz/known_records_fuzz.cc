@@ -1,5 +1,5 @@
 // Writes any JSON, lines of JSON and YAML anew as an archive with --strict does: what comes out
-// holds no text but pseudonyms, times and what the program's own formats say.
+// holds no text but pseudonyms, figures and what the program's own formats say.
 #include <algorithm>
 #include <string>
 

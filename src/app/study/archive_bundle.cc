@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <random>
 #include <set>
 
 #include <fmt/format.h>
@@ -228,12 +229,7 @@ void ArchiveBundle::make_anonymous(const fs::path& folder) {
 
 void ArchiveBundle::keep_known_records() {
   is_strict_ = true;
-  Sha256 all;
-  for (const Collected& file : files_) {
-    all.update(file.text.data(), static_cast<std::int64_t>(file.text.size()));
-  }
-  constexpr std::size_t kMarkDigits = 4;
-  KnownRecords records(all.finish_hex().substr(0, kMarkDigits));
+  KnownRecords records(fmt::format("{:06x}", std::random_device{}() & 0xFFFFFFU));
   std::vector<Collected> kept;
   for (Collected& file : files_) {
     try {

@@ -22,90 +22,99 @@ using Schema = nlohmann::json;
 //
 // Fields of figures, which may also be choices, or hold other fields:
 constexpr std::string_view kFigures =
-    "accept_plain accept_plain_data accounted_seconds accumulate actions activations adamw "
-    "advice after_launch age algorithms alibi allowed anonymous args async at_once attempt "
-    "attempts attention attention_dropout attention_scale audit auto baseline batch_ramp "
-    "begun_at best betas between_hosts bf16_tflops block breaches bubble bucket_bytes "
-    "burn_in_minutes busy_seconds by checkpoint checkpoint_stall_ms checkpoints chosen chunk "
-    "ckpt clip clock_uncertainty_us co2_grams_per_kwh co2_grams_per_step co2_kilograms "
-    "co2_kilograms_high co2_kilograms_low code comm communication compare_every compute "
-    "compute_median_ms compute_units configuration connections constant context copy cosine "
-    "cost_seconds cp cpu_joules cpu_joules_per_checkpoint cpu_joules_per_step "
-    "cpu_joules_per_token cpu_watts cpus_per_rank cross_entropy cubic data days days_high "
-    "days_low deadline debug decay detect detect_seconds detected deviation "
-    "device_allocations device_graphs device_waits devices devices_over_predicted digests "
-    "disk_seconds distill divergence documents doubts drain_at_most drawn_micro_batches draws "
-    "drift_us dropout dropped dropped_events dur durable_step early_stop effective_ratio "
-    "elastic ema embedding_scale encryption energy ep epochs eps epsilon eval_every "
-    "eval_samples evaluate evaluation_ms event_deadline every every_days exclude "
-    "exclude_seconds exclusive factor failures fault ffn files finish finite first "
-    "first_step_seconds fit fmt forbidden force_lock fp32_tflops fp8 fp8_tflops from_memory "
-    "from_step gated gb_per_s generation given goodput gpt2 gpu_bind gpu_direct gpu_joules "
-    "gpu_joules_per_checkpoint gpu_joules_per_step gpu_joules_per_token gpu_request gpu_type "
-    "gpu_watts grad_norm grad_norms gradients graphs grid group_nodes groups growth_interval "
-    "half head head_dim heads health healthy hidden high_frequency history hours id idle "
-    "idle_seconds idle_watts ignore incomplete index initial initializer_range input "
-    "instructions inverse_sqrt keep keep_best keep_every keep_zeros kernels kilowatt_hours "
-    "kilowatt_hours_high kilowatt_hours_low kl_divergence kv_heads label_smoothing last_fault "
-    "launch_number launch_us launched launches layers layout layouts least_seconds "
-    "lemon_factor lemon_share limit_hours linear lived load load_seconds local "
-    "local_connections lock_memory log log_bytes log_every log_format logit_scale logs lora "
-    "loss_bits loss_mean loss_scale loss_score loss_step loss_window losses low_frequency lr "
-    "maintenance manifest_sha256 max_restarts max_rewinds max_skipped_steps maximum mean "
-    "mean_hours_between_failures measured memory_check memory_every memory_from "
-    "memory_gb_per_s memory_seconds metrics_are_encrypted mfu micro_batches_per_replica "
-    "min_delta min_lr min_nodes minimum modules momentum mps_shares mtbf mtbf_hours "
-    "mtbf_seconds nesterov network norm_epsilon norm_score not_finite notice_minutes number "
-    "numerics nvls obeyed offset_us on_front onednn openmetrics_every optimizer options "
-    "original_context other over_predicted overflows overlap pairs parallel parent patience "
-    "pending per_1000_node_days per_node pid pipeline place plan position_embedding predicted "
-    "predicted_memory_bytes predicted_terms price price_high price_low price_per_hour "
-    "price_per_kwh price_per_step processors products provenance_sha256 pue qkv_bias "
-    "quantiles queue queued rank0 ranks_up_seconds rates rdma read_gb_per_s recompute "
-    "recompute_every recovery_seconds redone reference relaunch_seconds repair_hours replace "
-    "replay_steps requeue require reserved reserved_memory residual_percent restart_seconds "
-    "resume rewind_steps rewinds rope_factor rope_high_frequency rope_low_frequency "
-    "rope_original_context rope_scaling rope_theta rx_errors save_interval_seconds "
-    "save_seconds scratch seccomp seconds_left secrets_removed security seed seen self_check "
-    "sequence_parallel share_device signal simulated since site_hours skip skip_batches "
-    "skipped_in_a_row skipped_steps slowdown slowness slurm snapshot source_id spares spent "
-    "spike spread stall stall_seconds start step step_seconds step_seconds_high "
-    "step_seconds_low stop_asked stop_before_end storage straggler straggler_every stragglers "
-    "sum sum_ms sums_of_squares swiglu t_iter_ms taper temperature tensor terms tid "
-    "tie_embeddings tied timeline times to_step tokenizer_digest tokenizer_vocab tokens "
-    "tokens_per_second total trace traceEvents train transfer tried trireme ts type "
-    "uncertainty_us unknown update updated updates val_loss val_loss_bits validation "
-    "variables vocab wait_hours waits wall_seconds warnings watts weight weight_decay when "
-    "where whole why_not width_scale without_improvement write_gb_per_s xxh3 z_loss";
-// Of choices alone:
+    "accept_plain accept_plain_data accumulate activations adamw after_launch age algorithms "
+    "alibi allowed anonymous args async at_once attempt attempts attention audit auto "
+    "baseline batch_ramp begun_at best between_hosts bf16_tflops block breaches bubble "
+    "burn_in_minutes checkpoints chosen chunk ckpt co2_kilograms code comm communication "
+    "compute compute_units configuration connections constant copy cosine cp cpus_per_rank "
+    "cross_entropy cubic data days deadline debug detect detected device_allocations "
+    "device_graphs device_waits devices devices_over_predicted digests distill divergence "
+    "documents drain_at_most drawn_micro_batches draws dropped dropped_events dur early_stop "
+    "elastic encryption energy ep epsilon exclusive failures fault files finish finite first "
+    "fit fmt forbidden force_lock fp32_tflops fp8 fp8_tflops from_memory gated generation "
+    "given goodput gpt2 gpu_direct grad_norms gradients graphs grid group_nodes half head "
+    "health healthy hours id idle ignore incomplete index input inverse_sqrt keep_zeros "
+    "kernels kl_divergence last_fault launch_number launched launches layout layouts "
+    "lemon_factor lemon_share linear lived load local local_connections lock_memory log "
+    "log_format logs lora loss_scale loss_window losses maintenance manifest_sha256 "
+    "max_restarts mean_hours_between_failures measured memory_check memory_from "
+    "metrics_are_encrypted micro_batches_per_replica min_nodes mps_shares nesterov not_finite "
+    "notice_minutes number numerics nvls obeyed on_front onednn optimizer other "
+    "over_predicted overflows overlap pairs parallel pending per_node pid pipeline plan "
+    "position_embedding predicted predicted_terms price price_per_hour processors products "
+    "provenance_sha256 qkv_bias quantiles queued rank0 rdma recompute redone replace requeue "
+    "reserved reserved_memory rewinds rope_factor rope_high_frequency rope_low_frequency "
+    "rope_original_context rope_scaling rx_errors scratch seccomp seconds_left "
+    "secrets_removed security seen self_check sequence_parallel share_device signal simulated "
+    "since skip skipped_in_a_row slowdown slowness slurm snapshot source_id spent spike "
+    "spread stall stop_asked straggler stragglers sums_of_squares swiglu taper tensor terms "
+    "tid tie_embeddings tied timeline times tokenizer_digest tokenizer_vocab "
+    "tokens_per_second traceEvents train transfer tried trireme ts type unknown update "
+    "updated updates val_loss validation waits watts when where whole width_scale "
+    "without_improvement xxh3";
+// Of the same, where numbers may stand in texts:
+constexpr std::string_view kNumbers =
+    "accounted_seconds attention_dropout attention_scale betas bucket_bytes busy_seconds by "
+    "checkpoint checkpoint_stall_ms clip clock_uncertainty_us co2_grams_per_kwh "
+    "co2_grams_per_step co2_kilograms_high co2_kilograms_low compare_every compute_median_ms "
+    "context cores cost_seconds cpu_joules cpu_joules_per_checkpoint cpu_joules_per_step "
+    "cpu_joules_per_token cpu_watts days_high days_low decay detect_seconds deviation "
+    "disk_seconds dp drift_us dropout durable_step effective_ratio ema embedding_scale epochs "
+    "eps eval_every eval_samples evaluate evaluation_ms event_deadline every every_days "
+    "exclude_seconds factor ffn first_step_seconds from_step gb_per_s global_batch gpu_joules "
+    "gpu_joules_per_checkpoint gpu_joules_per_step gpu_joules_per_token gpu_watts grad_norm "
+    "growth_interval head_dim heads hidden high_frequency history idle_seconds idle_watts "
+    "initial initializer_range keep keep_best keep_every kilowatt_hours kilowatt_hours_high "
+    "kilowatt_hours_low kv_heads label_smoothing launch_us layers least_seconds limit_hours "
+    "load_seconds log_bytes log_every logit_scale loss loss_bits loss_mean loss_score "
+    "loss_step low_frequency lr max_rewinds max_skipped_steps maximum mean memory_every "
+    "memory_gb_per_s memory_seconds mfu micro_batch min_delta min_lr minimum momentum mtbf "
+    "mtbf_hours mtbf_seconds norm_epsilon norm_score numa_nodes offset_us openmetrics_every "
+    "original_context patience per_1000_node_days pp predicted_memory_bytes price_high "
+    "price_low price_per_kwh price_per_step pue rank ranks ranks_up_seconds read_gb_per_s "
+    "recompute_every recovery_seconds relaunch_seconds repair_hours replay_steps "
+    "residual_percent restart_seconds resume rewind_steps rope_theta save_interval_seconds "
+    "save_seconds seconds.exclude seed sequence site_hours skip_batches skipped_steps sockets "
+    "stall_seconds start step step_seconds step_seconds_high step_seconds_low steps "
+    "stop_before_end straggler_every sum sum_ms t_iter_ms temperature threads to_step tokens "
+    "tokens_per_s total tp trace uncertainty_us val_loss_bits vocab wait_hours wall_seconds "
+    "warmup weight weight_decay write_gb_per_s z_loss zero";
+// Of choices alone, if need be with the field that holds them:
 constexpr std::string_view kChoices =
-    "allow_change backend binding cat cause currency details device displayTimeUnit driver "
-    "event family format frozen gpu_back_end kind level lora.products name ph phase precision "
-    "preset reproducibility schedule source state status train.products transport";
+    "allow_change args.name backend binding cat cause clock.name comm.require data.documents "
+    "details device displayTimeUnit divergence.not_finite divergence.spike driver event "
+    "family figures.name findings.name format frozen gpu_back_end improvements.name kind "
+    "level lora.products optimizer.name parallel.layout parallel.sequence ph phase precision "
+    "preset regressions.name reproducibility require results.name rows.name run.log_format "
+    "run.memory_check schedule source state status traceEvents.name train.attention "
+    "train.graphs train.products train.recompute transport";
 // Of texts that the site chooses:
 constexpr std::string_view kSiteTexts =
-    "arguments audit.log ca certificate cluster command_line config copies data.train "
-    "data.validation description dir file folder init_from job key keys launch message "
-    "networks on_event openmetrics origin path profile run sentence site site_list slurm_job "
-    "teacher text tls tokenizer tuning uuid what why";
+    "actions advice arguments audit.log ca certificate cluster command_line complaints config "
+    "copies currency data.train data.validation description dir doubt doubts drain "
+    "drain_commands exclude file folder gpu_bind gpu_request gpu_type gres groups init_from "
+    "instructions interfaces job key keys launch link.start measures message modules name "
+    "network networks node.start notes on_event openmetrics options origin parent path place "
+    "profile profile.start queue reference run sentence site site_list slurm_job spares "
+    "storage teacher text tls tokenizer tuning uuid variables warnings what why why_not";
 // Of names of hosts, and the same or their number:
-constexpr std::string_view kHosts =
-    "a b from_host host hosts interfaces members node partner suspect to_host";
+constexpr std::string_view kHosts = "a b from_host host node partner suspect to_host";
 constexpr std::string_view kHostsOrCounts =
-    "excluded first_nodes in_use joined link links nodes sites";
+    "excluded first_nodes hosts in_use joined link links members nodes sites";
+// Of figures by names that are partly the program's:
+constexpr std::string_view kReadings = "counters facts limits rates";
 // Of figures by names that the site chooses:
-constexpr std::string_view kMaps =
-    "counters facts sources val_losses val_losses_bits";
+constexpr std::string_view kMaps = "sources val_losses val_losses_bits";
 
 // The choices of configurations, and what events, causes, phases, levels and states are called.
 constexpr std::string_view kWords =
-    "1f1b B CLOCK_MONOTONIC CLOCK_MONOTONIC_RAW CUDA Clang E EUR FLOP/s GB/s GFLOP/s GNU M "
-    "MB/s MPI NCCL Open TFLOP/s USD X aarch64 abort adamw agent_lost agent_ready algorithms "
+    "1f1b B CLOCK_MONOTONIC CLOCK_MONOTONIC_RAW CUDA Clang E EUR FLOP/s GB/s GFLOP/s GNU GiB "
+    "M MB/s MPI NCCL Open TFLOP/s USD X aarch64 abort adamw agent_lost agent_ready algorithms "
     "all_gather all_reduce all_to_all always amx and any attempt_end auto avx2 avx512 "
     "avx512_bf16 avx512_vnni backward bad barrier beegfs begin bfloat16 block broadcast btrfs "
     "build bytes bytes/s checkpoint communication compute constant control core cosine cpu "
-    "cuda cudnn current data debug default delayed detect device disk divergence double dp "
-    "early_exit elastic end end_attempt engine error evaluate evaluation exclude excluded "
+    "cuda cudnn current data debug default delayed detect device disk divergence double down "
+    "dp early_exit elastic end end_attempt engine error evaluate evaluation exclude excluded "
     "exited ext4 f failed fast fatal fault finished first_step float for fsdp full gave_up "
     "gguf given global good gpfs gpipe gpt2 gpt2-124m gpt2-1558m gpt2-355m gpt2-774m gpu "
     "gpudirect gradient gradients graphs gres half hang hf hierarchical idle ignore info int4 "
@@ -121,7 +130,7 @@ constexpr std::string_view kWords =
     "rewind ring running s save_interval selective send sends separate sgd shm signal skip "
     "small-gpt2 small-llama square srun sse sse41 stands_out start starting status step stop "
     "stop_asked stop_requested stopped straggler sum thread_name tiny-gpt2 tiny-llama tmpfs "
-    "tokens tokens/s tp tree trireme-launch-report-2 trireme-status-2 tsc ucx us usage "
+    "tokens tokens/s tp tree trireme-launch-report-2 trireme-status-2 tsc ucx up us usage "
     "vectors waiting warn warning write wsd x86_64 xfs zero_bubble";
 
 // Files and folders, without suffixes.
@@ -207,10 +216,12 @@ Vocabulary whole_vocabulary() {
     }
   };
   add(kFigures, FieldKind::figures);
+  add(kNumbers, FieldKind::numbers);
   add(kChoices, FieldKind::choice);
   add(kSiteTexts, FieldKind::site_text);
   add(kHosts, FieldKind::host);
   add(kHostsOrCounts, FieldKind::hosts_or_counts);
+  add(kReadings, FieldKind::readings);
   add(kMaps, FieldKind::map);
   return all;
 }

@@ -13,11 +13,13 @@ namespace trireme {
 enum class FieldKind {
   unknown,          // no format has it
   figures,          // numbers, choices, or other fields
+  numbers,          // the same, and numbers may stand in texts
   choice,           // one of the formats' words
   site_text,        // a text that the site has chosen, which may also be such a word, or digits
   host,             // names of hosts, likewise
   hosts_or_counts,  // names of hosts, or how many there are
-  map,              // figures by names that the site has chosen
+  readings,         // numbers by names that are words of the formats, or chosen by the site
+  map,              // numbers by names that the site has chosen
 };
 // parent: the name of the field that holds it, since `data.train` is a path, and `train` a section.
 FieldKind kind_of_field(std::string_view name, std::string_view parent = "");

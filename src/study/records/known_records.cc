@@ -24,28 +24,6 @@ bool has_only(std::string_view text, std::string_view characters) {
   return text.find_first_not_of(characters) == std::string_view::npos;
 }
 
-// Returns whether two digits of a text are a number from `least` to `most`.
-bool is_between(std::string_view text, std::size_t at, int least, int most) {
-  const int value = 10 * (text[at] - '0') + (text[at + 1] - '0');
-  return value >= least && value <= most;
-}
-
-bool is_day(std::string_view text) {
-  return is_shaped(text, "2000-00-00") && is_between(text, 5, 1, 12) && is_between(text, 8, 1, 31);
-}
-
-bool is_time(std::string_view text) {
-  if (text.ends_with('Z')) {
-    text.remove_suffix(1);
-  }
-  if (text.size() == 10) {
-    return is_day(text);
-  }
-  return (is_shaped(text, "2000-00-00T00:00:00") || is_shaped(text, "2000-00-00 00:00:00")) &&
-         is_day(text.substr(0, 10)) && is_between(text, 11, 0, 23) && is_between(text, 14, 0, 59) &&
-         is_between(text, 17, 0, 60);
-}
-
 bool is_commit(std::string_view text) {
   constexpr std::string_view kDirty = "-dirty";
   if (text.ends_with(kDirty)) {
@@ -124,15 +102,20 @@ KnownRecords::Place KnownRecords::Place::below(std::string_view name) const {
     // As in {"host": {"name": "n1"}}. What no format knows is no count.
     own = kind == FieldKind::hosts_or_counts ? FieldKind::host : kind;
   }
+  if (field == "environment" && own != FieldKind::unknown) {
+    own = FieldKind::site_text;
+  }
   return {own, std::string(name)};
 }
 
 bool KnownRecords::Place::keeps_numbers() const {
-  return kind == FieldKind::figures || kind == FieldKind::hosts_or_counts || kind == FieldKind::map;
+  constexpr std::array kKinds = {FieldKind::figures, FieldKind::numbers, FieldKind::hosts_or_counts,
+                                 FieldKind::readings, FieldKind::map};
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
 }
 
 bool KnownRecords::Place::keeps_words() const {
-  return kind == FieldKind::figures || kind == FieldKind::choice;
+  return kind == FieldKind::figures || kind == FieldKind::numbers || kind == FieldKind::choice;
 }
 
 std::string KnownRecords::pseudonym(const std::string& text, const char* kind) {
@@ -156,9 +139,9 @@ std::string KnownRecords::kept_text(const std::string& text, const Place& place)
                                    "onednn"sv, "version"sv,  "details"sv};
   const bool may_be_words =
       std::find(kOfWords.begin(), kOfWords.end(), place.field) != kOfWords.end();
-  const bool is_own = place.keeps_words() && (is_known_word(text) || is_time(text) ||
-                                              (may_be_words && has_known_words(text)));
-  const bool is_figure = place.kind == FieldKind::figures && is_number(text);
+  const bool is_own =
+      place.keeps_words() && (is_known_word(text) || (may_be_words && has_known_words(text)));
+  const bool is_figure = place.kind == FieldKind::numbers && is_number(text);
   const bool is_digest = (place.field.ends_with("_bits") && is_float_bits(text)) ||
                          (place.field == "commit" && is_commit(text));
   if (text.empty() || is_own || is_figure || is_digest) {
@@ -172,7 +155,7 @@ std::pair<std::string, KnownRecords::Place> KnownRecords::kept_key(std::string_v
                                                                    const Place& place) {
   std::string kept;
   Place own = place;
-  bool is_unknown = place.kind == FieldKind::map;
+  bool is_unknown = place.kind == FieldKind::map || place.kind == FieldKind::readings;
   for (const std::string& part : parts_of(key)) {
     is_unknown = is_unknown || !is_known_field(part);
     kept += (kept.empty() ? "" : ".") + (is_unknown ? own_pseudonym(part, own) : part);
@@ -185,14 +168,15 @@ std::pair<std::string, KnownRecords::Place> KnownRecords::kept_key(std::string_v
 std::pair<std::string, KnownRecords::Place> KnownRecords::kept_name(const std::string& name,
                                                                     const Place& place) {
   if (place.kind == FieldKind::map) {
-    return {own_pseudonym(name, place), Place()};
+    return {own_pseudonym(name, place), Place{FieldKind::numbers, ""}};
+  }
+  if (place.kind == FieldKind::readings) {  // such as "disk read" and "link eth0"
+    return {has_known_words(name) ? name : own_pseudonym(name, place),
+            Place{FieldKind::numbers, ""}};
   }
   const std::vector<std::string> parts = parts_of(name);
   if (std::all_of(parts.begin(), parts.end(), is_known_field)) {
     return kept_key(name, place);
-  }
-  if (place.keeps_words() && has_known_words(name)) {  // such as "disk read"
-    return {name, Place()};
   }
   return {own_pseudonym(name, place), place.below(name)};
 }
@@ -225,7 +209,9 @@ Json KnownRecords::kept_value(const Json& value, const Place& place) {
 
 // Returns whether an object is a record of this program whatever its file is called.
 bool KnownRecords::is_record(const Json& object) {
-  if (!object.is_object() || !object.contains("schema") || !object["schema"].is_number()) {
+  constexpr int kMostSchema = 100;
+  if (!object.is_object() || object.size() < 2 || !object.contains("schema") ||
+      !object["schema"].is_number_unsigned() || object["schema"] > kMostSchema) {
     return false;
   }
   return std::all_of(object.items().begin(), object.items().end(),

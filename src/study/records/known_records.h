@@ -1,5 +1,5 @@
 // KnownRecords writes a site's JSON and YAML anew, with nothing in it that could be a secret or a
-// name: of fields, those that is_known_field(); of texts, those that is_known_word(), times and
+// name: of fields, those that is_known_field(); of texts, those that is_known_word(), and
 // versions; of numbers, those where the formats have figures. In the place of any other text stands
 // a pseudonym (text-1, or host-1 for hosts), the same one throughout an archive. An object of one
 // archive; one thread.
@@ -22,7 +22,7 @@ namespace trireme {
 class KnownRecords {
  public:
   // mark: stands in all pseudonyms (text-MARK-1) unless it is empty, so that those of two archives
-  // differ, which do not stand for the same text.
+  // differ, which do not stand for the same text. It must tell nothing about the texts.
   explicit KnownRecords(std::string mark = "") : mark_(std::move(mark)) {}
 
   struct Kept {
