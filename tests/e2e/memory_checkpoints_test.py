@@ -171,7 +171,9 @@ class MemoryCheckpoints(unittest.TestCase):
         harness.must(result)
         self.assertRegex(result.stderr,
                          r"skipped step \d+ in memory: 2 of 4 shards can be found neither")
-        self.assertRegex(result.stderr, r"resumed from \S*/step-\d+")
+        # If the kill came before step 9 was dropped from memory, its first half is read there.
+        self.assertRegex(result.stderr,
+                         r"resumed from (\S*/step-0*9:|memory, step 9 .* from disk\))")
         self.assert_same_as_reference(config)
 
     def test_damage_in_memory_is_seen(self):
