@@ -229,7 +229,10 @@ void ArchiveBundle::make_anonymous(const fs::path& folder) {
 
 void ArchiveBundle::keep_known_records() {
   is_strict_ = true;
-  KnownRecords records(fmt::format("{:06x}", std::random_device{}() & 0xFFFFFFU));
+  std::random_device random;
+  KnownRecords records(fmt::format("{:06x}", random() & 0xFFFFFFU));
+  std::shuffle(files_.begin(), files_.end(), random);  // the order of names would tell something
+  std::shuffle(left_out_.begin(), left_out_.end(), random);
   std::vector<Collected> kept;
   for (Collected& file : files_) {
     try {

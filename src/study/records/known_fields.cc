@@ -23,35 +23,34 @@ using Schema = nlohmann::json;
 // Fields of figures, which may also be choices, or hold other fields:
 constexpr std::string_view kFigures =
     "accept_plain accept_plain_data accumulate activations adamw after_launch age algorithms "
-    "alibi allowed anonymous args async at_once attempt attempts attention audit auto "
-    "baseline batch_ramp begun_at best between_hosts bf16_tflops block breaches bubble "
-    "burn_in_minutes checkpoints chosen chunk ckpt co2_kilograms code comm communication "
+    "alibi allowed anonymous async at_once attempt attempts attention audit auto baseline "
+    "batch_ramp begun_at best between_hosts bf16_tflops block breaches bubble burn_in_minutes "
+    "checkpoint.partner checkpoints chosen chunk ckpt co2_kilograms code comm communication "
     "compute compute_units configuration connections constant copy cosine cp cpus_per_rank "
     "cross_entropy cubic data days deadline debug detect detected device_allocations "
     "device_graphs device_waits devices devices_over_predicted digests distill divergence "
     "documents drain_at_most drawn_micro_batches draws dropped dropped_events dur early_stop "
     "elastic encryption energy ep epsilon exclusive failures fault files finish finite first "
-    "fit fmt forbidden force_lock fp32_tflops fp8 fp8_tflops from_memory gated generation "
-    "given goodput gpt2 gpu_direct grad_norms gradients graphs grid group_nodes half head "
-    "health healthy hours id idle ignore incomplete index input inverse_sqrt keep_zeros "
-    "kernels kl_divergence last_fault launch_number launched launches layout layouts "
-    "lemon_factor lemon_share linear lived load local local_connections lock_memory log "
-    "log_format logs lora loss_scale loss_window losses maintenance manifest_sha256 "
-    "max_restarts mean_hours_between_failures measured memory_check memory_from "
-    "metrics_are_encrypted micro_batches_per_replica min_nodes mps_shares nesterov not_finite "
-    "notice_minutes number numerics nvls obeyed on_front onednn optimizer other "
-    "over_predicted overflows overlap pairs parallel pending per_node pid pipeline plan "
-    "position_embedding predicted predicted_terms price price_per_hour processors products "
-    "provenance_sha256 qkv_bias quantiles queued rank0 rdma recompute redone replace requeue "
-    "reserved reserved_memory rewinds rope_factor rope_high_frequency rope_low_frequency "
-    "rope_original_context rope_scaling rx_errors scratch seccomp seconds_left "
-    "secrets_removed security seen self_check sequence_parallel share_device signal simulated "
-    "since skip skipped_in_a_row slowdown slowness slurm snapshot source_id spent spike "
-    "spread stall stop_asked straggler stragglers sums_of_squares swiglu taper tensor terms "
-    "tid tie_embeddings tied timeline times tokenizer_digest tokenizer_vocab "
-    "tokens_per_second traceEvents train transfer tried trireme ts type unknown update "
-    "updated updates val_loss validation waits watts when where whole width_scale "
-    "without_improvement xxh3";
+    "fit forbidden force_lock fp32_tflops fp8 fp8_tflops from_memory gated generation given "
+    "goodput gpt2 gpu_direct grad_norms gradients graphs grid group_nodes half head health "
+    "healthy hours id idle ignore incomplete index input inverse_sqrt keep_zeros kernels "
+    "kl_divergence last_fault launch_number launched launches layouts lemon_factor "
+    "lemon_share linear lived load local local_connections lock_memory log log_format logs "
+    "lora loss_scale loss_window losses maintenance manifest_sha256 max_restarts "
+    "mean_hours_between_failures measured memory_check memory_from metrics_are_encrypted "
+    "micro_batches_per_replica min_nodes mps_shares nesterov not_finite notice_minutes number "
+    "numerics nvls obeyed on_front optimizer other over_predicted overflows overlap pairs "
+    "parallel pending per_node pid pipeline plan position_embedding predicted predicted_terms "
+    "price price_per_hour processors products provenance_sha256 qkv_bias quantiles queued "
+    "rank0 rdma recompute redone replace requeue reserved reserved_memory rewinds rope_factor "
+    "rope_high_frequency rope_low_frequency rope_original_context rope_scaling rx_errors "
+    "scratch seccomp seconds_left secrets_removed security seen self_check sequence_parallel "
+    "share_device signal simulated since skip skipped_in_a_row slowdown slowness slurm "
+    "snapshot source_id spent spike spread stall stop_asked straggler stragglers "
+    "sums_of_squares swiglu taper tensor terms tid tie_embeddings tied timeline times "
+    "tokenizer_digest tokenizer_vocab tokens_per_second traceEvents train transfer tried "
+    "trireme ts type unknown update updated updates val_loss validation waits watts when "
+    "where whole width_scale without_improvement xxh3";
 // Of the same, where numbers may stand in texts:
 constexpr std::string_view kNumbers =
     "accounted_seconds attention_dropout attention_scale betas bucket_bytes busy_seconds by "
@@ -66,10 +65,10 @@ constexpr std::string_view kNumbers =
     "growth_interval head_dim heads hidden high_frequency history idle_seconds idle_watts "
     "initial initializer_range keep keep_best keep_every kilowatt_hours kilowatt_hours_high "
     "kilowatt_hours_low kv_heads label_smoothing launch_us layers least_seconds limit_hours "
-    "load_seconds log_bytes log_every logit_scale loss loss_bits loss_mean loss_score "
-    "loss_step low_frequency lr max_rewinds max_skipped_steps maximum mean memory_every "
-    "memory_gb_per_s memory_seconds mfu micro_batch min_delta min_lr minimum momentum mtbf "
-    "mtbf_hours mtbf_seconds norm_epsilon norm_score numa_nodes offset_us openmetrics_every "
+    "load_seconds log_bytes log_every logit_scale loss loss_mean loss_score loss_step "
+    "low_frequency lr max_rewinds max_skipped_steps maximum mean memory_every memory_gb_per_s "
+    "memory_seconds mfu micro_batch min_delta min_lr minimum momentum mtbf mtbf_hours "
+    "mtbf_seconds norm_epsilon norm_score numa_nodes offset_us openmetrics_every "
     "original_context patience per_1000_node_days pp predicted_memory_bytes price_high "
     "price_low price_per_kwh price_per_step pue rank ranks ranks_up_seconds read_gb_per_s "
     "recompute_every recovery_seconds relaunch_seconds repair_hours replay_steps "
@@ -77,17 +76,18 @@ constexpr std::string_view kNumbers =
     "save_seconds seconds.exclude seed sequence site_hours skip_batches skipped_steps sockets "
     "stall_seconds start step step_seconds step_seconds_high step_seconds_low steps "
     "stop_before_end straggler_every sum sum_ms t_iter_ms temperature threads to_step tokens "
-    "tokens_per_s total tp trace uncertainty_us val_loss_bits vocab wait_hours wall_seconds "
-    "warmup weight weight_decay write_gb_per_s z_loss zero";
+    "tokens_per_s total tp trace uncertainty_us vocab wait_hours wall_seconds warmup weight "
+    "weight_decay write_gb_per_s z_loss zero";
 // Of choices alone, if need be with the field that holds them:
 constexpr std::string_view kChoices =
-    "allow_change args.name backend binding cat cause clock.name comm.require data.documents "
-    "details device displayTimeUnit divergence.not_finite divergence.spike driver event "
-    "family figures.name findings.name format frozen gpu_back_end improvements.name kind "
-    "level lora.products optimizer.name parallel.layout parallel.sequence ph phase precision "
+    "agreed.name allow_change args args.name backend binding cat cause clock.name "
+    "comm.require data.documents details device displayTimeUnit divergence.not_finite "
+    "divergence.spike driver event family figures.name findings findings.name fmt format "
+    "frozen gpu_back_end gpus improvements.name kind launch.tls layout level lora.products "
+    "loss_bits onednn optimizer.name parallel.layout parallel.sequence ph phase precision "
     "preset regressions.name reproducibility require results.name rows.name run.log_format "
     "run.memory_check schedule source state status traceEvents.name train.attention "
-    "train.graphs train.products train.recompute transport";
+    "train.graphs train.products train.recompute transport val_loss_bits";
 // Of texts that the site chooses:
 constexpr std::string_view kSiteTexts =
     "actions advice arguments audit.log ca certificate cluster command_line complaints config "
@@ -155,18 +155,25 @@ struct Vocabulary {
   Names words;
 };
 
-// Returns whether a schema allows texts alone, and nothing but them and null.
-bool is_of_text(const Schema& schema) {
-  const auto is_text = [](const Schema& type) { return type == "string" || type == "null"; };
+// Returns whether a schema allows no number, unless in a field of its own.
+bool has_no_number(const Schema& schema) {
+  const auto is_no_number = [&](const Schema& type) {
+    if (type == "array") {
+      const auto items = schema.find("items");
+      return items != schema.end() && items->is_object() && has_no_number(*items);
+    }
+    return type == "string" || type == "null" || type == "boolean" || type == "object";
+  };
   if (const auto type = schema.find("type"); type != schema.end()) {
-    return type->is_array() ? std::all_of(type->begin(), type->end(), is_text) : is_text(*type);
+    return type->is_array() ? std::all_of(type->begin(), type->end(), is_no_number)
+                            : is_no_number(*type);
   }
   if (const auto choices = schema.find("enum"); choices != schema.end()) {
     return std::all_of(choices->begin(), choices->end(),
-                       [](const Schema& choice) { return choice.is_string() || choice.is_null(); });
+                       [](const Schema& choice) { return !choice.is_number(); });
   }
   const auto choice = schema.find("const");
-  return choice != schema.end() && choice->is_string();
+  return choice != schema.end() && !choice->is_number();
 }
 
 void add_words(const Schema& schema, Vocabulary& all) {
@@ -191,7 +198,7 @@ void add_schema(const Schema& schema, Vocabulary& all) {
         properties != schema.end() && properties->is_object()) {
       for (const auto& [name, each] : properties->items()) {
         FieldKind& kind = all.fields.try_emplace(name, FieldKind::choice).first->second;
-        if (!is_of_text(each)) {
+        if (!has_no_number(each)) {
           kind = FieldKind::figures;
         }
       }

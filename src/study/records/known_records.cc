@@ -53,14 +53,23 @@ bool is_number(std::string_view text) {
          std::find(kUnits.begin(), kUnits.end(), rest) != kUnits.end();
 }
 
-// Returns whether a text consists of words of the program, as "gemm m=128 time_us".
+// Returns whether a word of a text such as "gemm m=128 time_us" is the program's.
+bool is_own_word(std::string_view word) {
+  const std::size_t equal = word.find('=');
+  if (equal == word.npos) {
+    return is_known_word(word) || is_known_field(word) || is_version(word);
+  }
+  const FieldKind kind = kind_of_field(word.substr(0, equal));
+  const std::string_view value = word.substr(equal + 1);
+  const bool is_figure = kind == FieldKind::figures || kind == FieldKind::numbers;
+  return (is_figure && is_number(value)) ||
+         ((is_figure || kind == FieldKind::choice) && is_known_word(value));
+}
+
 bool has_known_words(std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" =", at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    const bool is_value = at > 0 && text[at - 1] == '=';
-    if (!is_known_word(word) && !is_known_field(word) && !is_version(word) &&
-        !(is_value && is_number(word))) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (!is_own_word(text.substr(at, end - at))) {
       return false;
     }
     at = end + 1;
@@ -171,8 +180,10 @@ std::pair<std::string, KnownRecords::Place> KnownRecords::kept_name(const std::s
     return {own_pseudonym(name, place), Place{FieldKind::numbers, ""}};
   }
   if (place.kind == FieldKind::readings) {  // such as "disk read" and "link eth0"
-    return {has_known_words(name) ? name : own_pseudonym(name, place),
-            Place{FieldKind::numbers, ""}};
+    const bool is_own = has_known_words(name);
+    const bool keeps_value = is_own || place.field != "facts";  // whose values are texts
+    return {is_own ? name : own_pseudonym(name, place),
+            Place{keeps_value ? FieldKind::numbers : FieldKind::unknown, ""}};
   }
   const std::vector<std::string> parts = parts_of(name);
   if (std::all_of(parts.begin(), parts.end(), is_known_field)) {
@@ -248,7 +259,10 @@ std::string KnownRecords::kept_scalar(const std::string& text, const Place& plac
   if (place.keeps_numbers() && is_number(text)) {
     return text;
   }
-  return text == "true" || text == "false" ? text : yaml_text(kept_text(text, place));
+  const bool is_truth = text == "true" || text == "false";
+  return is_truth && (place.keeps_numbers() || place.keeps_words())
+             ? text
+             : yaml_text(kept_text(text, place));
 }
 
 std::string KnownRecords::kept_config_value(const ConfigValue& value, const Place& place) {

@@ -89,11 +89,11 @@ TEST(KnownRecords, FiguresStayUnderNamesThatTheSiteChooses) {
   EXPECT_EQ(kept_json(R"({"val_losses": {"loss": 4.5, "jane": null},
                           "sources": {"jane": {"tokens": 5}},
                           "counters": {"disk read": 1, "link eth0": 2},
-                          "facts": {"memory GiB": "24"}})"),
+                          "facts": {"memory GiB": "24", "door": "0815"}})"),
             json::parse(R"({"val_losses": {"text-1": 4.5, "text-2": null},
                             "sources": {"text-2": {"tokens": 5}},
                             "counters": {"disk read": 1, "text-3": 2},
-                            "facts": {"memory GiB": "24"}})"));
+                            "facts": {"memory GiB": "24", "text-4": "text-5"}})"));
 }
 
 TEST(KnownRecords, OtherFilesAreRecordsIfTheySayTheirSchemaAndHaveKnownFieldsAlone) {
@@ -140,6 +140,25 @@ TEST(KnownRecords, NamesMayConsistOfWordsOfTheProgram) {
                                      {"kind": "gemm time_us"}], "name": "gemm"})"),
             json::parse(R"({"rows": [{"name": "gemm m=128 time_us"}, {"name": "text-1"},
                                      {"kind": "text-2"}], "name": "text-3"})"));
+}
+
+TEST(KnownRecords, WordsThatTheSiteChoosesLeaveNoComposedText) {
+  EXPECT_EQ(kept_json(R"({"details": "config=4711 m=1", "agreed": [{"name": "host=bf16"}],
+                          "limits": {"train config=4711 step_ms": 5, "gemm m=1 time_us": 6}})"),
+            json::parse(R"({"details": "text-1", "agreed": [{"name": "text-2"}],
+                            "limits": {"text-3": 5, "gemm m=1 time_us": 6}})"));
+}
+
+TEST(KnownRecords, TruthIsATextWhereTheSiteChoosesIt) {
+  EXPECT_EQ(kept(".yaml", "run: {name: true}\nlaunch: {tls: true}\nmodel: {alibi: false}\n"),
+            "run:\n  name: text-1\nlaunch:\n  tls: true\nmodel:\n  alibi: false\n");
+}
+
+TEST(KnownRecords, NumbersLeaveNoFieldThatHasNone) {
+  EXPECT_EQ(
+      kept_json(R"({"accepted": 4711, "fmt": 4711, "findings": [4711], "loss_bits": "4711"})"),
+      json::parse(R"({"accepted": "text-1", "fmt": "text-1", "findings": ["text-1"],
+                            "loss_bits": "text-1"})"));
 }
 
 TEST(KnownRecords, VersionsStayAndAddressesDoNot) {
