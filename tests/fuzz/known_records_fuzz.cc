@@ -21,7 +21,7 @@ bool is_pseudonym(std::string_view text) {
          text.find_first_not_of("0123456789", dash + 1) == text.npos;
 }
 
-// Returns whether a text may be a number, a size or a version.
+// Returns whether a text has only characters that numbers, sizes and versions have.
 bool is_figure(std::string_view text) {
   return text.find_first_not_of("0123456789+-.eEKMGTiBnafvINF") == text.npos;
 }

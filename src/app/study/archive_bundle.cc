@@ -55,6 +55,15 @@ std::string free_name(const std::string& name, std::set<std::string>& taken) {
   return path;
 }
 
+// Returns whether a file is called like a record of the program, so that it is damaged if it is
+// none.
+bool has_name_of_record(const fs::path& path) {
+  const fs::path suffix = path.extension();
+  return is_known_file(path.stem().string()) &&
+         (suffix == ".json" || suffix == ".jsonl" || path.filename() == "config.yaml" ||
+          path.filename() == "DONE");
+}
+
 // Removes lines with bytes of zero, which a crash can leave and no reader uses.
 void remove_torn_lines(std::string& lines) {
   for (std::size_t zero = lines.find('\0'); zero != std::string::npos;) {
@@ -108,7 +117,8 @@ void ArchiveBundle::add(const fs::path& path, const std::string& name) {
   if (path.extension() == ".jsonl") {
     remove_torn_lines(text);
   }
-  if (text.find('\0') != std::string::npos) {
+  const bool has_only_torn_lines = text.empty() && facts.st_size > 0;
+  if (has_only_torn_lines || text.find('\0') != std::string::npos) {
     leave_out(name, "not a text, so that it cannot be searched for secrets");
     return;
   }
@@ -247,13 +257,14 @@ void ArchiveBundle::keep_known_records() {
         throw ConfigError(fmt::format("--with {} cannot be bundled with --strict: {}",
                                       file.path.string(), error.what()));
       }
-      leave_out(file.name, "no record of this program");
+      const bool is_damaged = has_name_of_record(file.path);
+      leave_out(file.name, is_damaged ? "damaged" : "no record of this program", is_damaged);
     }
   }
   files_ = std::move(kept);
   for (LeftOut& each : left_out_) {
     each.name = hidden_.apply(records.keep_path(each.name)).text;
-    each.why = each.could_not_be_read ? "could not be read" : each.why;
+    each.why = each.could_not_be_read && each.why != "damaged" ? "could not be read" : each.why;
   }
 }
 

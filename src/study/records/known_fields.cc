@@ -16,11 +16,12 @@ namespace {
 
 using Schema = nlohmann::json;
 
-// The fields of configurations, metrics, logs, journals, traces, scaling studies, predictions and
-// summaries, as their pages name them (docs/formats.md). Those of benchmarks, comparisons,
-// histories and acceptances come from their schemas.
-//
-// Fields of figures, which may also be choices, or hold other fields:
+// The lists below name the fields of configurations, metrics, logs, journals, traces, scaling
+// studies, predictions and summaries (docs/formats.md). The fields of benchmarks, comparisons,
+// histories and acceptances come from their schemas. A field that means different things is listed
+// with the field that holds it: `data.train` is a path, and `train` a section.
+
+// These hold figures, choices or other fields.
 constexpr std::string_view kFigures =
     "accept_plain accept_plain_data accumulate activations adamw after_launch age algorithms "
     "alibi allowed anonymous async at_once attempt attempts attention audit auto baseline "
@@ -51,7 +52,7 @@ constexpr std::string_view kFigures =
     "tokenizer_digest tokenizer_vocab tokens_per_second traceEvents train transfer tried "
     "trireme ts type unknown update updated updates val_loss validation waits watts when "
     "where whole width_scale without_improvement xxh3";
-// Of the same, where numbers may stand in texts:
+// These hold the same, and a number may be written as a text, as in a configuration.
 constexpr std::string_view kNumbers =
     "accounted_seconds attention_dropout attention_scale betas bucket_bytes busy_seconds by "
     "checkpoint checkpoint_stall_ms clip clock_uncertainty_us co2_grams_per_kwh "
@@ -78,7 +79,7 @@ constexpr std::string_view kNumbers =
     "stop_before_end straggler_every sum sum_ms t_iter_ms temperature threads to_step tokens "
     "tokens_per_s total tp trace uncertainty_us vocab wait_hours wall_seconds warmup weight "
     "weight_decay write_gb_per_s z_loss zero";
-// Of choices alone, if need be with the field that holds them:
+// These hold a choice or other fields, and never a number.
 constexpr std::string_view kChoices =
     "agreed.name allow_change args args.name backend binding cat cause clock.name "
     "comm.require data.documents details device displayTimeUnit divergence.not_finite "
@@ -88,7 +89,7 @@ constexpr std::string_view kChoices =
     "preset regressions.name reproducibility require results.name rows.name run.log_format "
     "run.memory_check schedule source state status traceEvents.name train.attention "
     "train.graphs train.products train.recompute transport val_loss_bits";
-// Of texts that the site chooses:
+// These hold texts that the site chooses.
 constexpr std::string_view kSiteTexts =
     "actions advice arguments audit.log ca certificate cluster command_line complaints config "
     "copies currency data.train data.validation description dir doubt doubts drain "
@@ -97,16 +98,17 @@ constexpr std::string_view kSiteTexts =
     "network networks node.start notes on_event openmetrics options origin parent path place "
     "profile profile.start queue reference run sentence site site_list slurm_job spares "
     "storage teacher text tls tokenizer tuning uuid variables warnings what why why_not";
-// Of names of hosts, and the same or their number:
+// These hold names of hosts; those of the second list may also hold how many hosts there are.
 constexpr std::string_view kHosts = "a b from_host host node partner suspect to_host";
 constexpr std::string_view kHostsOrCounts =
     "excluded first_nodes hosts in_use joined link links members nodes sites";
-// Of figures by names that are partly the program's:
+// These list figures by name. Some of the names are the program's, such as "disk read".
 constexpr std::string_view kReadings = "counters facts limits rates";
-// Of figures by names that the site chooses:
+// These list figures by names that the site chooses, such as those of validation sets.
 constexpr std::string_view kMaps = "sources val_losses val_losses_bits";
 
-// The choices of configurations, and what events, causes, phases, levels and states are called.
+// These words are choices of configurations, or name an event, a cause, a phase, a level or a
+// state.
 constexpr std::string_view kWords =
     "1f1b B CLOCK_MONOTONIC CLOCK_MONOTONIC_RAW CUDA Clang E EUR FLOP/s GB/s GFLOP/s GNU GiB "
     "M MB/s MPI NCCL Open TFLOP/s USD X aarch64 abort adamw agent_lost agent_ready algorithms "
@@ -133,7 +135,7 @@ constexpr std::string_view kWords =
     "tokens tokens/s tp tree trireme-launch-report-2 trireme-status-2 tsc ucx up us usage "
     "vectors waiting warn warning write wsd x86_64 xfs zero_bubble";
 
-// Files and folders, without suffixes.
+// The program writes files and folders of these names, which stand here without suffixes.
 constexpr std::string_view kFiles =
     "DONE MANIFEST acceptance checkpoints config exit_reason history journal logs manifest "
     "metrics more prediction provenance.intoto report study tensorboard trace";

@@ -32,7 +32,7 @@ bool is_commit(std::string_view text) {
   return text.size() == 12 && has_only(text, "0123456789abcdef");
 }
 
-// Returns whether a text is like 2.6.3. Addresses have four numbers.
+// Returns whether a text is a version of three numbers, such as 2.6.3. An address has four.
 bool is_version(std::string_view text) {
   if (text.starts_with('v')) {
     text.remove_prefix(1);
@@ -159,7 +159,8 @@ std::string KnownRecords::kept_text(const std::string& text, const Place& place)
   return own_pseudonym(text, place);
 }
 
-// What stands behind an unknown part may be a part of the same name, as in n1.site.org.
+// Behind the first part that is not known, no part is: "n1.site.org" is the name of a host,
+// although there is a field `site`.
 std::pair<std::string, KnownRecords::Place> KnownRecords::kept_key(std::string_view key,
                                                                    const Place& place) {
   std::string kept;

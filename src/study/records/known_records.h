@@ -52,8 +52,8 @@ class KnownRecords {
   // Does so with a text at a place, and counts it.
   std::string own_pseudonym(const std::string& text, const Place& place);
   std::string kept_text(const std::string& text, const Place& place);
-  // Returns a key of YAML such as "train.steps", and where its value stands; and the same for the
-  // name of a field of JSON.
+  // Return what stands for the name of a field in YAML ("train.steps") or in JSON, and the place of
+  // its value.
   std::pair<std::string, Place> kept_key(std::string_view key, const Place& place);
   std::pair<std::string, Place> kept_name(const std::string& name, const Place& place);
   static bool is_record(const nlohmann::ordered_json& object);

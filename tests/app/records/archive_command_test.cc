@@ -200,6 +200,29 @@ TEST_F(ArchiveCommand, WhatIsNoTextIsLeftOut) {
   EXPECT_THAT(reasons.at(std::string(110, 'n') + ".log"), HasSubstr("too long"));
 }
 
+TEST_F(ArchiveCommand, LinesWithZerosStayAndNoOthers) {
+  const std::string torn = std::string("{\"step\":2,") + std::string(5, '\0');
+  write("run/metrics.jsonl", "{\"step\":1}\n" + torn + "\n{\"step\":3}\n" + torn);
+  write("run/zeros.jsonl", std::string(4096, '\0'));
+  write("run/empty.jsonl", "");
+  archive({"run"});
+  open("run.tar");
+  EXPECT_EQ(files_.at("run/metrics.jsonl"), "{\"step\":1}\n{\"step\":3}\n");
+  EXPECT_EQ(files_.at("run/empty.jsonl"), "");
+  EXPECT_EQ(left_out().at("zeros.jsonl"), "not a text, so that it cannot be searched for secrets");
+}
+
+TEST_F(ArchiveCommand, AStrictArchiveTellsDamagedRecordsFromForeignFiles) {
+  write("run/metrics.jsonl", "{\"step\":1}\n");
+  write("run/exit_reason.json", "{\"code\": 3,");
+  write("run/foreign.json", "[1]");
+  const CommandRun run = archive({"run", "--strict"});
+  EXPECT_THAT(run.err, HasSubstr("left out exit_reason.json: damaged"));
+  open("archive.tar");
+  EXPECT_EQ(left_out().at("exit_reason.json"), "damaged");
+  EXPECT_EQ(left_out().size(), 2U);
+}
+
 TEST_F(ArchiveCommand, FoldersAreSearchedSixDeep) {
   write("run/1/2/3/4/5/6/in.log", "in\n");
   write("run/1/2/3/4/5/6/7/out.log", "out\n");
