@@ -20,7 +20,9 @@ void copy(benchmark::State& state) {
 // The host's memory is pinned, like the memory from which checkpoints are written.
 void copy_to_host(benchmark::State& state) {
   Bench b;
-  Pool host(Device::cpu(), b.stream.device().is_host() ? host_memory() : cuda::pinned_memory());
+  Pool host(Device::cpu(), b.stream.device().is_host()
+                               ? host_memory()
+                               : cuda::pinned_memory(b.stream.device().index));
   const Buffer from = b.filled(b.sizes.parameters, DType::f32);
   const Buffer to = host.allocate(b.sizes.parameters * 4);
   b.measure(state, b.sizes.parameters * 4,

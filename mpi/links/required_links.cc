@@ -97,6 +97,24 @@ std::optional<LinkFault> find_fault(const Requirement& requirement,
       culprit};
 }
 
+// Every rank exchanges data with some other one.
+std::optional<int> rank_without_links(const std::vector<LinkBook>& books,
+                                      const GroupMembers& members) {
+  std::vector<bool> has_links(static_cast<std::size_t>(members.size()), members.size() == 1);
+  for (const LinkBook& book : books) {
+    for (const GroupLink& each : book.links) {
+      for (const int rank : {each.link.from, each.link.to}) {
+        if (rank < members.size()) {
+          has_links[static_cast<std::size_t>(rank)] = true;
+        }
+      }
+    }
+  }
+  const auto first = std::find(has_links.begin(), has_links.end(), false);
+  return first == has_links.end() ? std::nullopt
+                                  : std::optional(static_cast<int>(first - has_links.begin()));
+}
+
 }  // namespace
 
 std::vector<std::string> link_requirements() { return {"any", "rdma", "gpudirect", "nvlink"}; }
@@ -117,6 +135,14 @@ std::optional<LinkFault> find_link_fault(const std::vector<std::string>& require
     }
     if (auto fault = find_fault(requirement, books, members)) {
       return fault;
+    }
+    if (const auto rank = rank_without_links(books, members)) {
+      return LinkFault{
+          fmt::format("comm.require: {} cannot be checked: the log of NCCL names no link of {}, "
+                      "perhaps because this version of NCCL writes it in another form: use "
+                      "another version, or remove comm.require",
+                      requirement.word, members.describe(*rank)),
+          std::nullopt};
     }
   }
   return std::nullopt;

@@ -30,10 +30,12 @@ bool ends_in_time(IsOver is_over) {
 }  // namespace
 
 NcclChannel::NcclChannel(int device, const ncclUniqueId& id, int size, int rank)
-    : device_(device), uncaught_at_start_(std::uncaught_exceptions()), queue_(device) {
+    : device_(device),
+      uncaught_at_start_(std::uncaught_exceptions()),
+      queue_(device, cuda::QueueUse::work) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  cuda::cuda_check(cudaSetDevice(device_), "cudaSetDevice");
+  cuda::use_device(device_);
   nccl_check(ncclCommInitRankConfig(&comm_, size, id, rank, &config), "ncclCommInitRankConfig");
 }
 
@@ -48,10 +50,6 @@ NcclChannel::~NcclChannel() {
 void NcclChannel::end() noexcept {
   const bool is_error = std::uncaught_exceptions() > uncaught_at_start_;
   const auto is_idle = [&] { return cudaStreamQuery(queue_.native()) != cudaErrorNotReady; };
-  const auto has_finalized = [&] {
-    ncclResult_t state = ncclInProgress;
-    return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
-  };
   if (is_error || !ends_in_time(is_idle)) {
     abort();
     return;
@@ -60,7 +58,7 @@ void NcclChannel::end() noexcept {
     deregister_memory(registered_.begin()->first);
   }
   (void)ncclCommFinalize(comm_);
-  if (!ends_in_time(has_finalized)) {
+  if (!ends_in_time([this] { return is_settled(); })) {
     abort();
     return;
   }
@@ -95,14 +93,28 @@ ncclResult_t NcclChannel::asynchronous_error() {
   return state == ncclInProgress ? ncclSuccess : state;
 }
 
-// NCCL lets the operations of all communicators of a group end before it frees anything.
+bool NcclChannel::is_settled() const {
+  ncclResult_t state = ncclInProgress;
+  return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
+}
+
+// NCCL lets the operations of all communicators of a group end before it frees anything. It waits
+// at once for the thread that connects a communicator or queues its operations, and that thread may
+// wait for the device: what is settled comes first.
 void NcclChannel::abort_all(const std::vector<NcclChannel*>& channels) noexcept {
   std::vector<std::unique_lock<std::mutex>> locks;
-  (void)ncclGroupStart();
+  std::vector<ncclComm_t> settled;
+  std::vector<ncclComm_t> others;
   for (NcclChannel* channel : channels) {
     locks.emplace_back(channel->mutex_);
     if (!std::exchange(channel->is_aborted_, true)) {
-      (void)ncclCommAbort(channel->comm_);
+      (channel->is_settled() ? settled : others).push_back(channel->comm_);
+    }
+  }
+  (void)ncclGroupStart();
+  for (const std::vector<ncclComm_t>& each : {settled, others}) {
+    for (const ncclComm_t comm : each) {
+      (void)ncclCommAbort(comm);
     }
   }
   (void)ncclGroupEnd();

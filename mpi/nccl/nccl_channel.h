@@ -52,6 +52,8 @@ class NcclChannel {
 
  private:
   void end() noexcept;
+  // Returns whether NCCL has connected the ranks and queued all operations, or has failed.
+  bool is_settled() const;
 
   int device_;
   int uncaught_at_start_;

@@ -48,6 +48,7 @@ OperationLabel numbered(OperationKind kind, std::int64_t number, int root = 0) {
 
 NcclCommunicator::NcclCommunicator(Parts parts)
     : Communicator(parts.control->members()),
+      uncaught_at_start_(std::uncaught_exceptions()),
       parts_(std::move(parts)),
       watch_(parts_.watch.recorder == nullptr
                  ? nullptr
@@ -56,7 +57,12 @@ NcclCommunicator::NcclCommunicator(Parts parts)
       collective_(connect(size(), rank(), share_id(*parts_.control, 0),
                           numbered(OperationKind::barrier, collectives_++))) {}
 
+// After an error, the channels of all groups are aborted together: one alone would wait for the
+// device, on which an operation of another may wait for other ranks.
 NcclCommunicator::~NcclCommunicator() {
+  if (std::uncaught_exceptions() > uncaught_at_start_) {
+    parts_.monitor->give_up(members().describe(rank()));
+  }
   const auto end = [this](NcclChannel& channel) {
     parts_.monitor->remove(channel);
     parts_.memory->remove(channel);
@@ -199,7 +205,7 @@ Pending NcclCommunicator::start(const OperationRequest& request) {
   parts_.monitor->check_failed();
   const bool collective = is_collective(request.kind);
   NcclChannel& channel = collective ? *collective_ : lane(request);
-  cuda::cuda_check(cudaSetDevice(parts_.device.index), "cudaSetDevice");
+  cuda::use_device(parts_.device.index);
   const StreamEvent ready = request.after == nullptr ? StreamEvent() : request.after->record();
   channel.queue().wait(ready);
   OperationLabel label = label_of(request, order_);

@@ -107,6 +107,7 @@ class NcclCommunicator : public Communicator {
   NcclChannel& lane(const OperationRequest& request);
   std::chrono::steady_clock::duration limit() const;
 
+  int uncaught_at_start_;  // exceptions
   Parts parts_;
   SumOrder order_ = SumOrder::tree;
   std::unique_ptr<GroupWatch> watch_;  // null if the group is not watched

@@ -23,7 +23,7 @@ std::string trouble_text(const char* call, ncclResult_t result) {
 // is missing.
 NcclMemory::Block NcclMemory::take_block(void*& data, std::int64_t bytes) {
   if (trouble_.empty()) {
-    cuda::cuda_check(cudaSetDevice(device_), "cudaSetDevice");
+    cuda::use_device(device_);
     cuda::count_allocation();
     const ncclResult_t result = ncclMemAlloc(&data, static_cast<std::size_t>(bytes));
     if (result == ncclSuccess) {

@@ -8,6 +8,8 @@
 #include "mpi/links/nccl_log_file.h"
 #include "mpi/nccl/nccl_check.h"
 #include "mpi/nccl/nccl_communicator.h"
+#include "src/device/cuda/cuda_check.h"
+#include "src/device/cuda/language/kernel.h"
 #include "src/device/cuda_device.h"
 
 namespace trireme {
@@ -51,6 +53,8 @@ std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> cont
                                               const NcclWorldOptions& options) {
   (void)NcclLogFile::of_process();  // must precede the first call of NCCL
   const int device = options.device.index;
+  cuda::use_device(device);
+  cuda::cuda_check(cuda::load_kernels(), "loading the kernels");
   return std::make_unique<NcclCommunicator>(NcclCommunicator::Parts{
       std::move(control), options.device, std::make_shared<NcclMonitor>(device),
       std::make_shared<NcclMemory>(device), "world", options.watch,
@@ -73,7 +77,7 @@ std::string nccl_trouble() {
     return "";
   }
   return fmt::format(
-      "NCCL, which connects GPUs, cannot be loaded ({}): install NCCL 2.19 or newer on this node "
+      "NCCL, which connects GPUs, cannot be loaded ({}): install NCCL 2.22 or newer on this node "
       "(for example the package libnccl2), or name its folder in LD_LIBRARY_PATH",
       why);
 }

@@ -122,14 +122,14 @@ Blocks<T> blocks_of(const TreeSum& s) {
 
 template <int kParts>
 void launch_sum(cudaStream_t stream, const TreeSum& s) {
-  cuda::launch(sum_kernel<kParts>, dim3(grid_of(s.count, 4)), dim3(kThreads), 0, stream,
-               blocks_of<float>(s));
+  cuda::launch(cuda::kernel_of<sum_kernel<kParts>>, dim3(grid_of(s.count, 4)), dim3(kThreads), 0,
+               stream, blocks_of<float>(s));
 }
 
 template <class T>
 void launch_any(cudaStream_t stream, const TreeSum& s) {
-  cuda::launch(reduce_kernel<T>, dim3(grid_of(s.count, 1)), dim3(kThreads), 0, stream,
-               blocks_of<T>(s));
+  cuda::launch(cuda::kernel_of<reduce_kernel<T>>, dim3(grid_of(s.count, 1)), dim3(kThreads), 0,
+               stream, blocks_of<T>(s));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ std::shared_ptr<StreamQueue> queue_of(Device device) {
 }
 
 MemorySource& staging_of(Device device) {
-  return device.kind == DeviceKind::cuda ? cuda::pinned_memory() : host_memory();
+  return device.kind == DeviceKind::cuda ? cuda::pinned_memory(device.index) : host_memory();
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ struct DeviceSearch {
   std::string why;  // empty without trouble
 };
 DeviceSearch find_devices();
-// Asks CUDA for as many queues per device as it has (32), unless CUDA_DEVICE_MAX_CONNECTIONS is
-// set: with its 8, the streams of a run and those of NCCL share them, and work of one stream waits
-// for what the streams beside it wait for. Call it before CUDA is first used, on the only thread.
+// Asks CUDA for as many queues per device as it has (32), unless CUDA_DEVICE_MAX_CONNECTIONS is set
+// or processes share the device by MPS, whose clients divide the queues among them. With CUDA's 8,
+// the streams of a run and those of NCCL share queues, and work of one stream waits for what the
+// streams beside it wait for. Call it before CUDA is first used, on the only thread.
 void ask_for_queues();
 // Returns the number of devices that this process can use.
 int device_count();
@@ -69,12 +70,20 @@ std::string cuda_version_text(int version);
 // Returns the file name of NVIDIA's management library (src/device/nvml); empty if there is none.
 std::string management_library();
 
-// Returns the memory of a device, and memory of the host that devices copy from and to while the
-// host computes.
+// Returns the memory of a device, and memory of the host from and to which it copies while the host
+// computes.
 MemorySource& device_memory(int index);
-MemorySource& pinned_memory();
+MemorySource& pinned_memory(int index);
+// Returns whether these bytes were taken from device_memory() at once. CUDA copies nothing that
+// spans two allocations, even if they touch each other.
+bool is_one_allocation(const void* data, std::int64_t bytes);
+// QueueUse says what a stream is for.
+enum class QueueUse : std::uint8_t {
+  work,    // kernels
+  copies,  // long copies that kernels of other streams are not to wait for
+};
 // Makes a stream of the device. Throws what device_facts() throws.
-std::shared_ptr<StreamQueue> make_queue(int index);
+std::shared_ptr<StreamQueue> make_queue(int index, QueueUse use = QueueUse::work);
 
 // DeviceUse counts what slows down a training step on a GPU and should be rare, and launches of
 // graphs, which make it faster.

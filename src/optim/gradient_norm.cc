@@ -17,7 +17,11 @@ void SquareSums::add(const ParameterStore& store, std::int64_t first, const Cons
     const std::int64_t from = std::max<std::int64_t>(parameter.offset - first, 0);
     const std::int64_t end =
         std::min(parameter.offset + parameter.elements() - first, gradients.count);
-    if (end <= from || !parameter.trained || !parameter.place.primary) {
+    if (end <= from) {
+      continue;
+    }
+    if (!parameter.trained || !parameter.place.primary) {
+      next = -1;  // the gap behind the last piece may hold elements of this parameter
       continue;
     }
     if (reads_gaps && from == next) {

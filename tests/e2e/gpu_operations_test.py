@@ -138,7 +138,7 @@ class GpuOperations(unittest.TestCase):
             ("no-cublaslt", {"TRIREME_SIM_CUBLASLT": "0"}, 1, 2, "install cuBLAS of the CUDA"),
             ("one-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "NCCL, which connects GPUs, cannot"),
             ("auto-no-nccl", {"TRIREME_SIM_NCCL": "0"}, 1, 2, "set train.device=cpu"),
-            ("old-nccl", {"TRIREME_SIM_NCCL": "21805"}, 2, 2, "NCCL 2.18.5, but this program"),
+            ("old-nccl", {"TRIREME_SIM_NCCL": "22105"}, 2, 2, "NCCL 2.21.5, but this program"),
             ("no-code", {"TRIREME_SIM_CAPABILITY": "70"}, 2, 2,
              "has compute capability 7.0, but this program was built for 8.0 and 9.0: use GPUs of"),
             ("newer", {"TRIREME_SIM_CAPABILITY": "100"}, 1, 2, "CMAKE_CUDA_ARCHITECTURES=100-real"),

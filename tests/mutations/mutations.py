@@ -71,12 +71,12 @@ BARRIERS = [
         "attention_forward_barrier", "barrier before a tile of keys is overwritten",
         f"{CUDA}/attention_forward.cu",
         "    __syncthreads();  // also: nobody", "    // also: nobody",
-        "Attention.BitsDoNotDependOnTheSchedule"),
+        "Attention.AgreesAtTheEdgesOfBlocks"),
     Mutation(
         "attention_backward_barrier", "barrier before a tile of queries is overwritten",
         f"{CUDA}/attention_backward.cu",
         "    __syncthreads();  // also: nobody", "    // also: nobody",
-        "Attention.BitsDoNotDependOnTheSchedule", times=2),
+        "Attention.AgreesAtTheEdgesOfBlocks", times=2),
     Mutation(
         "attention_plain_barrier", "barrier before a tile is loaded, attention in fp32",
         f"{CUDA}/attention_plain.cu",
@@ -283,6 +283,10 @@ STREAMS = [
         "\"cudaStreamWaitEvent\");\n",
         "", "CudaQueueTest.WaitsForAnotherStream", program=DEVICE),
     Mutation(
+        "event_device", "the device of a thread that asks for an event", QUEUE,
+        "  use_device(device);\n  const cudaError_t state", "  const cudaError_t state",
+        "CudaQueueDeathTest.ThreadsThatAskForEventsUseTheirDeviceOnly", program=DEVICE),
+    Mutation(
         "host_wait", "a stream's wait for work of the host", QUEUE,
         "    StreamQueue::wait(event);\n", "", "CudaQueueTest.WaitsForAStreamOfTheHost",
         program=DEVICE),
@@ -347,6 +351,11 @@ COMMUNICATION = [
         "  NcclChannel::abort_all(channels_);\n", "",
         "NcclCommunicator.NamesARankThatNeverComes", program=NCCL),
     Mutation(
+        "kernels_loaded", "loading of all kernels before ranks are connected",
+        "mpi/nccl/nccl_world.cc",
+        "  cuda::cuda_check(cuda::load_kernels(), \"loading the kernels\");\n", "",
+        "NcclCommunicator.OrdersOperationsWithStreams", program=NCCL),
+    Mutation(
         "nccl_abort_at_once", "abort of all channels in one group", CHANNEL,
         "  (void)ncclGroupStart();\n", "", "NcclCommunicator.NamesARankThatNeverComes",
         program=NCCL),
@@ -376,6 +385,11 @@ REPEATED = [
         "graph_position", "refresh of dropout's position before a graph is repeated", FLIGHT,
         "  if (parts_.drops) {\n", "  if (parts_.drops && begun_ == 0) {\n", f"{GRAPHS}/dropout",
         program=TRAIN),
+    Mutation(
+        "graph_attention_position", "the same for a model with dropout in attention only",
+        "src/train/engine/micro_batch_graphs.cc",
+        "  return model.dropout > 0 || model.attention_dropout > 0;\n",
+        "  return model.dropout > 0;\n", f"{GRAPHS}/attention_dropout", program=TRAIN),
     Mutation(
         "graph_tokens", "refresh of the tokens before a graph is repeated", FLIGHT,
         "  place_tokens(micro_batch);\n", "  if (begun_ == 0) place_tokens(micro_batch);\n",

@@ -28,13 +28,15 @@ struct Choice {
   std::string optimizer = "adamw";
   float ema = 0;
   BatchRamp ramp = {};
+  std::int64_t global_batch = 16;
   bool jais = false;  // ALiBi, SwiGLU and scales
 
   std::string text() const {
     return fmt::format(
-        "{}{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {} ramp from {}",
+        "{}{} dp {} tp {} pp {} zero {} {} recompute {} {} sequence {} {} ema {} ramp from {} to "
+        "{}",
         family_name(family), jais ? " like Jais" : "", dp, tp, pp, zero, schedule, recompute,
-        precision, sequence, optimizer, ema, ramp.from);
+        precision, sequence, optimizer, ema, ramp.from, global_batch);
   }
 };
 
@@ -56,7 +58,7 @@ RunConfig config_of(const Choice& choice) {
   c.model.complete();
   c.data.sequence = 24;
   c.train.steps = 3;
-  c.train.global_batch = 16;
+  c.train.global_batch = choice.global_batch;
   c.train.micro_batch = 2;
   c.train.batch_ramp = choice.ramp;
   c.train.precision = choice.precision;
@@ -224,6 +226,9 @@ TEST(StepMemory, OfABatchRamp) {
   const BatchRamp ramp{4, 4, 1};  // 2, 4, 6 and 8 micro-batches
   for (const int zero : {0, 1, 2, 3}) {
     expect_predicted({.dp = 2, .zero = zero, .ramp = ramp});
+    // One stage keeps most whole gradients, and another one most shards.
+    expect_predicted({.dp = 2, .zero = zero, .ramp = ramp, .global_batch = 20});
+    expect_predicted({.dp = 2, .zero = zero, .ramp = ramp, .global_batch = 12});
   }
   expect_predicted({.ramp = ramp});
   expect_predicted({.pp = 2, .schedule = "interleaved", .ramp = ramp});

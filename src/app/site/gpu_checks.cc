@@ -12,6 +12,7 @@
 #include "mpi/nccl/nccl_world.h"
 #include "src/base/error.h"
 #include "src/base/units.h"
+#include "src/device/mps_folder.h"
 #include "src/kernels/cuda_kernels.h"
 #include "src/train/start/rank_devices.h"
 

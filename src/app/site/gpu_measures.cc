@@ -52,7 +52,7 @@ void measure_gpu(int index, std::map<std::string, Rate>& rates) {
     }
     rates[gpu + "products " + name] = rate_of(samples, "GFLOP/s");
   }
-  Pool pinned(Device::cpu(), cuda::pinned_memory());
+  Pool pinned(Device::cpu(), cuda::pinned_memory(index));
   const Buffer on_host = pinned.allocate(kGpuCopyBytes);
   const Buffer a = context.activations().allocate(kGpuCopyBytes);
   const Buffer b = context.activations().allocate(kGpuCopyBytes);

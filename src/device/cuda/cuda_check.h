@@ -35,4 +35,9 @@ inline void cuda_check(cudaError_t error, const char* call) {
   }
 }
 
+// Makes the device that of the calling thread. Every thread calls it before anything else of CUDA,
+// also before it asks whether an event has been reached: a new thread's device is number 0, and
+// CUDA would make this process a user of that one, which takes hundreds of MB there.
+inline void use_device(int index) { cuda_check(cudaSetDevice(index), "cudaSetDevice"); }
+
 }  // namespace trireme::cuda

@@ -10,6 +10,7 @@
 #include "src/device/cuda/cuda_libraries.h"
 #include "src/device/cuda/device_code.h"
 #include "src/device/cuda_device.h"
+#include "src/device/mps_folder.h"
 
 namespace trireme::cuda {
 namespace {
@@ -103,7 +104,11 @@ std::string back_end_text() {
                                         : "CUDA " + cuda_version_text(cuda_versions().runtime);
 }
 
-void ask_for_queues() { (void)::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
+void ask_for_queues() {
+  if (mps_folder().empty()) {
+    (void)::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  }
+}
 
 DeviceSearch find_devices() {
   DeviceSearch found;
@@ -143,7 +148,7 @@ DeviceFacts device_facts(int index) {
   DeviceFacts facts = device_identity(index);
   std::size_t free_bytes = 0;
   std::size_t bytes = 0;
-  cuda_check(cudaSetDevice(index), "cudaSetDevice");
+  use_device(index);
   cuda_check(cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
   facts.bytes = static_cast<std::int64_t>(bytes);
   facts.free_bytes = static_cast<std::int64_t>(free_bytes);

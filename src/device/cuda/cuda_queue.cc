@@ -6,8 +6,11 @@
 #include <thread>
 #include <utility>
 
+#include <cuda_flavour.h>
+
 #include "src/device/cuda/cuda_check.h"
 #include "src/device/cuda/cuda_counts.h"
+#include "src/device/cuda/short_copy.h"
 
 namespace trireme::cuda {
 namespace {
@@ -17,9 +20,11 @@ namespace {
 constexpr int kQuickLooks = 2000;
 constexpr std::chrono::nanoseconds kShortestPause = std::chrono::microseconds(20);
 constexpr std::chrono::nanoseconds kLongestPause = std::chrono::microseconds(100);
+constexpr std::size_t kMostByKernel = std::size_t{1} << 20;    // bytes; engines copy what is longer
 constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;  // bytes; a copy of more waits
 
-bool is_reached(cudaEvent_t event) {
+bool is_reached(int device, cudaEvent_t event) {
+  use_device(device);
   const cudaError_t state = cudaEventQuery(event);
   if (state == cudaErrorNotReady) {
     return false;
@@ -57,6 +62,7 @@ cudaEvent_t Events::take() {
       return event;
     }
   }
+  use_device(device_);
   cudaEvent_t event = nullptr;
   cuda_check(cudaEventCreateWithFlags(&event, flags_), "cudaEventCreate");
   return event;
@@ -118,7 +124,7 @@ class CudaQueue::Point : public StreamEvent::Point, public NativeEvent {
     }
   }
   bool reached() override {
-    if (!was_reached_.load() && is_reached(event_)) {
+    if (!was_reached_.load() && is_reached(events_->device(), event_)) {
       was_reached_ = true;
     }
     return was_reached_.load();
@@ -160,6 +166,7 @@ class CudaQueue::Mark : public StreamMark::Point {
   Mark& operator=(const Mark&) = delete;
 
   double seconds_to(StreamMark::Point& later) override {
+    use_device(events_->device());
     float milliseconds = 0;
     cuda_check(cudaEventElapsedTime(&milliseconds, event_, dynamic_cast<Mark&>(later).event_),
                "cudaEventElapsedTime");
@@ -176,12 +183,22 @@ struct CudaQueue::HostWork {
   std::shared_ptr<Failure> failure;
 };
 
-CudaQueue::CudaQueue(int device)
+// A stream for copies has another priority than those for work: a kernel must not wait behind a
+// copy in a queue of the hardware, which streams of one priority share.
+CudaQueue::CudaQueue(int device, QueueUse use)
     : device_(device),
+      use_(use),
       events_(std::make_shared<Events>(device, cudaEventDisableTiming)),
-      timed_events_(std::make_shared<Events>(device, cudaEventDefault)) {
-  cuda_check(cudaSetDevice(device), "cudaSetDevice");
-  cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+      timed_events_(std::make_shared<Events>(device, cudaEventDefault)),
+      staging_(std::make_shared<Staging>(device)) {
+  use_device(device);
+  int least = 0;
+  int greatest = 0;
+  cuda_check(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+             "cudaDeviceGetStreamPriorityRange");
+  cuda_check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                          use == QueueUse::copies ? greatest : least),
+             "cudaStreamCreateWithPriority");
 }
 
 CudaQueue::~CudaQueue() {
@@ -211,6 +228,7 @@ void CudaQueue::run_host_work(void* data) {
 void CudaQueue::refuse_in_capture(const char* what) const { check(!captures_, what); }
 
 void CudaQueue::begin_capture() {
+  use_device(device_);
   refuse_in_capture("a graph cannot be recorded within another");
   cuda_check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
@@ -239,6 +257,7 @@ void CudaQueue::abandon_capture() noexcept {
 
 void CudaQueue::run(std::function<void()> work) {
   refuse_in_capture("a graph cannot hold work of the host");
+  use_device(device_);
   auto task = std::make_unique<HostWork>(HostWork{std::move(work), failure_});
   cuda_check(cudaLaunchHostFunc(stream_, &CudaQueue::run_host_work, task.get()),
              "cudaLaunchHostFunc");
@@ -247,12 +266,14 @@ void CudaQueue::run(std::function<void()> work) {
 
 StreamEvent CudaQueue::record() {
   refuse_in_capture("a graph cannot hold events");
+  use_device(device_);
   drop_reached();
   return StreamEvent(std::make_shared<Point>(*this));
 }
 
 StreamMark CudaQueue::mark() {
   refuse_in_capture("a graph cannot hold marks of time");
+  use_device(device_);
   return StreamMark(std::make_shared<Mark>(*this));
 }
 
@@ -266,6 +287,7 @@ void CudaQueue::wait(const StreamEvent& event) {
     StreamQueue::wait(event);
     return;
   }
+  use_device(device_);
   cuda_check(cudaStreamWaitEvent(stream_, native->native(), 0), "cudaStreamWaitEvent");
   awaited_.push_back(event);
 }
@@ -286,12 +308,20 @@ void CudaQueue::drop_reached() {
   });
 }
 
+// Devices can access pinned memory at the address that the host uses.
+void CudaQueue::transfer(void* to, const void* from, std::size_t bytes) {
+  if (use_ == QueueUse::work && bytes <= kMostByKernel) {
+    const bool can = can_copy(to, bytes) && can_copy(from, bytes);
+    cuda_check(can ? cudaSuccess : cudaErrorInvalidValue, "a copy");
+    copy_by_kernel(to, from, bytes, stream_);
+  } else {
+    cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+  }
+}
+
 void CudaQueue::copy(const View& to, const ConstView& from) {
+  use_device(device_);
   const auto bytes = static_cast<std::size_t>(from.bytes());
-  const auto transfer = [&](void* target, const void* source) {
-    cuda_check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_),
-               "cudaMemcpyAsync");
-  };
   if (from.device.is_host() || to.device.is_host()) {
     refuse_in_capture("a graph cannot hold copies from or to the host");
   }
@@ -301,7 +331,7 @@ void CudaQueue::copy(const View& to, const ConstView& from) {
   }
   const void* const on_host = from.device.is_host() ? from.data : to.data;
   if (!(from.device.is_host() || to.device.is_host()) || is_pinned(on_host)) {
-    transfer(to.data, from.data);
+    transfer(to.data, from.data, bytes);
     return;
   }
   if (staging_->bytes() + from.bytes() > kMostStaged) {
@@ -311,9 +341,9 @@ void CudaQueue::copy(const View& to, const ConstView& from) {
   void* const buffer = staging_->take(from.bytes());
   if (from.device.is_host()) {
     std::memcpy(buffer, from.data, bytes);
-    transfer(to.data, buffer);
+    transfer(to.data, buffer, bytes);
   } else {
-    transfer(buffer, from.data);
+    transfer(buffer, from.data, bytes);
     run([to, buffer, bytes] { std::memcpy(to.data, buffer, bytes); });
   }
 }
@@ -323,6 +353,7 @@ void CudaQueue::clear(const View& view) {
     StreamQueue::clear(view);
     return;
   }
+  use_device(device_);
   cuda_check(cudaMemsetAsync(view.data, 0, static_cast<std::size_t>(view.bytes()), stream_),
              "cudaMemsetAsync");
 }
@@ -332,7 +363,7 @@ namespace {
 CudaQueue& cuda_queue(Stream& stream) {
   check(stream.device().kind == DeviceKind::cuda && stream.queue() != nullptr,
         "kernels of a CUDA device run on a stream of such a device");
-  cuda_check(cudaSetDevice(stream.device().index), "cudaSetDevice");
+  use_device(stream.device().index);
   return static_cast<CudaQueue&>(*stream.queue());
 }
 
@@ -341,9 +372,9 @@ CudaQueue& cuda_queue(Stream& stream) {
 cudaStream_t cuda_stream(Stream& stream) { return cuda_queue(stream).native(); }
 Scratch& cuda_scratch(Stream& stream) { return cuda_queue(stream).scratch(); }
 
-std::shared_ptr<StreamQueue> make_queue(int index) {
+std::shared_ptr<StreamQueue> make_queue(int index, QueueUse use) {
   (void)device_facts(index);  // refuses a device before the first kernel fails on it
-  return std::make_shared<CudaQueue>(index);
+  return std::make_shared<CudaQueue>(index, use);
 }
 
 }  // namespace trireme::cuda

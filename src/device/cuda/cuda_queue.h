@@ -27,6 +27,7 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
+  int device() const { return device_; }
   cudaEvent_t take();
   void give_back(cudaEvent_t event) noexcept;
 
@@ -52,6 +53,8 @@ class NativeEvent {
 // has finished: how much memory a step takes must not depend on how far the host is ahead.
 class Staging {
  public:
+  explicit Staging(int device) : pool_(Device::cpu(), pinned_memory(device)) {}
+
   // Returns pinned memory that stays in use until release() of a later number().
   void* take(std::int64_t bytes);
   // Returns the number of buffers taken so far.
@@ -63,7 +66,7 @@ class Staging {
 
  private:
   std::mutex mutex_;  // guards the members below
-  Pool pool_{Device::cpu(), pinned_memory()};
+  Pool pool_;
   std::deque<Buffer> in_use_;
   std::int64_t bytes_ = 0;
   std::int64_t taken_ = 0;  // changed by the thread of the queue only
@@ -71,7 +74,7 @@ class Staging {
 
 class CudaQueue : public StreamQueue {
  public:
-  explicit CudaQueue(int device);
+  CudaQueue(int device, QueueUse use);
   ~CudaQueue() override;
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
@@ -88,7 +91,9 @@ class CudaQueue : public StreamQueue {
   // same error. Work of the device goes on, with undefined results.
   void wait(const StreamEvent& event) override;
   // Memory of the host that is not pinned is copied over a pinned buffer. If it is the source, it
-  // is read before the call returns. Waits if very much is being copied in this way.
+  // is read before the call returns. Waits if very much is being copied in this way. On a queue for
+  // work, kernels copy what is short, so that a step need not wait until a long copy of another
+  // queue has ended.
   void copy(const View& to, const ConstView& from) override;
   void clear(const View& view) override;
 
@@ -111,13 +116,15 @@ class CudaQueue : public StreamQueue {
   static void run_host_work(void* work);
   void drop_reached();
   void refuse_in_capture(const char* what) const;
+  void transfer(void* to, const void* from, std::size_t bytes);
 
   int device_;
+  QueueUse use_;
   bool captures_ = false;
   std::shared_ptr<Events> events_;
   std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
   std::shared_ptr<Events> timed_events_;
-  std::shared_ptr<Staging> staging_ = std::make_shared<Staging>();
+  std::shared_ptr<Staging> staging_;
   std::vector<StreamEvent> awaited_;  // those of other streams that may still fail
   cudaStream_t stream_ = nullptr;
   Scratch scratch_;

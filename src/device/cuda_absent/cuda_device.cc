@@ -29,8 +29,9 @@ std::string management_library() { return "libnvidia-ml.so.1"; }
 
 DeviceFacts device_facts(int) { throw ConfigError(kAbsent); }
 MemorySource& device_memory(int) { throw ConfigError(kAbsent); }
-MemorySource& pinned_memory() { throw ConfigError(kAbsent); }
-std::shared_ptr<StreamQueue> make_queue(int) { throw ConfigError(kAbsent); }
+MemorySource& pinned_memory(int) { throw ConfigError(kAbsent); }
+bool is_one_allocation(const void*, std::int64_t) { throw ConfigError(kAbsent); }
+std::shared_ptr<StreamQueue> make_queue(int, QueueUse) { throw ConfigError(kAbsent); }
 DeviceUse device_use() { return {}; }
 void push_range(std::string_view) {}
 void pop_range() {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,22 @@ constexpr std::array<std::string_view, 6> kBlocking = {"cudaDeviceSynchronize",
                                                        "cudaMemcpy",
                                                        "cudaFree",
                                                        "cudaFreeHost"};
+
+// These can be called without making the process a user of a device.
+constexpr std::array<std::string_view, 6> kOfNoDevice = {
+    "cudaGetDeviceCount",      "cudaGetDevice",         "cudaSetDevice",
+    "cudaGetDeviceProperties", "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer"};
+
+// CUDA would make a context on the thread's device, which takes memory there, and fails if another
+// process has the device exclusively.
+cudaError_t enter_device(std::string_view name) {
+  if (std::find(kOfNoDevice.begin(), kOfNoDevice.end(), name) != kOfNoDevice.end() ||
+      machine().may_use(current_device())) {
+    return cudaSuccess;
+  }
+  std::fprintf(stderr, "simulated device: %s by a thread without cudaSetDevice()\n", name.data());
+  return cudaErrorDevicesUnavailable;
+}
 
 }  // namespace
 
@@ -58,9 +75,11 @@ cudaError_t begin_call(const char* name) {
     return end_call(error);
   }
   constexpr int kOldestDriver = 13000;  // the runtime refuses older ones
-  return end_call(environment().driver_version < kOldestDriver ? cudaErrorInsufficientDriver
-                  : machine().devices() == 0                   ? cudaErrorNoDevice
-                                                               : machine().error());
+  const cudaError_t error = environment().driver_version < kOldestDriver
+                                ? cudaErrorInsufficientDriver
+                            : machine().devices() == 0 ? cudaErrorNoDevice
+                                                       : machine().error();
+  return end_call(error == cudaSuccess ? enter_device(name) : error);
 }
 
 cudaError_t end_call(cudaError_t error) {

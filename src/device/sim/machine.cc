@@ -358,6 +358,25 @@ void Machine::wait_for_work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
+bool Machine::may_use(int device) {
+  std::uint64_t none = 0;
+  (void)used_.compare_exchange_strong(none, bit_of(device));
+  return (used_ & bit_of(device)) != 0;
+}
+
+void Machine::load(const void* kernel) {
+  const std::lock_guard lock(mutex);
+  loaded_.insert(kernel);
+}
+
+void Machine::check_loaded(const void* kernel) {
+  const std::lock_guard lock(mutex);
+  if (loaded_.insert(kernel).second && connected > 0) {
+    die("a kernel is launched for the first time while ranks are connected by NCCL: load it before "
+        "(load_kernels)");
+  }
+}
+
 void check_in_allocation(const char* what, const void* data, std::size_t bytes) {
   const std::lock_guard lock(machine().mutex);
   const DeviceMemory* memory = machine().memory_of(data);

@@ -4,6 +4,7 @@
 // called from any thread unless it says otherwise.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -108,6 +110,19 @@ class Machine {
   // Returns a number from 0 to count - 1, always 0 if the seed is 0.
   std::size_t random_below(std::size_t count);
 
+  // Makes the process a user of the device if it uses none yet. Returns whether it is one: a thread
+  // that has chosen no device must not make the process a user of device 0.
+  bool may_use(int device);
+  // Makes the process a user of a device that a thread has chosen.
+  void use(int device) { used_ |= bit_of(device); }
+
+  // Loads a kernel, as CUDA does when it is asked for the kernel's attributes.
+  void load(const void* kernel);
+  // Ends the program if the kernel would be loaded by its launch while ranks are connected: CUDA
+  // may then wait for the device to be idle, which it never is if a rank does not come.
+  void check_loaded(const void* kernel);
+  std::atomic<int> connected = 0;  // communicators of several ranks
+
   int devices() const { return static_cast<int>(memories_.size()); }
   int kernel_shared_bytes(const void* kernel);
 
@@ -146,6 +161,9 @@ class Machine {
   std::size_t made_ = 0;  // streams
   int fruitless_ = 0;     // rounds in which all streams were stalled
   bool stops_ = false;
+  static std::uint64_t bit_of(int device) { return std::uint64_t{1} << (device % 64); }
+  std::atomic<std::uint64_t> used_ = 0;  // a bit for each device
+  std::set<const void*> loaded_;         // kernels
   cudaError_t error_ = cudaSuccess;
   std::condition_variable changed_;
   std::condition_variable finished_;
@@ -162,6 +180,10 @@ cudaError_t& next_failure();
 
 // Returns where the simulation may access what lies at the address, on a device or the host.
 std::byte* accessible(const void* address);
+
+// Returns whether a copy may read or write these bytes: they lie within one allocation of a device,
+// or within one pinned piece of the host's memory.
+bool can_copy(const void* data, std::size_t bytes);
 
 // Ends the program if these bytes do not lie within one allocation of a device. what: names them.
 void check_in_allocation(const char* what, const void* data, std::size_t bytes);

@@ -29,6 +29,14 @@ struct GroupEntry {
 // its state, as NCCL does on a thread of its own: until then, the operations have not started, and
 // other calls are refused.
 struct ncclComm {
+  explicit ncclComm(std::shared_ptr<sim::Communicator> communicator)
+      : own(std::move(communicator)) {
+    sim::machine().connected += own->ranks() > 1 ? 1 : 0;
+  }
+  ~ncclComm() { sim::machine().connected -= own->ranks() > 1 ? 1 : 0; }
+  ncclComm(const ncclComm&) = delete;
+  ncclComm& operator=(const ncclComm&) = delete;
+
   std::shared_ptr<sim::Communicator> own;
   std::vector<GroupEntry> held = {};
 };
@@ -173,7 +181,7 @@ ncclResult_t finish_opening(std::shared_ptr<Communicator> opened, ncclComm_t* ha
     return ncclSystemError;
   }
   sim::log_communicator(opened->rank(), opened->ranks(), opened->device());
-  *handle = new ncclComm{opened};
+  *handle = new ncclComm(opened);
   if (!opened->is_blocking()) {
     return ncclInProgress;
   }
@@ -282,16 +290,19 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 }
 // Operations that wait finish at once, without results. Then NCCL frees memory, for which CUDA
 // waits until the device is idle: other communicators whose operations wait for other ranks must
-// have been aborted in the same group.
+// have been aborted in the same group, or before if this one is still being connected. NCCL before
+// 2.22 ignores the group.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   if (communicator == nullptr) {
     return ncclSuccess;
   }
+  constexpr int kAbortsInGroups = 22200;
   const int device = communicator->own->device();
+  const bool is_connected = communicator->own->is_complete();
   communicator->own->aborted = true;
   sim::forget_registrations(communicator);
   delete communicator;
-  if (group.depth > 0) {
+  if (group.depth > 0 && is_connected && sim::environment().nccl_version >= kAbortsInGroups) {
     group.freed.insert(device);
   } else {
     (void)sim::machine().synchronize_device(device);

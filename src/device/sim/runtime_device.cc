@@ -20,6 +20,14 @@ int number_of(int device) { return sim::environment().visible[static_cast<std::s
 
 bool has_device(int device) { return device >= 0 && device < sim::machine().devices(); }
 
+// Returns the most bytes of shared memory that a block may have on devices of this kind.
+std::size_t most_shared_bytes() {
+  const int capability = sim::environment().capability;
+  return capability >= 90                       ? sim::kMaxSharedBytes
+         : capability == 80 || capability == 87 ? std::size_t{163} << 10
+                                                : std::size_t{99} << 10;
+}
+
 // Says whether the program holds code for the devices, as if nvcc had compiled it for
 // __CUDA_ARCH_LIST__. Code for one compute capability runs on later ones of the same major version.
 cudaError_t check_code() {
@@ -61,6 +69,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, Kernel kernel) {
   if (const cudaError_t error = check_shape(config, kernel.function); error != cudaSuccess) {
     return end_call(error);
   }
+  machine().check_loaded(kernel.function);
   const Grid grid{config.gridDim, config.blockDim, config.dynamicSmemBytes};
   return end_call(machine().enqueue(config.stream, [grid, kernel = std::move(kernel)] {
     {
@@ -77,7 +86,7 @@ cudaError_t set_kernel_attribute(const void* function, cudaFuncAttribute attribu
     return error;
   }
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-      static_cast<std::size_t>(value) > kMaxSharedBytes) {
+      static_cast<std::size_t>(value) > most_shared_bytes()) {
     return end_call(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(machine().mutex);
@@ -106,6 +115,7 @@ cudaError_t cudaSetDevice(int device) {
     return sim::end_call(cudaErrorInvalidDevice);
   }
   sim::current_device() = device;
+  sim::machine().use(device);
   return cudaSuccess;
 }
 
@@ -126,8 +136,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[15] = static_cast<char>(number);
   properties->totalGlobalMem = sim::machine().memory(device).bytes();
   properties->sharedMemPerBlock = sim::kDefaultSharedBytes;
-  properties->sharedMemPerBlockOptin = sim::kMaxSharedBytes;
-  properties->sharedMemPerMultiprocessor = sim::kMaxSharedBytes + 1024;
+  properties->sharedMemPerBlockOptin = most_shared_bytes();
+  properties->sharedMemPerMultiprocessor = most_shared_bytes() + 1024;
   properties->warpSize = sim::kWarpSize;
   properties->maxThreadsPerBlock = static_cast<int>(sim::kMaxThreads);
   properties->major = sim::environment().capability / 10;
@@ -205,6 +215,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
     return error;
   }
   *attributes = {sim::machine().kernel_shared_bytes(kernel)};
+  sim::machine().load(kernel);
   return sim::end_call(check_code());
 }
 

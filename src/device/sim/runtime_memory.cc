@@ -157,6 +157,15 @@ cudaError_t take_pinned_memory(void** memory, std::size_t bytes) {
 
 }  // namespace
 
+namespace sim {
+
+bool can_copy(const void* data, std::size_t bytes) {
+  bool on_device = false;
+  return is_copyable(data, bytes, on_device);
+}
+
+}  // namespace sim
+
 extern "C" {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {

@@ -49,7 +49,9 @@ AttentionSizes attention_sizes(const AttentionForward& p) {
 bool can_tile(const AttentionForward& p) { return can_tile_views(p, {}); }
 
 bool can_tile(const AttentionBackward& p) {
-  return can_tile_views(p.forward, {p.dout.data, p.dq.data, p.dk.data, p.dv.data});
+  const bool has_room = p.forward.head_dim <= kNarrowHeadDim ||
+                        most_shared_bytes() >= static_cast<std::int64_t>(kWideBackwardBytes);
+  return has_room && can_tile_views(p.forward, {p.dout.data, p.dq.data, p.dk.data, p.dv.data});
 }
 
 bool can_use_warpgroups(const AttentionForward& p) {

@@ -11,6 +11,13 @@ namespace trireme::cuda {
 
 inline constexpr std::int64_t kMostHeadDim = 256;
 
+// The tiled kernels need at most kLeastSharedBytes of shared memory for a block, which all devices
+// of 8.0 and later have, but more in the backward pass for heads of more than kNarrowHeadDim
+// dimensions: 8.6 and 8.9 have less.
+inline constexpr std::int64_t kNarrowHeadDim = 128;
+inline constexpr std::size_t kLeastSharedBytes = std::size_t{99} << 10;
+inline constexpr std::size_t kWideBackwardBytes = std::size_t{160} << 10;
+
 // AttentionSizes holds the shape of a call, with strides in elements.
 struct AttentionSizes {
   int batch;

@@ -2,6 +2,8 @@
 // one block computes the gradients of its keys and values from all queries that read them, and
 // another those of its queries. With P = exp(score - lse) and dropout's factor Z: dv = sum of P
 // Z dout; dS = P (Z dout v - delta); dq = scale sum of dS k; dk = scale sum of dS q.
+#include <algorithm>
+
 #include "src/kernels/cuda/attention_tiles.h"
 
 namespace trireme::cuda {
@@ -325,8 +327,10 @@ void enqueue(cudaStream_t stream, const BackwardArguments<T>& p) {
   constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout, kAlibi>;
   constexpr std::size_t kSharedByKeys = Tiles<T, kD, kQueries, kBlockRows>::kBytes;
   constexpr std::size_t kSharedByQueries = Tiles<T, kD, kKeys, kBlockRows>::kBytes;
-  const auto keys = keys_kernel<T, kD, kQueries, kSplit, kDropout, kAlibi>;
-  const auto queries = queries_kernel<T, kD, kKeys, kDropout, kAlibi>;
+  static_assert(std::max(kSharedByKeys, kSharedByQueries) <=
+                (kD <= kNarrowHeadDim ? kLeastSharedBytes : kWideBackwardBytes));
+  const auto& keys = kernel_of<keys_kernel<T, kD, kQueries, kSplit, kDropout, kAlibi>>;
+  const auto& queries = kernel_of<queries_kernel<T, kD, kKeys, kDropout, kAlibi>>;
   permit_shared(keys, kSharedByKeys);
   permit_shared(queries, kSharedByQueries);
   const unsigned blocks = blocks_of(p.s.time, kBlockRows);

@@ -213,7 +213,8 @@ void enqueue(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr int kKeys = kD <= 128 ? 64 : 32;
   constexpr int kBlockRows = kRowWarps * 16 * kRowTiles<kD, kDropout, kAlibi>;
   constexpr std::size_t kShared = Tiles<T, kD, kKeys, kBlockRows>::kElements * sizeof(T);
-  const auto kernel = forward_kernel<T, kD, kKeys, kDropout, kAlibi>;
+  static_assert(kShared <= kLeastSharedBytes);
+  const auto& kernel = kernel_of<forward_kernel<T, kD, kKeys, kDropout, kAlibi>>;
   permit_shared(kernel, kShared);
   launch(kernel,
          dim3(blocks_of(p.s.time, kBlockRows), static_cast<unsigned>(p.s.heads),

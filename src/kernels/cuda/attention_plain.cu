@@ -338,8 +338,8 @@ void sum_deltas(cudaStream_t stream, const AttentionSizes& sizes, const T* out, 
   const bool wide =
       aligned_rows(sizes.head_dim * static_cast<std::int64_t>(sizeof(T)), {out, dout});
   by_bool(wide, [&](auto is_wide) {
-    launch(delta_kernel<T, decltype(is_wide)::value>, dim3(blocks_of(rows, kThreads / kDeltaLanes)),
-           dim3(kThreads), 0, stream, arguments);
+    launch(kernel_of<delta_kernel<T, decltype(is_wide)::value>>,
+           dim3(blocks_of(rows, kThreads / kDeltaLanes)), dim3(kThreads), 0, stream, arguments);
   });
 }
 template void sum_deltas<float>(cudaStream_t, const AttentionSizes&, const float*, const float*,
@@ -353,9 +353,9 @@ void plain_attention_forward(cudaStream_t stream, const AttentionForward& p) {
   const std::size_t shared = shared_bytes(sizes.head_dim);
   by_type(p.q.dtype, [&](auto zero) {
     using T = decltype(zero);
-    permit_shared(forward_kernel<T>, shared);
-    launch(forward_kernel<T>, grid_of(sizes.time, sizes.heads, sizes.batch), dim3(kThreads), shared,
-           stream, forward_arguments<T>(p));
+    permit_shared(kernel_of<forward_kernel<T>>, shared);
+    launch(kernel_of<forward_kernel<T>>, grid_of(sizes.time, sizes.heads, sizes.batch),
+           dim3(kThreads), shared, stream, forward_arguments<T>(p));
   });
 }
 
@@ -366,12 +366,12 @@ void plain_attention_backward(cudaStream_t stream, const AttentionBackward& p, c
   by_type(forward.q.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto arguments = backward_arguments<T>(p, delta);
-    permit_shared(dq_kernel<T>, shared);
-    permit_shared(dkv_kernel<T>, shared);
-    launch(dq_kernel<T>, grid_of(sizes.time, sizes.heads, sizes.batch), dim3(kThreads), shared,
-           stream, arguments);
-    launch(dkv_kernel<T>, grid_of(sizes.time, sizes.kv_heads, sizes.batch), dim3(kThreads), shared,
-           stream, arguments);
+    permit_shared(kernel_of<dq_kernel<T>>, shared);
+    permit_shared(kernel_of<dkv_kernel<T>>, shared);
+    launch(kernel_of<dq_kernel<T>>, grid_of(sizes.time, sizes.heads, sizes.batch), dim3(kThreads),
+           shared, stream, arguments);
+    launch(kernel_of<dkv_kernel<T>>, grid_of(sizes.time, sizes.kv_heads, sizes.batch),
+           dim3(kThreads), shared, stream, arguments);
   });
 }
 

@@ -331,8 +331,8 @@ template <int kD, int kKeyBlocks, int kQueryBlocks, bool kAlibi, class T>
 void enqueue_by_warpgroups(cudaStream_t stream, const BackwardArguments<T>& p) {
   constexpr int kRead = 64;  // queries, and keys, at a time
   constexpr std::size_t kShared = BackwardTiles<kD, kRead>::kBytes;
-  const auto keys = warpgroup_keys_kernel<T, kD, kRead, kKeyBlocks, kAlibi>;
-  const auto queries = warpgroup_queries_kernel<T, kD, kRead, kQueryBlocks, kAlibi>;
+  const auto& keys = kernel_of<warpgroup_keys_kernel<T, kD, kRead, kKeyBlocks, kAlibi>>;
+  const auto& queries = kernel_of<warpgroup_queries_kernel<T, kD, kRead, kQueryBlocks, kAlibi>>;
   permit_shared(keys, kShared);
   permit_shared(queries, kShared);
   const unsigned blocks = blocks_of(p.s.time, kGroupRows);

@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(kGroupThreads, kBlocks)
 template <class T, int kD, int kKeys, int kBlocks, bool kAlibi>
 void enqueue_by_warpgroups(cudaStream_t stream, const ForwardArguments<T>& p) {
   constexpr std::size_t kShared = ForwardTiles<kD, kKeys>::kBytes;
-  const auto kernel = warpgroup_forward_kernel<T, kD, kKeys, kBlocks, kAlibi>;
+  const auto& kernel = kernel_of<warpgroup_forward_kernel<T, kD, kKeys, kBlocks, kAlibi>>;
   permit_shared(kernel, kShared);
   launch(kernel,
          dim3(blocks_of(p.s.time, kGroupRows), static_cast<unsigned>(p.s.heads),

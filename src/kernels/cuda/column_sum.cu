@@ -74,7 +74,7 @@ void sum_columns(Stream& stream, const T* x, std::int64_t m, std::int64_t n, flo
   const std::int64_t chunks = std::max<std::int64_t>(1, (m + chunk - 1) / chunk);
   float* const to = chunks == 1 ? sum : scratch_of<float>(stream, chunks * n);
   by_bool(aligned_rows(n * static_cast<std::int64_t>(sizeof(T)), {x}), [&](auto is_wide) {
-    launch(column_sum_kernel<T, kCount, kChunkWarps, decltype(is_wide)::value>,
+    launch(kernel_of<column_sum_kernel<T, kCount, kChunkWarps, decltype(is_wide)::value>>,
            dim3(blocks_of(n, kWarp * kCount), static_cast<unsigned>(chunks)),
            dim3(kChunkWarps * kWarp), 0, cuda_stream(stream),
            Columns<T>{.x = x,
@@ -94,8 +94,8 @@ void sum_columns(Stream& stream, const T* x, std::int64_t m, std::int64_t n, flo
 
 void sum_of_rows(cudaStream_t stream, const float* x, std::int64_t rows, std::int64_t columns,
                  float* first, std::int64_t split, float* second) {
-  launch(column_sum_kernel<float, 1, kFinalWarps, false>, dim3(blocks_of(columns, kWarp)),
-         dim3(kFinalWarps * kWarp), 0, stream,
+  launch(kernel_of<column_sum_kernel<float, 1, kFinalWarps, false>>,
+         dim3(blocks_of(columns, kWarp)), dim3(kFinalWarps * kWarp), 0, stream,
          Columns<float>{.x = x,
                         .rows = rows,
                         .columns = columns,

@@ -226,7 +226,7 @@ std::string choose_attention(int device, const AttentionForward& p, bool backwar
   if (!fits(p)) {
     return "own";
   }
-  cuda_check(cudaSetDevice(device), "cudaSetDevice");
+  use_device(device);
   return cudnn_of(device).choose(device, attention_kind(p, backward));
 }
 

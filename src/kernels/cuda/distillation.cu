@@ -4,9 +4,8 @@
 
 #include "src/base/ignored_target.h"
 #include "src/device/cuda/cuda_queue.h"
-#include "src/kernels/cuda/block_sums.h"
-#include "src/kernels/cuda/elements.h"
 #include "src/kernels/cuda/entries.h"
+#include "src/kernels/cuda/logit_rows.h"
 
 namespace trireme::cuda {
 namespace {
@@ -37,52 +36,102 @@ struct Softened {
 
 // Contains barriers; each thread gets the result.
 template <class T>
-__device__ Softened softened(const T* x, const Lessons<T>& p) {
+__device__ Softened softened(const LogitRow<T>& row, float inverse_temperature) {
   float most = -INFINITY;
-  for (std::int64_t i = threadIdx.x; i < p.vocabulary; i += blockDim.x) {
-    most = fmaxf(most, widen(x[i]));
+  for (int i = row.first(); i < row.count; i += row.stride()) {
+    for (const float x : row.group(i).x) {
+      most = fmaxf(most, x);
+    }
   }
   Softened s{block_max(most), 0};
   float sum = 0;
-  for (std::int64_t i = threadIdx.x; i < p.vocabulary; i += blockDim.x) {
-    sum += expf(s.exponent(widen(x[i]), p.inverse_temperature));
+  for (int i = row.first(); i < row.count; i += row.stride()) {
+    const auto group = row.group(i);
+#pragma unroll
+    for (int j = 0; j < LogitRow<T>::kCount; ++j) {
+      sum += row.holds(i + j) ? expf(s.exponent(group.x[j], inverse_temperature)) : 0.0F;
+    }
   }
   s.sum = block_sum(static_cast<double>(sum));
   return s;
 }
 
+// Lesson turns two logits into a part of the divergence and an element of the gradient.
+struct Lesson {
+  Softened own;
+  Softened taught;
+  float inverse_temperature;
+  float of_own;
+  float of_teacher;
+  // Adds the part to `weighted` and returns the element.
+  __device__ float learn(float x, float teacher, float& weighted) const {
+    const float a = taught.exponent(teacher, inverse_temperature);
+    const float b = own.exponent(x, inverse_temperature);
+    const float weight = expf(a);
+    weighted += weight * (a - b);
+    return expf(b) * of_own - weight * of_teacher;
+  }
+};
+
+// Replaces the teacher's logits by the gradient unless this is a forward pass. Returns the sum of
+// this thread's parts. The rows may be aligned differently, and then have no groups in common.
+template <class T>
+__device__ float learn_row(const LogitRow<const T>& row, const LogitRow<T>& teacher,
+                           const Lesson& lesson, bool forward_only) {
+  constexpr int kCount = LogitRow<T>::kCount;
+  float weighted = 0;
+  if (row.first() != teacher.first()) {
+    for (int i = static_cast<int>(threadIdx.x); i < row.count; i += static_cast<int>(blockDim.x)) {
+      const float learned = lesson.learn(widen(row.data[i]), widen(teacher.data[i]), weighted);
+      if (!forward_only) {
+        teacher.data[i] = narrow<T>(learned);
+      }
+    }
+    return weighted;
+  }
+  for (int i = row.first(); i < row.count; i += row.stride()) {
+    const auto x = row.group(i);
+    auto taught = teacher.group(i);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      if (row.holds(i + j)) {
+        taught.x[j] = lesson.learn(x.x[j], taught.x[j], weighted);
+      }
+    }
+    if (!forward_only) {
+      teacher.put(i, taught);
+    }
+  }
+  return weighted;
+}
+
 template <class T>
 __global__ void __launch_bounds__(kDistillationThreads) distillation_kernel(const Lessons<T> p) {
-  const std::int64_t row = blockIdx.x;
-  const T* const x = p.logits + row * p.pitch;
-  T* const teacher = p.teacher + row * p.pitch;
-  const bool counts = p.targets[row] != kIgnoredTarget;  // the same for the whole block
+  const std::int64_t number = blockIdx.x;
+  const LogitRow<const T> row{p.logits + number * p.pitch, static_cast<int>(p.vocabulary)};
+  const LogitRow<T> teacher{p.teacher + number * p.pitch, static_cast<int>(p.vocabulary)};
+  const bool counts = p.targets[number] != kIgnoredTarget;  // the same for the whole block
   if (!counts) {
     if (threadIdx.x == 0) {
-      p.divergences[row] = 0;
+      p.divergences[number] = 0;
     }
-    for (std::int64_t i = threadIdx.x; i < p.vocabulary && !p.forward_only; i += blockDim.x) {
-      teacher[i] = narrow<T>(0.0F);
+    for (int i = teacher.first(); i < teacher.count && !p.forward_only; i += teacher.stride()) {
+      teacher.put(i, {});
     }
     return;
   }
-  const Softened own = softened(x, p);
-  const Softened taught = softened(static_cast<const T*>(teacher), p);
-  const auto of_own = static_cast<float>(static_cast<double>(p.scale) / own.sum);
-  const auto of_teacher = static_cast<float>(static_cast<double>(p.scale) / taught.sum);
-  float weighted = 0;
-  for (std::int64_t i = threadIdx.x; i < p.vocabulary; i += blockDim.x) {
-    const float a = taught.exponent(widen(teacher[i]), p.inverse_temperature);
-    const float b = own.exponent(widen(x[i]), p.inverse_temperature);
-    const float weight = expf(a);
-    weighted += weight * (a - b);
-    if (!p.forward_only) {
-      teacher[i] = narrow<T>(expf(b) * of_own - weight * of_teacher);
-    }
-  }
+  const Softened own = softened(row, p.inverse_temperature);
+  const Softened taught = softened(teacher, p.inverse_temperature);
+  const double scale = p.scale;
+  const Lesson lesson{.own = own,
+                      .taught = taught,
+                      .inverse_temperature = p.inverse_temperature,
+                      .of_own = static_cast<float>(scale / own.sum),
+                      .of_teacher = static_cast<float>(scale / taught.sum)};
+  const float weighted = learn_row(row, teacher, lesson, p.forward_only);
   const double sum = block_sum(static_cast<double>(weighted));
   if (threadIdx.x == 0) {
-    p.divergences[row] = static_cast<float>(sum / taught.sum - (log(taught.sum) - log(own.sum)));
+    p.divergences[number] = static_cast<float>(sum / taught.sum - (log(taught.sum) - log(own.sum)));
   }
 }
 
@@ -97,7 +146,7 @@ void distillation(Stream& stream, const Distillation& p) {
     const std::int64_t warps = (p.vocabulary + kWarp - 1) / kWarp;
     const auto threads =
         static_cast<unsigned>(std::min<std::int64_t>(kDistillationThreads, warps * kWarp));
-    launch(distillation_kernel<T>, dim3(blocks_of(p.rows, 1)), dim3(threads), 0,
+    launch(kernel_of<distillation_kernel<T>>, dim3(blocks_of(p.rows, 1)), dim3(threads), 0,
            cuda_stream(stream),
            Lessons<T>{.logits = device_pointer<T>(p.logits),
                       .teacher = device_pointer<T>(p.teacher),

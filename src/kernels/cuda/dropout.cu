@@ -173,7 +173,7 @@ bool drop_groups(Stream& stream, const Dropout& p) {
   }
   // A word is kept if its upper 24 bits, as a fraction, are not below the probability.
   const auto least = static_cast<std::uint32_t>(std::ceil(std::ldexp(p.probability, 24))) << 8;
-  launch(drop_kernel<T>,
+  launch(kernel_of<drop_kernel<T>>,
          dim3(blocks_of(p.elements_per_sample, kDropCount * kDropThreads),
               static_cast<unsigned>(samples)),
          dim3(kDropThreads), 0, cuda_stream(stream),

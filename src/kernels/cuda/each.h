@@ -25,8 +25,9 @@ void each(Stream& stream, const F& f) {
   if (f.count == 0) {
     return;
   }
-  launch(each_kernel<F>, dim3(blocks_of(f.count, std::int64_t{kEachThreads} * F::kCount)),
-         dim3(kEachThreads), 0, cuda_stream(stream), f);
+  launch(kernel_of<each_kernel<F>>,
+         dim3(blocks_of(f.count, std::int64_t{kEachThreads} * F::kCount)), dim3(kEachThreads), 0,
+         cuda_stream(stream), f);
 }
 
 }  // namespace trireme::cuda

@@ -166,8 +166,8 @@ inline std::int64_t most_shared_bytes() {
 }
 
 // Lets a kernel have that much dynamic shared memory; up to 48 KiB need no permission.
-template <class Kernel>
-void permit_shared(Kernel kernel, std::size_t bytes) {
+template <class... Parameters>
+void permit_shared(const Kernel<Parameters...>& kernel, std::size_t bytes) {
   if (bytes > std::size_t{48} << 10) {
     allow_shared(kernel, bytes);
   }

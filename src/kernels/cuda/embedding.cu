@@ -305,13 +305,15 @@ void add_tokens(Stream& on, const EmbeddingBackward& p) {
     constexpr bool kWide = decltype(is_wide)::value;
     if (rows >= kWarp) {
       const std::int64_t borders = (rows + kWarp - 1) / kWarp;
-      launch(many_rows_kernel<T, kWide>, dim3(blocks_of(borders * arguments.pieces, kManyWarps)),
-             dim3(kManyWarps * kWarp), 0, cuda_stream(on), arguments);
+      launch(kernel_of<many_rows_kernel<T, kWide>>,
+             dim3(blocks_of(borders * arguments.pieces, kManyWarps)), dim3(kManyWarps * kWarp), 0,
+             cuda_stream(on), arguments);
     }
     arguments.pieces = pieces_of(kWarp * kPerAccess<T>);
     const std::int64_t runs = (rows + kRun - 1) / kRun;
-    launch(few_rows_kernel<T, kWide>, dim3(blocks_of(runs * arguments.pieces, kThreads / kWarp)),
-           dim3(kThreads), 0, cuda_stream(on), arguments);
+    launch(kernel_of<few_rows_kernel<T, kWide>>,
+           dim3(blocks_of(runs * arguments.pieces, kThreads / kWarp)), dim3(kThreads), 0,
+           cuda_stream(on), arguments);
   });
 }
 
@@ -336,8 +338,9 @@ void embedding_forward(Stream& stream, const EmbeddingForward& p) {
     const bool wide = aligned_rows(p.channels * static_cast<std::int64_t>(sizeof(T)),
                                    {p.out.data, p.token.data, p.position.data});
     by_bool(wide, [&](auto is_wide) {
-      launch(lookup_kernel<T, decltype(is_wide)::value>, dim3(blocks_of(p.batch * p.time, 1)),
-             dim3(kThreads), 0, cuda_stream(stream), arguments);
+      launch(kernel_of<lookup_kernel<T, decltype(is_wide)::value>>,
+             dim3(blocks_of(p.batch * p.time, 1)), dim3(kThreads), 0, cuda_stream(stream),
+             arguments);
     });
   });
 }

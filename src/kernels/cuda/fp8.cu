@@ -166,14 +166,14 @@ struct Rounding {
 template <Fp8Format kFormat>
 void enqueue_bytes(cudaStream_t stream, const Rounding& p) {
   if (p.transposes) {
-    launch(round_transposed_kernel<kFormat>,
+    launch(kernel_of<round_transposed_kernel<kFormat>>,
            dim3(blocks_of(p.columns, kTile), blocks_of(p.rows, kTile)), dim3(kThreads), 0, stream,
            p.to, p.from, static_cast<const Scale*>(p.scale), static_cast<int>(p.rows),
            static_cast<int>(p.columns));
   } else {
     const std::int64_t groups = p.rows * p.columns / 16;
-    launch(round_kernel<kFormat>, dim3(blocks_of(groups, kThreads)), dim3(kThreads), 0, stream,
-           p.to, p.from, static_cast<const Scale*>(p.scale), groups);
+    launch(kernel_of<round_kernel<kFormat>>, dim3(blocks_of(groups, kThreads)), dim3(kThreads), 0,
+           stream, p.to, p.from, static_cast<const Scale*>(p.scale), groups);
   }
 }
 
@@ -185,10 +185,10 @@ void enqueue(cudaStream_t stream, const Rounding& p) {
     const std::int64_t groups = p.rows * p.columns / 8;
     const unsigned blocks = blocks_of(groups, 4 * kThreads);
     parts = static_cast<int>(blocks < kFp8MostParts ? blocks : kFp8MostParts);
-    launch(most_kernel, dim3(static_cast<unsigned>(parts)), dim3(kThreads), 0, stream, p.parts,
-           p.from, groups);
+    launch(kernel_of<most_kernel>, dim3(static_cast<unsigned>(parts)), dim3(kThreads), 0, stream,
+           p.parts, p.from, groups);
   }
-  launch(scale_kernel, dim3(1), dim3(kThreads), 0, stream,
+  launch(kernel_of<scale_kernel>, dim3(1), dim3(kThreads), 0, stream,
          Choice{.chosen = p.scale,
                 .parts = p.parts,
                 .count = parts,

@@ -278,12 +278,13 @@ void backward_of(Stream& stream, const NormBackward& p) {
     const auto holders = static_cast<unsigned>((p.channels / kCount + kWarp - 1) / kWarp * kWarp);
     const std::size_t arrays = p.dresidual.empty() ? 2 : 3;
     const std::size_t copies = kHeldRows * arrays * holders * 16;
-    permit_shared(norm_backward_held_kernel<T>, kHeldRows * 3 * holders * 16);  // in all cases
-    launch(norm_backward_held_kernel<T>, dim3(static_cast<unsigned>(parts)), dim3(holders), copies,
-           cuda_stream(stream), arguments);
+    permit_shared(kernel_of<norm_backward_held_kernel<T>>,
+                  kHeldRows * 3 * holders * 16);  // in all cases
+    launch(kernel_of<norm_backward_held_kernel<T>>, dim3(static_cast<unsigned>(parts)),
+           dim3(holders), copies, cuda_stream(stream), arguments);
   } else {
     by_bool(wide, [&](auto is_wide) {
-      const auto kernel = norm_backward_kernel<T, decltype(is_wide)::value>;
+      const auto& kernel = kernel_of<norm_backward_kernel<T, decltype(is_wide)::value>>;
       permit_shared(kernel, shared);
       launch(kernel, dim3(static_cast<unsigned>(parts)), dim3(norm_threads(p.channels, kCount)),
              shared, cuda_stream(stream), arguments);

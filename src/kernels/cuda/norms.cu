@@ -109,7 +109,7 @@ void forward(Stream& stream, const NormForward& p) {
     const bool wide = aligned_rows(
         row_bytes, {p.x.data, p.residual.data, p.sum.data, p.weight.data, p.bias.data, p.y.data});
     by_bool(wide, [&](auto is_wide) {
-      const auto kernel = norm_forward_kernel<T, decltype(is_wide)::value>;
+      const auto& kernel = kernel_of<norm_forward_kernel<T, decltype(is_wide)::value>>;
       permit_shared(kernel, shared);
       launch(kernel, dim3(blocks_of(p.rows, 1)), dim3(norm_threads(p.channels, kPerAccess<T>)),
              shared, cuda_stream(stream), arguments);

@@ -51,7 +51,7 @@ void enqueue_bias(cudaStream_t stream, const View& c, const ConstView& bias, std
                     aligned({bias.data});
   by_bool(wide, [&](auto is_wide) {
     launch(
-        bias_kernel<T, B, decltype(is_wide)::value>,
+        kernel_of<bias_kernel<T, B, decltype(is_wide)::value>>,
         dim3(blocks_of(rows, 1), blocks_of(columns, kThreads * kPerAccess<T>)), dim3(kThreads), 0,
         stream,
         Bias<T, B>{.c = device_pointer<T>(c), .bias = device_pointer<B>(bias), .columns = columns});
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(kThreads) ones_kernel(const Ones<T> p) {
 
 template <class T>
 void enqueue_ones(cudaStream_t stream, const Ones<T>& p) {
-  launch(ones_kernel<T>, dim3(blocks_of(p.count, kThreads)), dim3(kThreads), 0, stream, p);
+  launch(kernel_of<ones_kernel<T>>, dim3(blocks_of(p.count, kThreads)), dim3(kThreads), 0, stream,
+         p);
 }
 
 }  // namespace

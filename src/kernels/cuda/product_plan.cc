@@ -388,12 +388,12 @@ bool enqueue_product(Stream& stream, const ProductKind& kind, const ProductOpera
 }
 
 std::string choose_algorithm(const ProductKind& kind) {
-  cuda_check(cudaSetDevice(kind.device), "cudaSetDevice");
+  use_device(kind.device);
   return library_of(kind.device).choose(kind);
 }
 
 void close_choices(int device) {
-  cuda_check(cudaSetDevice(device), "cudaSetDevice");
+  use_device(device);
   library_of(device).close();
 }
 

@@ -187,7 +187,7 @@ void sums_of_squares(Stream& stream, View sums, ConstView x) {
   if (x.count == 0) {
     return;
   }
-  launch(squares_kernel, dim3(blocks_of(x.count, kSumBlock)), dim3(kThreads), 0,
+  launch(kernel_of<squares_kernel>, dim3(blocks_of(x.count, kSumBlock)), dim3(kThreads), 0,
          cuda_stream(stream),
          Squares{.sums = device_pointer<double>(sums),
                  .x = device_pointer<float>(x),
@@ -196,13 +196,13 @@ void sums_of_squares(Stream& stream, View sums, ConstView x) {
 }
 
 void sum(Stream& stream, View total, ConstView x) {
-  launch(sum_kernel, dim3(1), dim3(kThreads), 0, cuda_stream(stream), device_pointer<double>(total),
-         device_pointer<float>(x), x.count);
+  launch(kernel_of<sum_kernel>, dim3(1), dim3(kThreads), 0, cuda_stream(stream),
+         device_pointer<double>(total), device_pointer<float>(x), x.count);
 }
 
 void normalize(Stream& stream, View x, ConstView sums, float epsilon) {
   auto* const factor = scratch_of<float>(stream, 1);
-  launch(factor_kernel, dim3(1), dim3(kThreads), 0, cuda_stream(stream), factor,
+  launch(kernel_of<factor_kernel>, dim3(1), dim3(kThreads), 0, cuda_stream(stream), factor,
          device_pointer<double>(sums), sums.count, epsilon);
   each(stream, Scale{.x = device_pointer<float>(x),
                      .factor = factor,
@@ -215,12 +215,12 @@ void digest(Stream& stream, View digest, ConstView x) {
   const std::int64_t bytes = x.bytes();
   const auto blocks = std::min(blocks_of(bytes, 16 * kThreads) + 1, unsigned{kDigestBlocks});
   auto* const parts = scratch_of<std::uint64_t>(stream, kDigestBlocks);
-  launch(digest_parts_kernel, dim3(blocks), dim3(kThreads), 0, cuda_stream(stream),
+  launch(kernel_of<digest_parts_kernel>, dim3(blocks), dim3(kThreads), 0, cuda_stream(stream),
          Bytes{.data = static_cast<const unsigned char*>(x.data),
                .count = bytes,
                .parts = parts,
                .wide = aligned({x.data})});
-  launch(digest_kernel, dim3(1), dim3(kThreads), 0, cuda_stream(stream),
+  launch(kernel_of<digest_kernel>, dim3(1), dim3(kThreads), 0, cuda_stream(stream),
          device_pointer<std::int64_t>(digest), static_cast<const std::uint64_t*>(parts),
          static_cast<int>(blocks), bytes);
 }

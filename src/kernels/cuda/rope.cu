@@ -166,7 +166,7 @@ void rope(Stream& stream, const Rope& p) {
                                 .direction = p.backward ? -1.0F : 1.0F};
     const bool wide = half * kBytes % 16 == 0 && aligned_rows(p.stride * kBytes, {p.x.data});
     by_bool(wide, [&](auto is_wide) {
-      const auto kernel = rope_kernel<T, decltype(is_wide)::value>;
+      const auto& kernel = kernel_of<rope_kernel<T, decltype(is_wide)::value>>;
       permit_shared(kernel, shared);
       launch(kernel, dim3(blocks_of(tokens, block_tokens)), dim3(kRopeThreads), shared,
              cuda_stream(stream), arguments);

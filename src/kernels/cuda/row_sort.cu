@@ -191,8 +191,8 @@ const SortedRow* sort_rows(Stream& stream, const RowIds& rows) {
                 .shift = 0,
                 .bits = bits};
   for (int i = 0; i < passes; ++i) {
-    launch(count_kernel, dim3(chunks), dim3(kSortThreads), 0, cuda_stream(stream), pass);
-    launch(place_kernel, dim3(chunks), dim3(kSortThreads), 0, cuda_stream(stream), pass);
+    launch(kernel_of<count_kernel>, dim3(chunks), dim3(kSortThreads), 0, cuda_stream(stream), pass);
+    launch(kernel_of<place_kernel>, dim3(chunks), dim3(kSortThreads), 0, cuda_stream(stream), pass);
     pass.from = pass.to;
     pass.to = scratch + (i % 2 == 0 ? rows.rows : 0);
     pass.shift += bits;

@@ -240,8 +240,8 @@ void cross_entropy(Stream& stream, const CrossEntropy& p) {
     Losses<T> losses = losses_of<T>(p, p.vocabulary);
     losses.held = held_groups<T>(p.vocabulary, threads.x);
     const std::size_t shared = static_cast<std::size_t>(losses.held) * threads.x * 16;
-    permit_shared(cross_entropy_kernel<T>, shared);
-    launch(cross_entropy_kernel<T>, dim3(blocks_of(p.rows, 1)), threads, shared,
+    permit_shared(kernel_of<cross_entropy_kernel<T>>, shared);
+    launch(kernel_of<cross_entropy_kernel<T>>, dim3(blocks_of(p.rows, 1)), threads, shared,
            cuda_stream(stream), losses);
   });
 }
@@ -252,8 +252,8 @@ void softmax_part(Stream& stream, const SoftmaxPart& p) {
   }
   by_type(p.logits.dtype, [&](auto zero) {
     using T = decltype(zero);
-    launch(softmax_part_kernel<T>, dim3(blocks_of(p.rows, 1)), threads_for<T>(p.vocabulary), 0,
-           cuda_stream(stream),
+    launch(kernel_of<softmax_part_kernel<T>>, dim3(blocks_of(p.rows, 1)),
+           threads_for<T>(p.vocabulary), 0, cuda_stream(stream),
            Part<T>{.logits = device_pointer<T>(p.logits),
                    .targets = device_pointer<std::int32_t>(p.targets),
                    .statistics = device_pointer<double>(p.statistics),
@@ -270,7 +270,7 @@ void cross_entropy_of_parts(Stream& stream, const CrossEntropyOfParts& p) {
   }
   by_type(p.own.logits.dtype, [&](auto zero) {
     using T = decltype(zero);
-    launch(cross_entropy_of_parts_kernel<T>, dim3(blocks_of(p.own.rows, 1)),
+    launch(kernel_of<cross_entropy_of_parts_kernel<T>>, dim3(blocks_of(p.own.rows, 1)),
            threads_for<T>(p.own.vocabulary), 0, cuda_stream(stream),
            Parts<T>{.own = losses_of<T>(p.own, p.whole_vocabulary),
                     .first_id = p.first_id,

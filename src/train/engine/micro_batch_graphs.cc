@@ -5,6 +5,15 @@
 #include "src/compute/counting_device.h"
 
 namespace trireme {
+namespace {
+
+// Returns whether training drops elements or weights of attention. Which ones depends on the step
+// and the sample.
+bool draws_masks(const ModelConfig& model) {
+  return model.dropout > 0 || model.attention_dropout > 0;
+}
+
+}  // namespace
 
 std::string why_no_graphs(const RunConfig& config, const Layout& layout, Device device) {
   if (config.train.graphs == "off") {
@@ -37,8 +46,12 @@ std::string why_no_graphs(const RunConfig& config, const Layout& layout, Device 
 }
 
 MicroBatchGraphs::MicroBatchGraphs(const ModelChunks& chunks, TensorGroup& group,
-                                   DeviceContext& context, bool drops)
-    : chunks_(chunks), group_(group), context_(context), drops_(drops), flights_(chunks.size()) {}
+                                   DeviceContext& context, const ModelConfig& model)
+    : chunks_(chunks),
+      group_(group),
+      context_(context),
+      drops_(draws_masks(model)),
+      flights_(chunks.size()) {}
 
 FlightGraphs& MicroBatchGraphs::idle(int chunk) {
   const auto at = static_cast<std::size_t>(chunk);

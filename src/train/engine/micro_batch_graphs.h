@@ -18,7 +18,7 @@ class MicroBatchGraphs {
  public:
   // The arguments outlive this.
   MicroBatchGraphs(const ModelChunks& chunks, TensorGroup& group, DeviceContext& context,
-                   bool drops);
+                   const ModelConfig& model);
 
   // Returns the graphs of a chunk that no micro-batch in flight has: those that were made first.
   FlightGraphs& idle(int chunk);

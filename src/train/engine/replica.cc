@@ -327,7 +327,7 @@ Replica::Replica(Parts parts)
     : parts_(std::move(parts)),
       graphs_(why_no_graphs(parts_.config, parts_.layout, parts_.context.device()).empty()
                   ? std::make_unique<MicroBatchGraphs>(parts_.chunks, parts_.group, parts_.context,
-                                                       parts_.config.model.dropout > 0)
+                                                       parts_.config.model)
                   : nullptr),
       shape_(parts_.layout.shape) {
   make_steps();

@@ -1,11 +1,13 @@
 #include "src/train/memory/step_memory.h"
 
+#include <array>
 #include <set>
 #include <vector>
 
 #include "mpi/watch/flight_recorder.h"
 #include "src/base/fault.h"
 #include "src/kernels/no_kernels.h"
+#include "src/parallel/gradient_rounds.h"
 #include "src/train/engine/train_step.h"
 #include "src/train/memory/dry_world.h"
 
@@ -29,30 +31,28 @@ std::int64_t elements_at_home(const ParameterStore& store, const ZeroLayout& lay
   return elements;
 }
 
-// Returns the first batch of the ramp's stage that needs most memory for gradients, among the
-// stages that keep them whole or among the others; the largest batch of equals. Returns the first
-// full batch if there is none.
-std::int64_t batch_of_most_gradients(const Engine& engine, bool whole) {
+// Returns batches of the ramp, in its order, of which one needs as much memory for gradients as any
+// other, in every kind of buffer: the first of each number of partial sums that are kept whole and
+// as shards, and the first of the largest size.
+std::vector<std::int64_t> unlike_batches(const Engine& engine) {
   const BatchSchedule batches = engine.config().batches();
-  std::int64_t found = batches.stages() - 1;
-  std::int64_t most = 0;
-  for (std::int64_t stage = batches.stages() - 1; stage >= 0; --stage) {
+  const Reproducibility how = engine.layout().reproducibility;
+  const ZeroLayout& zero = engine.chunks().front()->state.layout();
+  std::set<std::array<std::int64_t, 3>> seen;
+  std::vector<std::int64_t> found;
+  for (std::int64_t stage = 0; stage < batches.stages(); ++stage) {
     const std::int64_t micro_batches =
         batches.size_of_stage(stage) / engine.config().train.micro_batch;
-    std::int64_t bytes = 0;
-    for (const auto& chunk : engine.chunks()) {
-      const ZeroLayout& zero = chunk->state.layout();
-      const Reproducibility how = engine.layout().reproducibility;
-      const GradientRounds rounds = gradient_rounds(micro_batches, zero.ranks(), zero.level(), how);
-      bytes +=
-          keeps_whole(rounds, zero.level()) == whole ? gradient_bytes(zero, micro_batches, how) : 0;
-    }
-    if (bytes > most) {
-      most = bytes;
-      found = stage;
+    const GradientRounds rounds = gradient_rounds(micro_batches, zero.ranks(), zero.level(), how);
+    const std::int64_t whole = rounds.each > 1 ? sums_kept(rounds.each, how) : 0;
+    const bool is_new = seen.insert({whole, sums_kept(rounds.rounds, how),
+                                     keeps_whole(rounds, zero.level()) ? 1 : 0})
+                            .second;
+    if (is_new || stage == batches.stages() - 1) {
+      found.push_back(batches.first_batch(stage));
     }
   }
-  return batches.first_batch(found);
+  return found;
 }
 
 // DryRun holds an engine on a counting device, and runs it. Fault points have no effect meanwhile.
@@ -103,24 +103,15 @@ LibraryCalls calls_of(const ProductRecording& recording) {
   return {recording.products(), {recording.attention(false), recording.attention(true)}};
 }
 
-std::int64_t first_batch_of_largest(const RunConfig& config) {
-  const BatchSchedule batches = config.batches();
-  return batches.first_batch(batches.stages() - 1);
-}
-
 }  // namespace
 
 // The largest step needs most activations. Other steps of the ramp may need more of one kind of
 // gradient buffers, and the pools keep the peak of each kind.
 StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank, Device counting) {
   DryRun run(config, layout, rank, counting);
-  const std::int64_t largest = first_batch_of_largest(config);
-  for (const bool whole : {true, false}) {
-    if (const std::int64_t other = batch_of_most_gradients(run.engine(), whole); other != largest) {
-      run.run_batch(other);
-    }
+  for (const std::int64_t batch : unlike_batches(run.engine())) {
+    run.run_batch(batch);
   }
-  run.run_batch(largest);
   // An evaluation cannot use the memory of micro-batches that are repeated.
   if (run.engine().graphs() != nullptr && !config.data.validation.empty()) {
     run.evaluate(config.train.micro_batch);
@@ -135,9 +126,7 @@ StepMemory step_memory(const RunConfig& config, const Layout& layout, int rank, 
 LibraryCalls step_calls(const RunConfig& config, const Layout& layout, int rank) {
   DryRun run(config, layout, rank, kCountsCuda);
   const ProductRecording recording;
-  for (const std::int64_t batch :
-       std::set{std::int64_t{0}, batch_of_most_gradients(run.engine(), true),
-                batch_of_most_gradients(run.engine(), false), first_batch_of_largest(config)}) {
+  for (const std::int64_t batch : unlike_batches(run.engine())) {
     run.run_batch(batch);
   }
   return calls_of(recording);

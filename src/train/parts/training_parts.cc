@@ -29,6 +29,7 @@
 #include "src/train/start/startup.h"
 #include "src/train/start/tokenizer_identity.h"
 #include "src/train/text/step_tokenizer.h"
+#include "src/train/watch/replica_guard.h"
 
 namespace trireme {
 namespace {
@@ -310,6 +311,7 @@ void TrainingParts::resume() {
     begin();
   }
   checkpoints->reserve();
+  reserve_comparison(engine);
 }
 
 void TrainingParts::say_kept_zeros() {
@@ -356,6 +358,7 @@ void TrainingParts::resume_at(const StartPoint& start) {
   if (!start.is_replay()) {
     leave_out(counters, *start.rewound_from, config.divergence.skip_batches);
     checkpoints->reserve();
+    reserve_comparison(engine);
     checkpoints->save_again(counters);
   }
 }

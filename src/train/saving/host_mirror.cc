@@ -8,12 +8,13 @@ namespace trireme {
 
 HostMirror::HostMirror(DeviceContext& context) : context_(context) {
   if (copies()) {
-    stream_ =
-        std::make_unique<Stream>(context.device(), 1, cuda::make_queue(context.device().index));
+    stream_ = std::make_unique<Stream>(
+        context.device(), 1, cuda::make_queue(context.device().index, cuda::QueueUse::copies));
   }
 }
 
-// Blocks may overlap where their rows alternate in memory, so that spans are merged.
+// Blocks may overlap where their rows alternate in memory, so that spans are merged; those that
+// touch each other are, too, where one copy can have both.
 void HostMirror::cover(const std::vector<TensorBlock>& blocks) {
   spans_.clear();
   for (const TensorBlock& block : blocks) {
@@ -26,7 +27,10 @@ void HostMirror::cover(const std::vector<TensorBlock>& blocks) {
   std::vector<Span> merged;
   std::int64_t bytes = 0;
   for (const Span& span : spans_) {
-    if (!merged.empty() && span.device <= merged.back().device + merged.back().bytes) {
+    const std::int64_t gap =
+        merged.empty() ? 1 : span.device - (merged.back().device + merged.back().bytes);
+    if (gap < 0 || (gap == 0 && cuda::is_one_allocation(merged.back().device,
+                                                        merged.back().bytes + span.bytes))) {
       Span& last = merged.back();
       const std::int64_t end = std::max(last.bytes, span.device + span.bytes - last.device);
       bytes += end - last.bytes;
@@ -53,6 +57,7 @@ HostMirror::Copy HostMirror::start(const std::vector<TensorBlock>& blocks) {
     return {blocks, {}, nullptr};
   }
   last_.wait();  // its memory may be freed
+  last_ = {};    // whose event CUDA has made already
   cover(blocks);
   stream_->wait(context_.stream().record());
   for (const Span& span : spans_) {

@@ -1,6 +1,7 @@
 #include "src/train/start/links.h"
 
-#include <fmt/ranges.h>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "mpi/links/required_links.h"
@@ -32,9 +33,17 @@ void log_links(const std::vector<LinkBook>& books, const GroupMembers& members, 
       notes.insert(book.trouble);
     }
   }
-  const std::set<std::string>& nvls = books.front().nvls;
-  if (!nvls.empty()) {
-    log.info(fmt::format("the switches of NVLink can take sums of {}", fmt::join(nvls, ", ")));
+  std::map<std::string, int> switched;  // the number of ranks, by the name of a group
+  for (const LinkBook& book : books) {
+    for (const std::string& group : book.nvls) {
+      ++switched[group];
+    }
+  }
+  std::set<std::string> nvls;
+  for (const auto& [group, ranks] : switched) {
+    nvls.insert(group);
+    log.info(fmt::format("the switches of NVLink can take sums of {} on {} of {} ranks", group,
+                         ranks, members.size()));
   }
   for (const std::string& note : notes) {
     log.info(printable(note));

@@ -17,13 +17,14 @@
 #include "src/base/json_fields.h"
 #include "src/compute/device_choice.h"
 #include "src/device/cuda_device.h"
+#include "src/device/mps_folder.h"
 #include "src/device/nvml/gpu_monitor.h"
 
 namespace trireme {
 namespace {
 
 // The oldest version with all functions that this program calls.
-constexpr int kOldestNccl = 21900;
+constexpr int kOldestNccl = 22200;  // aborts several communicators at once
 // NCCL connects several ranks of one GPU from this version on, if a variable of its own says so. On
 // an H200, two ranks of 2.30.7 stood still in the first step unless the other two variables kept
 // NCCL's own memory and registered buffers out of it.
@@ -329,20 +330,13 @@ void Comparison::check_nccl() const {
   }
   if (nccl_version_code() < kOldestNccl) {
     throw ConfigError(
-        fmt::format("all nodes have {}, but this program needs NCCL 2.19 or newer: install it, and "
+        fmt::format("all nodes have {}, but this program needs NCCL 2.22 or newer: install it, and "
                     "check LD_LIBRARY_PATH there",
                     versions.front()));
   }
 }
 
 }  // namespace
-
-std::string mps_folder() {
-  const char* const named = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  const std::filesystem::path folder = named == nullptr ? "/tmp/nvidia-mps" : named;
-  std::error_code ignored;
-  return std::filesystem::exists(folder / "control", ignored) ? folder.string() : "";
-}
 
 std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::vector<RankPlace>& places, Communicator& world,

@@ -27,8 +27,4 @@ std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::function<void(const std::string&)>& warn,
                                          const std::function<void(const std::string&)>& in_use);
 
-// Returns the folder through which CUDA's multi-process service (MPS) serves this process, or "" if
-// none runs.
-std::string mps_folder();
-
 }  // namespace trireme

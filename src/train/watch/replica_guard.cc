@@ -172,11 +172,19 @@ Axis tp_axis(Engine& engine) {
   return axis;
 }
 
+bool holds_twice(const Engine& engine) { return engine.dp().size() > 1 || engine.tp().size() > 1; }
+
 }  // namespace
 
+void reserve_comparison(Engine& engine) {
+  if (engine.config().train.compare_every > 0 && holds_twice(engine)) {
+    (void)digests_of(engine);
+  }
+}
+
 void compare_replicas(Engine& engine, std::int64_t step) {
-  if (engine.dp().size() == 1 && engine.tp().size() == 1) {
-    return;  // nothing is held twice
+  if (!holds_twice(engine)) {
+    return;
   }
   const std::vector<NamedDigest> digests = digests_of(engine);
   // Every rank compares along both axes, since ranks of one dp group may find different results

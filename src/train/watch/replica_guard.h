@@ -16,4 +16,8 @@ namespace trireme {
 // (rank_fault.h). `step` is the last update, for the message.
 void compare_replicas(Engine& engine, std::int64_t step);
 
+// Takes the memory that compare_replicas() needs if the run compares (train.compare_every), so that
+// no comparison waits for a device's driver to allocate it. Each rank by itself.
+void reserve_comparison(Engine& engine);
+
 }  // namespace trireme

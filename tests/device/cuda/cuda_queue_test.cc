@@ -1,6 +1,8 @@
 #include "src/device/cuda/cuda_queue.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <numeric>
 #include <stdexcept>
@@ -49,7 +51,7 @@ TEST_F(CudaQueueTest, CopiesOrdinaryAndPinnedMemory) {
   stream.synchronize();
   EXPECT_EQ(back, counted_up());
 
-  Pool pinned(Device::cpu(), cuda::pinned_memory());
+  Pool pinned(Device::cpu(), cuda::pinned_memory(0));
   const Buffer host = pinned.allocate(kCount * 4);
   stream.copy(host.view(DType::f32), on_device_);
   stream.clear(on_device_);
@@ -58,6 +60,61 @@ TEST_F(CudaQueueTest, CopiesOrdinaryAndPinnedMemory) {
   stream.synchronize();
   EXPECT_EQ(numbers, counted_up());
   EXPECT_EQ(back, std::vector<float>(kCount, 0));
+}
+
+// Kernels copy what is short, with as wide accesses as its place permits.
+TEST_F(CudaQueueTest, CopiesAnyNumberOfBytesAtAnyPlace) {
+  Stream stream = make_stream();
+  Pool pinned(Device::cpu(), cuda::pinned_memory(0));
+  const Buffer host = pinned.allocate(kCount * 4);
+  auto* const numbers = static_cast<unsigned char*>(host.data());
+  std::iota(numbers, numbers + kCount * 4, static_cast<unsigned char>(1));
+  const View bytes = buffer_.view(DType::u8);
+  for (const std::int64_t count : {1, 7, 12, 16, 64, 100}) {
+    for (const std::int64_t first : {0, 1, 4, 16}) {
+      stream.clear(bytes);
+      stream.copy(bytes.slice(first, count), host.view(DType::u8).slice(first, count));
+      std::vector<unsigned char> back(static_cast<std::size_t>(kCount * 4));
+      stream.copy({back.data(), kCount * 4, DType::u8}, bytes);
+      stream.synchronize();
+      std::vector<unsigned char> expected(back.size());
+      std::copy_n(numbers + first, count, expected.begin() + first);
+      EXPECT_EQ(back, expected) << count << " from " << first;
+    }
+  }
+}
+
+TEST_F(CudaQueueTest, RefusesToCopyBehindAnAllocation) {
+  Stream stream = make_stream();
+  Pool pinned(Device::cpu(), cuda::pinned_memory(0));
+  const Buffer host = pinned.allocate(1 << 20);
+  MemorySource& memory = cuda::device_memory(0);
+  void* const taken = memory.take(64);
+  const View all = {taken, 68, DType::u8, kDevice};
+  EXPECT_NO_THROW(stream.copy(host.view(DType::u8).slice(0, 8), all.slice(56, 8)));
+  EXPECT_THROW(stream.copy(host.view(DType::u8).slice(0, 8), all.slice(60, 8)), DeviceError);
+  EXPECT_TRUE(cuda::is_one_allocation(taken, 64));
+  EXPECT_FALSE(cuda::is_one_allocation(taken, 65));
+  stream.synchronize();
+  memory.give_back(taken, 64);
+}
+
+// A thread that asks whether an event of device 1 has been reached must not make the process a user
+// of device 0, which another process may have.
+TEST(CudaQueueDeathTest, ThreadsThatAskForEventsUseTheirDeviceOnly) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ask = [] {
+    Stream stream({DeviceKind::cuda, 1}, 1, cuda::make_queue(1, cuda::QueueUse::copies));
+    Pool pinned(Device::cpu(), cuda::pinned_memory(1));
+    Buffer host = pinned.allocate(64);
+    stream.clear(host.view(DType::u8));
+    std::thread([event = stream.record(), other = std::move(host)]() mutable {
+      event.wait();
+      other = Buffer();
+    }).join();
+    std::exit(0);
+  };
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(0), "^$");
 }
 
 // A later copy must not take the pinned buffer of one that has not begun yet.

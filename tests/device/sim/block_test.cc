@@ -13,6 +13,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::launch;
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
@@ -57,7 +58,8 @@ bool sums_are_right(std::uint64_t seed) {
   const SeedScope scope(seed);
   DeviceArray<float> from(first_numbers(kThreads));
   DeviceArray<float> sums(2 * kThreads);
-  launch(sum_twice<kHasFirst, kHasSecond>, 1, kThreads, 0, nullptr, from.data(), sums.data());
+  launch(kernel_of<sum_twice<kHasFirst, kHasSecond>>, 1, kThreads, 0, nullptr, from.data(),
+         sums.data());
   const float right = kThreads * (kThreads + 1) / 2;
   bool all = true;
   const std::vector<float> seen = sums.read();
@@ -73,7 +75,7 @@ TEST(SimBlock, EveryThreadOfEveryBlockRunsOnce) {
     const dim3 grid(3, 2, 4);
     const dim3 block(5, 3, 7);
     DeviceArray<int> out(std::size_t{24} * 105);
-    launch(number_threads, grid, block, 0, nullptr, out.data());
+    launch(kernel_of<number_threads>, grid, block, 0, nullptr, out.data());
     const std::vector<int> seen = out.read();
     for (std::size_t at = 0; at < seen.size(); ++at) {
       ASSERT_EQ(seen[at], static_cast<int>(at)) << "seed " << seed;
@@ -110,7 +112,7 @@ TEST(SimBlock, ShufflesReadTheLanesThatTheyName) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     const SeedScope scope(seed);
     DeviceArray<int> out(32 * 8);
-    launch(shuffle_lanes, 1, 32, 0, nullptr, out.data());
+    launch(kernel_of<shuffle_lanes>, 1, 32, 0, nullptr, out.data());
     const std::vector<int> seen = out.read();
     for (int lane = 0; lane < 32; ++lane) {
       const int* own = seen.data() + lane * 8;
@@ -138,7 +140,7 @@ __global__ void read_fresh_shared(float* out) {
 TEST(SimBlock, SharedMemoryHoldsNanAtFirst) {
   DeviceArray<float> out(16);
   for (int launches = 0; launches < 2; ++launches) {
-    launch(read_fresh_shared, 1, 8, 8 * sizeof(float), nullptr, out.data());
+    launch(kernel_of<read_fresh_shared>, 1, 8, 8 * sizeof(float), nullptr, out.data());
     const std::vector<float> seen = out.read();
     for (std::size_t at = 0; at < seen.size(); ++at) {
       const bool is_dynamic = at % 2 == 1;
@@ -164,9 +166,9 @@ __global__ void copy_through_shared(const float4* from, float4* to) {
 TEST(SimBlock, AsynchronousCopiesArriveWhenTheThreadWaits) {
   DeviceArray<float4> from(std::vector<float4>(32, make_float4(1, 2, 3, 4)));
   DeviceArray<float4> to(32);
-  launch(copy_through_shared<true>, 1, 32, 1024, nullptr, from.data(), to.data());
+  launch(kernel_of<copy_through_shared<true>>, 1, 32, 1024, nullptr, from.data(), to.data());
   EXPECT_EQ(to.read()[31].w, 4);
-  launch(copy_through_shared<false>, 1, 32, 1024, nullptr, from.data(), to.data());
+  launch(kernel_of<copy_through_shared<false>>, 1, 32, 1024, nullptr, from.data(), to.data());
   EXPECT_TRUE(std::isnan(to.read()[31].w));
 }
 
@@ -180,7 +182,7 @@ TEST(SimBlock, SeedsShuffleThreadsAndBlocksRepeatably) {
     const SeedScope scope(seed);
     DeviceArray<int> order(std::size_t{4} * 64);
     DeviceArray<int> count(std::vector<int>{0});
-    launch(note_order, 4, 64, 0, nullptr, order.data(), count.data());
+    launch(kernel_of<note_order>, 4, 64, 0, nullptr, order.data(), count.data());
     orders.insert(order.read());
   }
   EXPECT_EQ(orders.size(), 4u);
@@ -188,14 +190,17 @@ TEST(SimBlock, SeedsShuffleThreadsAndBlocksRepeatably) {
 
 TEST(SimBlock, RefusesShapesThatADeviceDoesNotHave) {
   DeviceArray<int> out(1);
-  EXPECT_THROW(launch(number_threads, 1, 2048, 0, nullptr, out.data()), std::runtime_error);
-  EXPECT_THROW(launch(number_threads, 0, 32, 0, nullptr, out.data()), std::runtime_error);
-  EXPECT_THROW(launch(number_threads, dim3(1, 70000), 32, 0, nullptr, out.data()),
+  EXPECT_THROW(launch(kernel_of<number_threads>, 1, 2048, 0, nullptr, out.data()),
                std::runtime_error);
-  EXPECT_THROW(launch(number_threads, 1, 32, 100 << 10, nullptr, out.data()), std::runtime_error);
-  cuda::allow_shared(number_threads, 100 << 10);
-  launch(number_threads, 1, 1, 100 << 10, nullptr, out.data());
-  EXPECT_THROW(cuda::allow_shared(number_threads, 300 << 10), std::runtime_error);
+  EXPECT_THROW(launch(kernel_of<number_threads>, 0, 32, 0, nullptr, out.data()),
+               std::runtime_error);
+  EXPECT_THROW(launch(kernel_of<number_threads>, dim3(1, 70000), 32, 0, nullptr, out.data()),
+               std::runtime_error);
+  EXPECT_THROW(launch(kernel_of<number_threads>, 1, 32, 100 << 10, nullptr, out.data()),
+               std::runtime_error);
+  cuda::allow_shared(cuda::kernel_of<number_threads>, 100 << 10);
+  launch(kernel_of<number_threads>, 1, 1, 100 << 10, nullptr, out.data());
+  EXPECT_THROW(cuda::allow_shared(cuda::kernel_of<number_threads>, 300 << 10), std::runtime_error);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
@@ -246,23 +251,23 @@ __global__ void fill_stack(int* out, int depth) {
   *out += local[5];
 }
 
-template <class Kernel, class... Arguments>
-void run(Kernel kernel, Arguments... arguments) {
-  launch(kernel, 2, 32, 128, nullptr, arguments...);
+template <auto kFunction, class... Arguments>
+void run(Arguments... arguments) {
+  launch(kernel_of<kFunction>, 2, 32, 128, nullptr, arguments...);
   cudaDeviceSynchronize();
 }
 
 TEST(SimBlockDeathTest, NamesBlockAndThreadOfMistakes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const SeedScope scope(0);
-  EXPECT_DEATH(run(half_waits_for_warp),
+  EXPECT_DEATH(run<half_waits_for_warp>(),
                "block \\(0, 0, 0\\), thread \\(31, 0, 0\\): deadlock: 16");
-  EXPECT_DEATH(run(some_end_early), "thread \\(7, 0, 0\\): the thread ends while others");
-  EXPECT_DEATH(run(foreign_mask), "thread \\(8, 0, 0\\): the lane is not in the mask");
-  EXPECT_DEATH(run(different_words),
+  EXPECT_DEATH(run<some_end_early>(), "thread \\(7, 0, 0\\): the thread ends while others");
+  EXPECT_DEATH(run<foreign_mask>(), "thread \\(8, 0, 0\\): the lane is not in the mask");
+  EXPECT_DEATH(run<different_words>(),
                "thread \\(16, 0, 0\\): lanes of one warp wait for each other");
-  EXPECT_DEATH(run(throw_error), "thread \\(0, 0, 0\\): thrown on purpose");
-  EXPECT_DEATH(run(call_abort), "thread \\(0, 0, 0\\): the kernel called abort");
+  EXPECT_DEATH(run<throw_error>(), "thread \\(0, 0, 0\\): thrown on purpose");
+  EXPECT_DEATH(run<call_abort>(), "thread \\(0, 0, 0\\): the kernel called abort");
 }
 
 TEST(SimBlockDeathTest, NamesBlockAndThreadOfBadAccesses) {
@@ -271,12 +276,12 @@ TEST(SimBlockDeathTest, NamesBlockAndThreadOfBadAccesses) {
   DeviceArray<float> from(8);
   DeviceArray<int> out(std::vector<int>{0});
   DeviceArray<float> to(1);
-  EXPECT_DEATH(run(forget_copies, from.data()), "ends with asynchronous copies under way");
-  EXPECT_DEATH(run(read_null, out.data()),
+  EXPECT_DEATH(run<forget_copies>(from.data()), "ends with asynchronous copies under way");
+  EXPECT_DEATH(run<read_null>(out.data()),
                "thread \\(0, 0, 0\\): access to an address that is not");
-  EXPECT_DEATH(run(read_behind_shared, out.data()), "behind the end of the dynamic shared memory");
-  EXPECT_DEATH(run(misaligned, from.data(), to.data()), "misaligned address");
-  EXPECT_DEATH(run(fill_stack, out.data(), 100), "local variables need too much memory");
+  EXPECT_DEATH(run<read_behind_shared>(out.data()), "behind the end of the dynamic shared memory");
+  EXPECT_DEATH(run<misaligned>(from.data(), to.data()), "misaligned address");
+  EXPECT_DEATH(run<fill_stack>(out.data(), 100), "local variables need too much memory");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::launch;
 
 __global__ void scale_by(float* x, float factor) { x[threadIdx.x] *= factor; }
@@ -32,13 +33,13 @@ class SimGraph : public testing::Test {
   void enqueue(float* x, float* y, bool joins) {
     cudaEventRecord(fork_, a_);
     cudaStreamWaitEvent(b_, fork_);
-    launch(scale_by, 1, 1, 0, b_, y, 3.0F);
+    launch(kernel_of<scale_by>, 1, 1, 0, b_, y, 3.0F);
     cudaEventRecord(join_, b_);
     if (joins) {
       cudaStreamWaitEvent(a_, join_);
     }
-    launch(add_all, 1, 1, 0, a_, x, y);
-    launch(scale_by, 1, 1, 0, a_, x, 2.0F);
+    launch(kernel_of<add_all>, 1, 1, 0, a_, x, y);
+    launch(kernel_of<scale_by>, 1, 1, 0, a_, x, 2.0F);
   }
 
   cudaStream_t a_ = nullptr;
@@ -99,8 +100,8 @@ TEST_F(SimGraph, ALaunchHasTheArgumentsOfTheCapture) {
   float factor = 3;
   float* target = x.data();
   expect_success(cudaStreamBeginCapture(a_, cudaStreamCaptureModeThreadLocal));
-  launch(scale_by, 1, 1, 0, a_, target, factor);
-  launch(add_all, 1, 1, 0, a_, target, static_cast<const float*>(y.data()));
+  launch(kernel_of<scale_by>, 1, 1, 0, a_, target, factor);
+  launch(kernel_of<add_all>, 1, 1, 0, a_, target, static_cast<const float*>(y.data()));
   expect_success(cudaStreamEndCapture(a_, &graph));
   std::size_t nodes = 0;
   expect_success(cudaGraphGetNodes(graph, nullptr, &nodes));
@@ -110,7 +111,7 @@ TEST_F(SimGraph, ALaunchHasTheArgumentsOfTheCapture) {
   factor = 100;
   target = y.data();
   expect_success(cudaGraphLaunch(executable, a_));
-  launch(scale_by, 1, 1, 0, a_, target, factor);
+  launch(kernel_of<scale_by>, 1, 1, 0, a_, target, factor);
   expect_success(cudaGraphLaunch(executable, a_));
   expect_success(cudaStreamSynchronize(a_));
   EXPECT_EQ(x.read()[0], (1 * 3 + 10) * 3 + 1000);

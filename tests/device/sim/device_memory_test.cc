@@ -9,6 +9,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::launch;
 
 __global__ void store_at(float* to, int at) { to[at] = 1; }
@@ -18,16 +19,16 @@ TEST(SimMemory, HoldsNanBeforeItIsWrittenAndAfterItIsFreed) {
   float* memory = nullptr;
   DeviceArray<float> seen(1);
   expect_success(cudaMalloc(reinterpret_cast<void**>(&memory), 64));
-  launch(load_at, 1, 1, 0, nullptr, memory, seen.data());
+  launch(kernel_of<load_at>, 1, 1, 0, nullptr, memory, seen.data());
   EXPECT_TRUE(std::isnan(seen.read()[0]));
   expect_success(cudaMemset(memory, 0, 64));
-  launch(load_at, 1, 1, 0, nullptr, memory, seen.data());
+  launch(kernel_of<load_at>, 1, 1, 0, nullptr, memory, seen.data());
   EXPECT_EQ(seen.read()[0], 0);
   expect_success(cudaFree(memory));
   void* again = nullptr;
   expect_success(cudaMalloc(&again, 64));
   EXPECT_EQ(again, memory);
-  launch(load_at, 1, 1, 0, nullptr, memory, seen.data());
+  launch(kernel_of<load_at>, 1, 1, 0, nullptr, memory, seen.data());
   EXPECT_TRUE(std::isnan(seen.read()[0]));
   expect_success(cudaFree(again));
 }
@@ -127,7 +128,8 @@ void wait_until_closed(const float* memory) {
 TEST(SimMemoryDeathTest, HostAccessesDie) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   DeviceArray<float> array(8);
-  launch(store_at, 1, 1, 0, nullptr, array.data(), 1);  // the memory is accessible while this runs
+  launch(kernel_of<store_at>, 1, 1, 0, nullptr, array.data(),
+         1);  // the memory is accessible while this runs
   cudaDeviceSynchronize();
   wait_until_closed(array.data());
   EXPECT_DEATH(read_on_host(array.data()), "code of the host touched device memory");
@@ -146,7 +148,7 @@ TEST(SimMemoryDeathTest, AccessesBehindTheLastAllocationDie) {
       {
         void* memory = nullptr;
         cudaMalloc(&memory, 32);
-        launch(store_at, 1, 1, 0, nullptr, static_cast<float*>(memory), 1 << 20);
+        launch(kernel_of<store_at>, 1, 1, 0, nullptr, static_cast<float*>(memory), 1 << 20);
         cudaDeviceSynchronize();
       },
       "thread \\(0, 0, 0\\): access to device memory failed|use-after-poison");
@@ -154,9 +156,9 @@ TEST(SimMemoryDeathTest, AccessesBehindTheLastAllocationDie) {
 
 TEST(SimMemory, LaterAllocationsAreAccessible) {
   DeviceArray<float> first(1);
-  launch(store_at, 1, 1, 0, nullptr, first.data(), 0);
+  launch(kernel_of<store_at>, 1, 1, 0, nullptr, first.data(), 0);
   DeviceArray<float> later(1 << 16);  // behind what the kernel before made accessible
-  launch(store_at, 1, 1, 0, nullptr, later.data(), (1 << 16) - 1);
+  launch(kernel_of<store_at>, 1, 1, 0, nullptr, later.data(), (1 << 16) - 1);
   EXPECT_EQ(later.read().back(), 1);
   EXPECT_EQ(first.read()[0], 1);
 }
@@ -167,7 +169,7 @@ TEST(SimMemoryDeathTest, StoresBehindAnAllocationDie) {
       {
         void* memory = nullptr;
         cudaMalloc(&memory, 32);
-        launch(store_at, 1, 1, 0, nullptr, static_cast<float*>(memory), 8);
+        launch(kernel_of<store_at>, 1, 1, 0, nullptr, static_cast<float*>(memory), 8);
         cudaDeviceSynchronize();
         cudaFree(memory);
       },

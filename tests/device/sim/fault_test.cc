@@ -69,7 +69,7 @@ void fail_at_once() {
 void fail_later() {
   sim::set_faults("cudaLaunchKernelEx:1:cudaErrorIllegalAddress:later");
   DeviceArray<float> x(std::vector<float>{0});
-  cuda::launch(add_one, 1, 1, 0, nullptr, x.data());
+  cuda::launch(cuda::kernel_of<add_one>, 1, 1, 0, nullptr, x.data());
   end(cudaStreamSynchronize(nullptr) == cudaErrorIllegalAddress);
 }
 

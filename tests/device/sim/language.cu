@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(kThreads) use_words(const __grid_constant__ Wo
 void launch_every_word(cudaStream_t stream, float* numbers, int* counts, unsigned* bits,
                        void* halves) {
   const WordArguments arguments{numbers, counts, bits, static_cast<__nv_bfloat16*>(halves)};
-  allow_shared(use_words<128>, 128 * 64);
-  launch(use_words<128>, dim3(2), dim3(128), 128 * 64, stream, arguments);
+  allow_shared(kernel_of<use_words<128>>, 128 * 64);
+  launch(kernel_of<use_words<128>>, dim3(2), dim3(128), 128 * 64, stream, arguments);
 }
 
 }  // namespace trireme::cuda

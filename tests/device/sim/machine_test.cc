@@ -10,6 +10,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::launch;
 
 constexpr std::uint64_t kSeeds = 12;
@@ -39,14 +40,14 @@ float add_then_double(std::uint64_t seed, bool waits) {
   const Streams streams;
   DeviceArray<float> value(std::vector<float>{0});
   for (int fill = 0; fill < 3; ++fill) {
-    launch(multiply, 1, 1, 0, streams.first, value.data(), 1.0F);
+    launch(kernel_of<multiply>, 1, 1, 0, streams.first, value.data(), 1.0F);
   }
-  launch(add, 1, 1, 0, streams.first, value.data(), 1.0F);
+  launch(kernel_of<add>, 1, 1, 0, streams.first, value.data(), 1.0F);
   expect_success(cudaEventRecord(streams.event, streams.first));
   if (waits) {
     expect_success(cudaStreamWaitEvent(streams.second, streams.event));
   }
-  launch(multiply, 1, 1, 0, streams.second, value.data(), 2.0F);
+  launch(kernel_of<multiply>, 1, 1, 0, streams.second, value.data(), 2.0F);
   return value.read()[0];
 }
 
@@ -70,10 +71,10 @@ TEST(SimStreams, AWaitCoversTheRecordsBeforeItOnly) {
     DeviceArray<float> value(std::vector<float>{1});
     EXPECT_EQ(cudaEventQuery(streams.event), cudaSuccess);  // never recorded
     for (int round = 0; round < 5; ++round) {
-      launch(add, 1, 1, 0, streams.first, value.data(), 1.0F);
+      launch(kernel_of<add>, 1, 1, 0, streams.first, value.data(), 1.0F);
       cudaEventRecord(streams.event, streams.first);
       cudaStreamWaitEvent(streams.second, streams.event);
-      launch(multiply, 1, 1, 0, streams.second, value.data(), 2.0F);
+      launch(kernel_of<multiply>, 1, 1, 0, streams.second, value.data(), 2.0F);
       cudaEventRecord(streams.event, streams.second);
       cudaStreamWaitEvent(streams.first, streams.event);
     }
@@ -135,7 +136,7 @@ TEST(SimStreams, SeveralThreadsOfTheHostMayUseStreams) {
       DeviceArray<float> value(std::vector<float>{0});
       PinnedArray<float> seen(std::vector<float>{0});
       for (int round = 0; round < 50; ++round) {
-        launch(add, 1, 1, 0, streams.first, value.data(), 1.0F);
+        launch(kernel_of<add>, 1, 1, 0, streams.first, value.data(), 1.0F);
         cudaMemcpyAsync(seen.data(), value.data(), 4, cudaMemcpyDeviceToHost, streams.first);
         cudaStreamSynchronize(streams.first);
         right += *seen.data() == static_cast<float>(round + 1) ? 1 : 0;

@@ -11,6 +11,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::launch;
 
 template <class T>
@@ -61,7 +62,8 @@ void expect_products() {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     const SeedScope scope(seed);
     DeviceArray<float> d(std::vector<float>(128, 1));
-    launch(multiply_tile<T>, 1, 32, 0, nullptr, device_a.data(), device_b.data(), d.data());
+    launch(kernel_of<multiply_tile<T>>, 1, 32, 0, nullptr, device_a.data(), device_b.data(),
+           d.data());
     const std::vector<float> seen = d.read();
     for (std::size_t i = 0; i < 16; ++i) {
       for (std::size_t j = 0; j < 8; ++j) {
@@ -103,7 +105,7 @@ TEST(SimMatrixWords, LdmatrixLoadsTiles) {
   std::iota(tiles.begin(), tiles.end(), std::uint16_t{0});
   DeviceArray<std::uint16_t> device_tiles(tiles);
   DeviceArray<std::uint32_t> out(256);
-  launch(load_matrices, 1, 32, 512, nullptr, device_tiles.data(), out.data());
+  launch(kernel_of<load_matrices>, 1, 32, 512, nullptr, device_tiles.data(), out.data());
   const std::vector<std::uint32_t> seen = out.read();
   for (std::uint32_t lane = 0; lane < 32; ++lane) {
     const std::uint32_t row = lane / 4;

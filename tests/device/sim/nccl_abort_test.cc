@@ -91,5 +91,37 @@ TEST(SimNccl, AnAbortWaitsForTheOperationsOfOtherCommunicators) {
   }
 }
 
+// NCCL waits for the thread that connects a communicator before it aborts it.
+TEST(SimNccl, AnAbortDuringTheConnectionWaitsForOtherOperations) {
+  ncclUniqueId ids[2];
+  expect_ok(ncclGetUniqueId(&ids[0]));
+  expect_ok(ncclGetUniqueId(&ids[1]));
+  std::latch both(2);
+  const auto rank = [&](int number) {
+    const Rank busy = join(ids[0], 2, number);
+    DeviceArray<float> data(std::vector<float>{1});
+    ncclComm_t alone = nullptr;  // to a rank that does not come
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    if (number == 0) {
+      expect_ok(ncclAllReduce(data.data(), data.data(), 1, ncclFloat32, ncclSum, busy.communicator,
+                              busy.stream));
+      EXPECT_EQ(ncclCommInitRankConfig(&alone, 2, ids[1], 0, &config), ncclInProgress);
+      expect_ok(ncclGroupStart());
+      expect_ok(ncclCommAbort(busy.communicator));  // first: the other order would wait for ever
+      expect_ok(ncclCommAbort(alone));
+      expect_ok(ncclGroupEnd());
+    }
+    both.arrive_and_wait();
+    if (number == 1) {
+      expect_ok(ncclCommAbort(busy.communicator));
+    }
+    expect_success(cudaStreamDestroy(busy.stream));
+  };
+  std::thread other(rank, 1);
+  rank(0);
+  other.join();
+}
+
 }  // namespace
 }  // namespace trireme

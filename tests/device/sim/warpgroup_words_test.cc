@@ -10,6 +10,7 @@
 namespace trireme {
 namespace {
 
+using cuda::kernel_of;
 using cuda::kSwizzledRow;
 using cuda::launch;
 
@@ -114,8 +115,8 @@ std::vector<float> product(const std::vector<float>& a, const std::vector<float>
   DeviceArray<float> device_b(b);
   DeviceArray<float> d(kRows * kColumns);
   DeviceArray<float> early(1);
-  launch(multiply<T, kColumns, kFragments, kByColumns>, 1, 128, (kRows + kColumns) * kDepth * 2,
-         nullptr,
+  launch(kernel_of<multiply<T, kColumns, kFragments, kByColumns>>, 1, 128,
+         (kRows + kColumns) * kDepth * 2, nullptr,
          ProductArguments{device_a.data(), device_b.data(), d.data(), early.data(), spoil});
   EXPECT_TRUE(std::isnan(early.read()[0])) << "a result can be read before the wait";
   return d.read();
@@ -173,7 +174,7 @@ TEST(SimWarpgroupWordsDeathTest, ProductsThatNobodyWaitsForAreReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        launch(end_early, 1, 128, 8192, nullptr);
+        launch(kernel_of<end_early>, 1, 128, 8192, nullptr);
         cudaDeviceSynchronize();
       },
       "ends with products of its warpgroup under way");

@@ -163,7 +163,8 @@ def compiled(source):
 
 def all_kernels():
     """Returns the kernels by their source's name."""
-    sources = sorted([*(ROOT / "src/kernels/cuda").glob("*.cu"), *(ROOT / "mpi/nccl").glob("*.cu")])
+    sources = sorted([*(ROOT / "src/kernels/cuda").glob("*.cu"), *(ROOT / "mpi/nccl").glob("*.cu"),
+                      ROOT / "src/device/cuda/short_copy.cu"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = dict(zip([one.stem for one in sources], pool.map(compiled, sources)))
     return {stem: kernels for stem, kernels in found.items() if kernels}

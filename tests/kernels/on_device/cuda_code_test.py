@@ -22,7 +22,7 @@ KERNELS = {
     "attention_warpgroup_backward": {"warpgroup_(keys|queries)_kernel<": WARPGROUPS},
     "attention_warpgroup_forward": {"warpgroup_forward_kernel<": WARPGROUPS},
     "column_sum": {r"column_sum_kernel<.*true>": WIDE_READS, "column_sum_kernel<": NOTHING},
-    "distillation": {"distillation_kernel<": NOTHING},
+    "distillation": {"distillation_kernel<": WIDE},
     "dropout": {"drop_kernel<": WIDE, "each_kernel<": WIDE},
     "elementwise": {"each_kernel<.*Fill": ["writes"], "each_kernel<.*Cast": NOTHING,
                     "each_kernel<": WIDE},
@@ -43,6 +43,7 @@ KERNELS = {
     "row_sort": {"(count|place)_kernel": NOTHING},
     "rows": {"softmax_part_kernel<": WIDE_READS, "cross_entropy_of_parts_kernel<": WIDE,
              "cross_entropy_kernel<": [*WIDE, "copies"]},
+    "short_copy": {"copy_kernel<uint4>": WIDE, "copy_kernel<": NOTHING},
     "tree_sum": {"sum_kernel<": WIDE, "reduce_kernel<": NOTHING},
 }
 # Their calls go as deep as the tree of the ranks, which needs a frame.

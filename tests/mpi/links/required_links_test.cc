@@ -50,7 +50,21 @@ TEST(RequiredLinks, HoldOnGoodNodes) {
   EXPECT_FALSE(fault({}, books(kSocket)));
   EXPECT_FALSE(fault({"any"}, books(kSocket)));
   EXPECT_FALSE(fault({"rdma"}, books(kRoce)));
-  EXPECT_FALSE(fault({"rdma", "gpudirect"}, std::vector<LinkBook>(4))) << "there are no links";
+}
+
+TEST(RequiredLinks, CannotBeCheckedForARankWithoutKnownLinks) {
+  EXPECT_THAT(fault({"rdma"}, std::vector<LinkBook>(4))->text,
+              HasSubstr("comm.require: rdma cannot be checked: the log of NCCL names no link of "
+                        "rank 0 (host a)"));
+  EXPECT_FALSE(fault({"any"}, std::vector<LinkBook>(4)));
+  std::vector<LinkBook> all = books(kGpuDirect);
+  for (LinkBook& book : all) {
+    std::erase_if(book.links,
+                  [](const GroupLink& each) { return each.link.from == 3 || each.link.to == 3; });
+  }
+  EXPECT_THAT(fault({"nvlink"}, all)->text, HasSubstr("names no link of rank 3 (host b)"));
+  EXPECT_FALSE(
+      find_link_fault({"rdma"}, std::vector<LinkBook>(1), GroupMembers::of_world(0, {"a"})));
 }
 
 TEST(RequiredLinks, AreAConfigurationErrorIfNoRankHasThem) {
@@ -88,10 +102,11 @@ TEST(RequiredLinks, CannotBeCheckedWithoutNcclsLog) {
 }
 
 TEST(RequiredLinks, AcceptABookWithUnknownRanks) {
-  std::vector<LinkBook> all(4);
+  std::vector<LinkBook> all = books(kGpuDirect);
+  const std::size_t kinds = summarize(all, kTwoHosts).size();
   all[0].links.insert({"dp", {0, 1 << 30, LinkKind::socket, false}});
   EXPECT_FALSE(fault({"rdma", "nvlink"}, all));
-  EXPECT_EQ(summarize(all, kTwoHosts).size(), 1U);
+  EXPECT_EQ(summarize(all, kTwoHosts).size(), kinds + 1);
 }
 
 TEST(LinkBook, SurvivesAsText) {

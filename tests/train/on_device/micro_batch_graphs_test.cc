@@ -33,6 +33,7 @@ struct GraphCase {
   std::int64_t global_batch = 4;
   std::int64_t first_batch = 0;  // of a ramp; 0: none
   const char* attention = "own";
+  double attention_dropout = 0;
 };
 
 RunConfig config_of(const GraphCase& each) {
@@ -44,6 +45,7 @@ RunConfig config_of(const GraphCase& each) {
     model.kv_heads = 1;
     model.head_dim = 8;
   }
+  model.attention_dropout = each.attention_dropout;
   RunConfig config = config_of(model, choice);
   config.train.global_batch = each.global_batch;
   config.train.precision = each.precision;
@@ -149,6 +151,17 @@ INSTANTIATE_TEST_SUITE_P(
                     GraphCase{"batch_ramp", Family::llama, "fp32", {}, 0, "1f1b", "none", 4, 2},
                     GraphCase{"loss_scale", Family::llama, "fp16"},
                     GraphCase{"cudnn", Family::llama, "bf16", {}, 0, "1f1b", "none", 4, 0, "cudnn"},
+                    GraphCase{"attention_dropout",
+                              Family::llama,
+                              "fp32",
+                              {},
+                              0,
+                              "1f1b",
+                              "none",
+                              4,
+                              0,
+                              "own",
+                              0.3},  // and no dropout elsewhere
                     GraphCase{"dp_zero1", Family::llama, "bf16", {2, 1, 1}, 1},
                     GraphCase{"dp_zero2", Family::gpt2, "fp32", {2, 1, 1}, 2},
                     GraphCase{"tp", Family::gpt2, "bf16", {1, 2, 1}},

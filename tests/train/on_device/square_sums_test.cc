@@ -11,15 +11,18 @@ namespace trireme {
 namespace {
 
 // Returns a store whose parameters have odd sizes, so that gaps follow them. The third is joined to
-// the second, and the fifth is not trained.
+// the second, and the fifth is not trained. The ninth and tenth are copies of another rank's,
+// joined to the eighth: they lie in what would be the gap between that one and the last.
 ParameterStore odd_parameters(DeviceContext& context) {
   ParameterStore store(context, DType::f32);
-  for (const std::int64_t elements : {5000, 300, 9001, 4096, 4097, 12000, 7}) {
+  for (const std::int64_t elements : {5000, 300, 9001, 4096, 4097, 12000, 7, 40, 10, 10, 300}) {
     Parameter parameter;
-    parameter.name = fmt::format("p{}", store.count());
+    const std::int64_t number = store.count();
+    parameter.name = fmt::format("p{}", number);
     parameter.place = Place::all({elements});
-    parameter.joined = store.count() == 2;
-    parameter.trained = store.count() != 4;
+    parameter.place.primary = number != 8 && number != 9;
+    parameter.joined = number == 2 || number == 8 || number == 9;
+    parameter.trained = number != 4;
     store.add(std::move(parameter));
   }
   return store;
@@ -46,7 +49,9 @@ TEST(SquareSums, OfSeveralParametersHaveTheBitsOfTheirBlocks) {
     for (const Parameter& parameter : store.all()) {
       for (std::int64_t i = parameter.offset; i < parameter.offset + parameter.elements(); ++i) {
         to[i] = std::sin(static_cast<float>(i));
-        expected += parameter.trained ? static_cast<double>(to[i]) * static_cast<double>(to[i]) : 0;
+        if (parameter.trained && parameter.place.primary) {
+          expected += static_cast<double>(to[i]) * static_cast<double>(to[i]);
+        }
       }
     }
   });

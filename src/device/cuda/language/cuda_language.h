@@ -11,6 +11,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "src/device/cuda/language/kernel.h"
 #include "src/device/cuda/language/launch_error.h"
 
 namespace trireme::cuda {
@@ -94,9 +95,9 @@ __device__ void wait_copies() {
 
 // Lets a kernel have up to `bytes` bytes of dynamic shared memory. More than 48 KiB need this call.
 template <class... Parameters>
-void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
+void allow_shared(const Kernel<Parameters...>& kernel, std::size_t bytes) {
   const cudaError_t error = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+      kernel.function(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   if (error != cudaSuccess) {
     throw_launch_error(error);
   }
@@ -104,7 +105,7 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
 
 // Puts a grid on the stream. Throws DeviceError if the launch is refused.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+void launch(const Kernel<Parameters...>& kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
             cudaStream_t stream, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -112,7 +113,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   const cudaError_t error =
-      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+      cudaLaunchKernelEx(&config, kernel.function(), std::forward<Arguments>(arguments)...);
   if (error != cudaSuccess) {
     throw_launch_error(error);
   }

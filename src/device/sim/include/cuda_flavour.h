@@ -8,6 +8,7 @@
 #include "src/device/sim/call.h"
 #include "src/device/sim/cudnn_functions.h"
 #include "src/device/sim/environment.h"
+#include "src/device/sim/machine.h"
 
 namespace trireme::cuda {
 
@@ -34,5 +35,8 @@ inline void* flavour_cudnn_function(const char* name, std::string& why) {
 // Returns how often the calling thread has called a function of the runtime that waits for a
 // device.
 inline std::int64_t blocking_calls() { return sim::blocking_calls(); }
+
+// Returns whether the bytes lie within one allocation of a device or one piece of pinned memory.
+inline bool can_copy(const void* data, std::size_t bytes) { return sim::can_copy(data, bytes); }
 
 }  // namespace trireme::cuda

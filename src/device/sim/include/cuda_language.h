@@ -12,6 +12,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "src/device/cuda/language/kernel.h"
 #include "src/device/cuda/language/launch_error.h"
 #include "src/device/sim/matrix_words.h"
 
@@ -53,16 +54,16 @@ void wait_copies() {
 }
 
 template <class... Parameters>
-void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
+void allow_shared(const Kernel<Parameters...>& kernel, std::size_t bytes) {
   const cudaError_t error = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+      kernel.function(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   if (error != cudaSuccess) {
     throw_launch_error(error);
   }
 }
 
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+void launch(const Kernel<Parameters...>& kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
             cudaStream_t stream, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
@@ -70,7 +71,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   const cudaError_t error =
-      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+      cudaLaunchKernelEx(&config, kernel.function(), std::forward<Arguments>(arguments)...);
   if (error != cudaSuccess) {
     throw_launch_error(error);
   }
