@@ -137,5 +137,29 @@ TEST_F(GpuChecksTest, HealthKeepsWhatShouldNotChange) {
   EXPECT_THAT(worse[0], HasSubstr("reset the GPU"));
 }
 
+TEST_F(GpuChecksTest, HealthComplainsOnceOfEachXidOfBrokenHardware) {
+  here_.gpus[0].bus = "0000:1b:00.0";
+  write("dev/kmsg",
+        "6,1,2,-;NVRM: Xid (PCI:0000:1B:00): 79, pid=1, GPU has fallen off the bus.\n"
+        "6,2,3,-;NVRM: Xid (PCI:0000:1B:00): 79, pid=2, GPU has fallen off the bus.\n"
+        "6,3,4,-;NVRM: Xid (PCI:0000:1B:00): 31, pid=2, a program's own error\n"
+        "6,4,5,-;NVRM: Xid (PCI:0000:3D:00): 48, pid=3, a GPU that the driver no longer has");
+  NodeExamination result;
+  add_logged_xids(folder_.path() / "dev/kmsg", here_.gpus, result);
+  ASSERT_EQ(result.complaints.size(), 2U);
+  EXPECT_THAT(result.complaints[0], HasSubstr("GPU 0 (H100, GPU-1, 0000:1b:00.0): XID 79"));
+  EXPECT_THAT(result.complaints[0], HasSubstr("reset the GPU or restart the node"));
+  EXPECT_THAT(result.complaints[1], HasSubstr("GPU at 0000:3d:00.0: XID 48"));
+  EXPECT_THAT(result.notes, IsEmpty());
+}
+
+TEST_F(GpuChecksTest, HealthNotesThatTheKernelsLogCannotBeRead) {
+  NodeExamination result;
+  add_logged_xids(folder_.path() / "dev/kmsg", here_.gpus, result);
+  EXPECT_THAT(result.complaints, IsEmpty());
+  ASSERT_EQ(result.notes.size(), 1U);
+  EXPECT_THAT(result.notes[0], HasSubstr("XIDs: cannot read"));
+}
+
 }  // namespace
 }  // namespace trireme

@@ -65,28 +65,6 @@ void measure_gpu(int index, std::map<std::string, Rate>& rates) {
   rates[gpu + "to host"] = rate_of(copy_rates(stream, host, first, 1), "MB/s");
 }
 
-// A log that this user may not read is no fault of the node.
-void look_for_xids(const std::filesystem::path& log, const std::vector<GpuState>& gpus,
-                   NodeExamination& result) {
-  std::string why;
-  for (const LoggedXid& logged : logged_xids(log, &why)) {
-    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
-                                  [&](const GpuState& each) { return each.bus == logged.bus; });
-    const std::string text = fmt::format(
-        "{}: {} in the kernel's log since the node was started: reset the GPU or "
-        "restart the node",
-        gpu == gpus.end() ? "GPU at " + logged.bus : gpu->text(), xid_text(logged.xid));
-    const bool is_new = std::find(result.complaints.begin(), result.complaints.end(), text) ==
-                        result.complaints.end();
-    if (is_hardware_xid(logged.xid) && is_new) {
-      result.complaints.push_back(text);
-    }
-  }
-  if (!why.empty()) {
-    result.notes.push_back(fmt::format("XIDs: {}", why));
-  }
-}
-
 }  // namespace
 
 void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
@@ -117,6 +95,27 @@ void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
   }
 }
 
+void add_logged_xids(const std::filesystem::path& log, const std::vector<GpuState>& gpus,
+                     NodeExamination& result) {
+  std::string why;
+  for (const LoggedXid& logged : logged_xids(log, &why)) {
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const GpuState& each) { return each.bus == logged.bus; });
+    const std::string text = fmt::format(
+        "{}: {} in the kernel's log since the node was started: reset the GPU or "
+        "restart the node",
+        gpu == gpus.end() ? "GPU at " + logged.bus : gpu->text(), xid_text(logged.xid));
+    const bool is_new = std::find(result.complaints.begin(), result.complaints.end(), text) ==
+                        result.complaints.end();
+    if (is_hardware_xid(logged.xid) && is_new) {
+      result.complaints.push_back(text);
+    }
+  }
+  if (!why.empty()) {
+    result.notes.push_back(fmt::format("XIDs: {}", why));
+  }
+}
+
 void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
                   const std::filesystem::path& root) {
   reported("GPUs");
@@ -129,7 +128,7 @@ void examine_gpus(NodeExamination& result, const std::function<void(const char*)
     result.gpus = monitor->gpus();
     result.driver = monitor->driver().version;
     add_gpu_states(result.gpus, result.measures, result.complaints);
-    look_for_xids(root / "dev/kmsg", result.gpus, result);
+    add_logged_xids(root / "dev/kmsg", result.gpus, result);
   } else if (visible > 0) {
     result.notes.push_back(fmt::format("errors, clocks and links of GPUs: {}", why));
   }

@@ -17,6 +17,11 @@ namespace trireme {
 void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
                     std::vector<std::string>& complaints);
 
+// Adds a complaint for each XID in the kernel's log that stands for broken hardware. A log that
+// this user may not read is no fault of the node and becomes a note. gpus: those that can be named.
+void add_logged_xids(const std::filesystem::path& log, const std::vector<GpuState>& gpus,
+                     NodeExamination& result);
+
 // Adds everything about the GPUs. reported: as in examine_node(). root: the folder that contains
 // dev. Rates are measured on real devices only: a simulated one has no speed, which becomes a note.
 void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
