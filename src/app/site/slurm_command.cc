@@ -14,6 +14,7 @@
 #include "src/app/access/key_choice.h"
 #include "src/app/command/number_check.h"
 #include "src/app/command/written_files.h"
+#include "src/app/site/job_gpus.h"
 #include "src/app/site/sbatch.h"
 #include "src/app/site/sweep.h"
 #include "src/base/error.h"
@@ -88,7 +89,10 @@ JobRequest make_request(const SlurmOptions& options, const SiteProfile& profile)
   }
   const RunConfig config = checked_config(options, {}, profile);
   for (const auto& task : request.tasks) {
-    (void)checked_config(options, task, profile);
+    check_gpus_of_job(checked_config(options, task, profile), profile, options.cluster);
+  }
+  if (request.tasks.empty()) {
+    check_gpus_of_job(config, profile, options.cluster);
   }
   const std::string stem = std::filesystem::path(options.config).stem();
   request.name = !options.name.empty()      ? options.name
