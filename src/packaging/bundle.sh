@@ -20,8 +20,12 @@ readonly here build folder stage name root=$stage/$name tarball=$folder/$name.ta
 readonly triplet=lib/x86_64-linux-gnu
 readonly system=/usr/$triplet
 shift 2
+components=(program)
+if [[ -e $build/late_libraries ]]; then  # the preset `cuda` writes this list
+  components+=(gpu_suite)
+fi
 # With DESTDIR, `uninstall` does not learn of these files.
-for component in program gpu_suite; do
+for component in "${components[@]}"; do
   DESTDIR=$stage cmake --install "$build" --component "$component" --prefix "/$name" >/dev/null
 done
 

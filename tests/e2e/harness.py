@@ -292,3 +292,14 @@ def digest(config):
     line = result.stdout.strip()
     assert line.startswith("sha256:") and len(line) == 71, line
     return line
+
+
+def check_bundle(test, root):
+    """Checks that an unpacked bundle has the program, its manual pages and all configurations."""
+    for name in ("bin/trireme", "bin/mpirun", "share/man/man1/trireme.1",
+                 "share/man/man1/trireme-train.1", "share/man/man5/trireme.yaml.5"):
+        test.assertGreater((root / name).stat().st_size, 0, name)
+    configs = SOURCE / "configs"
+    for path in configs.rglob("*.yaml"):
+        test.assertEqual((root / "share/trireme" / path.relative_to(configs)).read_bytes(),
+                         path.read_bytes())

@@ -113,6 +113,8 @@ class MinimalDebian(unittest.TestCase):
         self.assertIn("Needs the C library GLIBC 2.34 or newer", needs)
         self.check_bills_of_materials(
             self.root / "srv/any where" / archive.name.removesuffix(".tar.gz"))
+        harness.check_bundle(self, self.root / "srv/any where"
+                             / archive.name.removesuffix(".tar.gz"))
         folder = f"/srv/any where/{archive.name.removesuffix('.tar.gz')}/bin"
         self.check_it_works(f"{folder}/trireme", f"{folder}/mpirun")
         self.check_it_starts_with_an_older_c_library(f"{folder}/trireme")
