@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import time
 
+import processes
 import training
 
 LARGEST = 65536  # sequences in a micro-batch that fits into no GPU
@@ -44,21 +45,21 @@ def end_of(process):
     return f"exit code {process.returncode}: {' '.join(process.stderr.split())[-600:]}"
 
 
-def doctor(options, limit):
+def doctor(options, deadline):
     """Returns the finished `doctor --json` for a run on a GPU."""
     small = training.SMALL if options.quick else {}
     keys = {**training.MODEL, **small, "data.train": options.out / "data",
             "run.dir": options.out / "doctor", **keys_of(options)}
-    return training.run(options, limit, "doctor", options.out / "empty.yaml", "--json",
+    return training.run(options, deadline, "doctor", options.out / "empty.yaml", "--json",
                         *(f"{key}={value}" for key, value in keys.items()), check=False)
 
 
 def evaluated(options):
     """Evaluations in a run, and `eval` and `generate` with its checkpoint, on GPU and CPU."""
-    def part(limit):
+    def part(deadline):
         keys = keys_of(options, train__precision="fp32", train__eval_every=2,
                        train__eval_samples=8, data__validation=options.out / "data")
-        runs = {device: training.train(options, f"evaluated-{device}", limit,
+        runs = {device: training.train(options, f"evaluated-{device}", deadline,
                                        {**keys, "train.device": device})
                 for device in ("cuda", "cpu")}
         steps = [step for step, line in runs["cpu"].items() if "val_loss" in line]
@@ -68,10 +69,10 @@ def evaluated(options):
         losses, texts = [], []
         for device in ("cuda", "cpu"):
             more = ("--checkpoint", checkpoints, "--device", device, "--json")
-            done = training.run(options, limit, "eval", "--data", options.out / "data",
+            done = training.run(options, deadline, "eval", "--data", options.out / "data",
                                 "--samples", 16, *more)
             losses.append(json.loads(done.stdout)["loss"])
-            done = training.run(options, limit, "generate", "--prompt", "the ", "--tokens", 16,
+            done = training.run(options, deadline, "generate", "--prompt", "the ", "--tokens", 16,
                                 "--temperature", 0, *more)
             texts.append(json.loads(done.stdout)["text"])
         difference = abs(losses[0] / losses[1] - 1)
@@ -90,13 +91,13 @@ def evaluated(options):
 
 def recomputed(options):
     """Recomputation leaves the bits as they are; and a step waits once and allocates nothing."""
-    def part(limit):
+    def part(deadline):
         digests, problems = {}, []
         for way in ("none", "selective", "full"):
             name = f"recompute-{way}"
-            lines = training.train(options, name, limit,
+            lines = training.train(options, name, deadline,
                                    keys_of(options, train__recompute=way, checkpoint__every=0))
-            digests[way] = training.digest(options, name)
+            digests[way] = training.digest(options, name, deadline)
             first, last = min(lines), max(lines)
             middle = [line for step, line in lines.items() if first < step < last]
             if any(line["device_waits"] != 1 or line["device_allocations"] for line in middle):
@@ -108,7 +109,7 @@ def recomputed(options):
     return part
 
 
-def noisy(options, first, count):
+def noisy(options, first, count, deadline):
     """Packs a dataset in which `count` bytes from `first` on are noise, and returns its folder."""
     text, folder = options.out / "noisy-text", options.out / "noisy"
     text.mkdir()
@@ -117,21 +118,22 @@ def noisy(options, first, count):
     noise = "".join(chr(33 + 71 * place * place % 94) for place in range(count))
     (text / "a.txt").write_text(whole[:first])
     (text / "b.txt").write_text(noise + whole[first:])
-    training.run(options, 60, "data", "pack", text, "--out", folder)
+    training.run(options, deadline, "data", "pack", text, "--out", folder)
     return folder
 
 
 def rewound(options):
     """A run goes back when noise in its data makes the loss jump, and leaves the noise out."""
-    def part(limit):
+    def part(deadline):
         small = training.SMALL if options.quick else {}
         tokens = 8 * {**training.MODEL, **small}["data.sequence"]
+        data = noisy(options, 16 * tokens, 3 * tokens, deadline)
         keys = keys_of(options, train__steps=28, optimizer__schedule__steps=28,
-                       data__train=noisy(options, 16 * tokens, 3 * tokens), data__shuffle="none",
-                       optimizer__lr=1e-2, checkpoint__every=4, divergence__spike="rewind",
+                       data__train=data, data__shuffle="none", optimizer__lr=1e-2,
+                       checkpoint__every=4, divergence__spike="rewind",
                        divergence__window=8, divergence__rewind_steps=4,
                        divergence__skip_batches=3)
-        done = training.attempt(options, "rewound", limit, keys)
+        done = training.attempt(options, "rewound", deadline, keys)
         log = options.out / "rewound/logs/rank-00000.jsonl"
         events = [line for line in training.lines_of(log) if line.get("event") == "rewind"]
         problems = [] if done.returncode == 0 and len(events) == 1 else [
@@ -145,17 +147,17 @@ def rewound(options):
 
 def replayed(options):
     """Logged steps have the same bits again, with graphs and without; other bits are found."""
-    def part(limit):
+    def part(deadline):
         keys = keys_of(options)
-        training.train(options, "replayed", limit, keys)
+        training.train(options, "replayed", deadline, keys)
         last = keys["train.steps"]
         problems = []
         for graphs in ("on", "off"):
-            done = training.attempt(options, "replayed", limit, {**keys, "train.graphs": graphs},
+            done = training.attempt(options, "replayed", deadline, {**keys, "train.graphs": graphs},
                                     more=("--replay", last - 1))
             if done.returncode != 0 or "have the same bits" not in done.stderr:
                 problems.append(f"graphs {graphs}: {end_of(done)}")
-        done = training.attempt(options, "replayed", limit, keys, more=("--replay", last - 1),
+        done = training.attempt(options, "replayed", deadline, keys, more=("--replay", last - 1),
                                 environment={"TRIREME_FAULTS": "step.gradient:0:3:scale=2"})
         if done.returncode != 76 or "has different bits" not in done.stderr:
             problems.append(f"a wrong gradient is not found: {end_of(done)}")
@@ -166,9 +168,9 @@ def replayed(options):
 
 def too_large(options):
     """A run that does not fit is refused by the prediction."""
-    def part(limit):
+    def part(deadline):
         keys = keys_of(options, train__micro_batch=LARGEST, train__global_batch=LARGEST)
-        done = training.attempt(options, "too-large", limit, keys)
+        done = training.attempt(options, "too-large", deadline, keys)
         lines = [line for line in done.stderr.splitlines() if "does not fit" in line]
         problems = [] if done.returncode == 2 and lines else [end_of(done)]
         if not problems and "cheapest change" not in done.stderr:
@@ -179,10 +181,10 @@ def too_large(options):
 
 def out_of_memory(options):
     """Memory runs out when the prediction is not obeyed."""
-    def part(limit):
+    def part(deadline):
         keys = keys_of(options, train__micro_batch=LARGEST, train__global_batch=LARGEST,
                        run__memory_check="off")
-        done = training.attempt(options, "out-of-memory", limit, keys)
+        done = training.attempt(options, "out-of-memory", deadline, keys)
         reason = reason_of(options, "out-of-memory")
         message = reason.get("message", "")
         problems = [] if (done.returncode, reason.get("kind")) == (76, "memory") else [
@@ -195,9 +197,9 @@ def out_of_memory(options):
 
 def predicted(options):
     """The memory of the GPU that a run takes, over what was predicted."""
-    def part(limit):
+    def part(deadline):
         keys = keys_of(options, **({} if options.quick else GPT2))
-        done = training.attempt(options, "predicted", limit, keys)
+        done = training.attempt(options, "predicted", deadline, keys)
         done.check_returncode()
         ratios = [float(ratio) for ratio in
                   re.findall(r"measured over predicted memory: [\d.]+ to ([\d.]+)", done.stderr)]
@@ -208,22 +210,27 @@ def predicted(options):
 
 def optimizer(options, name, changes):
     """Losses with an optimizer on the GPU against those of the CPU, in fp32."""
-    def part(limit):
-        keys = {**keys_of(options, train__precision="fp32"), **changes}
-        runs = [training.train(options, f"{name}-{device}", limit,
-                               {**keys, "train.device": device}) for device in ("cuda", "cpu")]
-        difference = training.largest_difference(*runs)
-        words = f"losses of {len(runs[0])} steps differ by {difference:.1e} at most from the CPU's"
-        return verdict([] if difference <= training.TOLERANCE["fp32"] else [words], words,
-                       {"largest_difference": difference})
+    def part(deadline):
+        return beside_the_cpu(options, name, {"train.precision": "fp32", **changes}, deadline)
     return part
+
+
+def beside_the_cpu(options, name, changes, deadline):
+    """Returns the result of a part that compares each loss of a run with the CPU's."""
+    keys = {**keys_of(options), **changes}
+    runs = [training.train(options, f"{name}-{device}", deadline,
+                           {**keys, "train.device": device}) for device in ("cuda", "cpu")]
+    difference = training.largest_difference(*runs)
+    words = f"losses of {len(runs[0])} steps differ by {difference:.1e} at most from the CPU's"
+    return verdict([] if difference <= training.TOLERANCE[keys["train.precision"]] else [words],
+                   words, {"largest_difference": difference})
 
 
 def traced(options):
     """A trace by the GPU's clock, and its summary."""
-    def part(limit):
-        training.train(options, "traced", limit, keys_of(options, run__trace=2))
-        done = training.run(options, limit, "trace", "summary", options.out / "traced", "--json")
+    def part(deadline):
+        training.train(options, "traced", deadline, keys_of(options, run__trace=2))
+        done = training.run(options, deadline, "trace", "summary", options.out / "traced", "--json")
         summary = json.loads(done.stdout)
         mean = summary["mean"]
         problems = [] if summary["steps"] == [3, 4] else [f"traced steps: {summary['steps']}"]
@@ -238,18 +245,19 @@ def traced(options):
 
 def killed(options):
     """A run that is killed in the middle of a step and started again ends with the same bits."""
-    def part(limit):
+    def part(deadline):
         # The save is to be whole before the step in which the run dies.
         keys = keys_of(options, checkpoint__async="false")
-        training.train(options, "not-killed", limit, keys)
+        training.train(options, "not-killed", deadline, keys)
         last = keys["train.steps"]
-        done = training.attempt(options, "killed", limit, keys, {
+        done = training.attempt(options, "killed", deadline, keys, {
             "TRIREME_FAULTS": f"step.optimizer:0:{last - 1}:kill"})
         problems = [] if done.returncode == -signal.SIGKILL else [f"not killed: {end_of(done)}"]
-        done = training.attempt(options, "killed", limit, keys)
+        done = training.attempt(options, "killed", deadline, keys)
         if done.returncode != 0 or "resumed from" not in done.stderr:
             problems.append(f"not resumed: {end_of(done)}")
-        elif training.digest(options, "killed") != training.digest(options, "not-killed"):
+        elif len({training.digest(options, name, deadline)
+                  for name in ("killed", "not-killed")}) > 1:
             problems.append("other bits")
         return verdict(problems, f"killed in step {last - 1} and resumed from step {last // 2}: "
                        "the same bits")
@@ -258,15 +266,15 @@ def killed(options):
 
 def saved_in_the_background(options):
     """Saves after each step beside the next one, against saves that the run waits for."""
-    def part(limit):
+    def part(deadline):
         found, stalls = {}, {}
         for way in ("true", "false"):
             name = f"saves-{way}"
             keys = keys_of(options, checkpoint__every=1, checkpoint__keep=20,
                            checkpoint__async=way)
-            lines = training.train(options, name, limit, keys)
+            lines = training.train(options, name, deadline, keys)
             steps = sorted((options.out / name / "checkpoints").glob("step-*"))[::3]
-            found[way] = {step.name: training.run(options, 120, "ckpt", "digest", step).stdout
+            found[way] = {step.name: training.run(options, deadline, "ckpt", "digest", step).stdout
                           for step in steps}
             stalls[way] = statistics.mean(line["checkpoint_stall_ms"] for line in lines.values())
         words = (f"saves beside the next step stall {stalls['true']:.1f} ms per step, saves that "
@@ -279,9 +287,9 @@ def saved_in_the_background(options):
 
 def reported(options):
     """The JSON of `doctor` and `health`."""
-    def part(limit):
-        simulated = "simulated" in training.run(options, 60, "--version").stdout
-        checked = doctor(options, limit)
+    def part(deadline):
+        simulated = "simulated" in training.run(options, deadline, "--version").stdout
+        checked = doctor(options, deadline)
         found = json.loads(checked.stdout)
         problems = [] if checked.returncode in (0, 4) and found["devices"] else [
             f"doctor: {end_of(checked)} {found.get('findings')}"]
@@ -289,7 +297,7 @@ def reported(options):
                  f"{len(found['findings'])} findings")
         if options.quick:
             return verdict(problems, words, {"doctor": found})
-        done = training.run(options, limit, "health", "--json", check=False)
+        done = training.run(options, deadline, "health", "--json", check=False)
         health = json.loads(done.stdout)
         if done.returncode != 0 or not health["healthy"]:
             problems.append(f"health: exit code {done.returncode}: {health['complaints']}")
@@ -302,7 +310,7 @@ def reported(options):
 
 def power(options):
     """The power that a run's metrics tell, against what nvidia-smi samples meanwhile."""
-    def part(limit):
+    def part(deadline):
         if not shutil.which("nvidia-smi"):
             return "not run", "nvidia-smi is not installed", {}
         folder = options.out / "power"
@@ -310,8 +318,11 @@ def power(options):
         command = [options.trireme, "train", options.out / "empty.yaml",
                    *training.speed_keys(options, folder, keys, 16, 16)]
         with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as run:
-            samples = sampled_power(run, folder / "metrics.jsonl", limit)
+                              stderr=subprocess.DEVNULL, start_new_session=True) as run:
+            try:
+                samples = sampled_power(run, folder / "metrics.jsonl", deadline)
+            finally:
+                processes.kill_session(run)
         lines = training.lines_of(folder / "metrics.jsonl")[1:]
         told = [line["gpu_watts"] for line in lines if line["gpu_watts"]]
         if run.returncode != 0 or not samples:
@@ -325,18 +336,17 @@ def power(options):
     return part
 
 
-def sampled_power(run, metrics, limit):
+def sampled_power(run, metrics, deadline):
     """Returns the watts that nvidia-smi samples from a run's second logged line to its last."""
-    end = time.monotonic() + limit
     command = ["nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", "0"]
     samples = []
     while run.poll() is None:
-        if time.monotonic() > end:
-            run.kill()
-            raise subprocess.TimeoutExpired(command, limit)
+        if not deadline.left():
+            raise subprocess.TimeoutExpired(command, 0)
         logged = training.count_lines(metrics)
         if 2 <= logged < POWER_STEPS // 20:
-            told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+            told = processes.finished(command, deadline)
+            told.check_returncode()
             samples.append(float(told.stdout))
         time.sleep(0.1)
     return samples
@@ -365,6 +375,6 @@ def parts_alone(options):
     return [
         ("operations: doctor and health", 8, reported(options)),
         ("operations: predicted memory", 6, predicted(options)),
-        ("operations: power by the driver", 20, power(options)),
+        ("operations: power by the driver", 15, power(options)),
         ("operations: memory runs out", 8, out_of_memory(options)),
     ]

@@ -1,7 +1,10 @@
 """Two ranks that share one GPU: their bits, their faults, and that they are refused unless this is
 asked for. With NCCL before 2.30, which does not connect them, these parts are not run."""
 
+import os
 import re
+import shutil
+import subprocess
 
 import training
 from operations import end_of, reason_of, verdict
@@ -14,16 +17,17 @@ DEADLINE = 10  # seconds after which a rank is missing
 
 def shared(options, name, changes, same_bits):
     """Two ranks on one GPU against one rank: the same bits, or else losses that are near."""
-    def part(limit):
-        alone = training.train(options, f"{name}-alone", limit, shared_keys(options, {}))
-        done = training.attempt(options, name, limit, shared_keys(options, changes), ONE_GPU,
+    def part(deadline):
+        alone = training.train(options, f"{name}-alone", deadline, shared_keys(options, {}))
+        done = training.attempt(options, name, deadline, shared_keys(options, changes), ONE_GPU,
                                 ranks=2)
         if done.returncode == 2:
             return "not run", f"refused: {' '.join(done.stderr.split())[-300:]}", {}
         if done.returncode != 0:
             return "failed", end_of(done), {}
         difference = training.largest_difference(training.metrics_of(options, name), alone)
-        equal = training.digest(options, name) == training.digest(options, f"{name}-alone")
+        equal = len({training.digest(options, run, deadline)
+                     for run in (name, f"{name}-alone")}) == 1
         words = (f"{'the same' if equal else 'other'} bits as one rank; losses differ by "
                  f"{difference:.1e} at most; {links(done)}")
         good = equal if same_bits else difference <= training.TOLERANCE["bf16"]
@@ -45,8 +49,8 @@ def shared_keys(options, changes):
 
 def shared_fault(options, name, fault, changes, code, pattern):
     """Two ranks on one GPU, one of which fails. pattern: found in what the run says of it."""
-    def part(limit):
-        done = training.attempt(options, name, limit, shared_keys(options, changes),
+    def part(deadline):
+        done = training.attempt(options, name, deadline, shared_keys(options, changes),
                                 {**ONE_GPU, "TRIREME_FAULTS": fault}, ranks=2)
         if done.returncode == 2:
             return "not run", f"refused: {' '.join(done.stderr.split())[-300:]}", {}
@@ -60,18 +64,42 @@ def shared_fault(options, name, fault, changes, code, pattern):
 
 def refused_to_share(options):
     """Ranks on one GPU are refused unless this is asked for, of the program and of NCCL."""
-    def part(limit):
+    def part(deadline):
         problems = []
         for name, changes, environment, pattern in (
                 ("not-shared", {"train.share_device": "false"}, ONE_GPU, "train.share_device=true"),
                 ("not-connected", {}, {**ONE_GPU, "NCCL_MULTI_RANK_GPU_ENABLE": None},
                  "NCCL_MULTI_RANK_GPU_ENABLE=1")):
-            done = training.attempt(options, name, limit, shared_keys(options, changes),
+            done = training.attempt(options, name, deadline, shared_keys(options, changes),
                                     environment, ranks=2)
             if done.returncode != 2 or pattern not in done.stderr:
                 problems.append(f"{name}: {end_of(done)}")
         return verdict(problems, "refused with 2 without train.share_device, and without NCCL's "
                        "permission")
+    return part
+
+
+def under_mps(options):
+    """Two ranks on one GPU under CUDA's multi-process service."""
+    def part(deadline):
+        control = shutil.which("nvidia-cuda-mps-control")
+        if control is None:
+            return "not run", "nvidia-cuda-mps-control is not installed", {}
+        folder = options.out.absolute() / "mps"
+        folder.mkdir(exist_ok=True)
+        environment = {"CUDA_MPS_PIPE_DIRECTORY": str(folder),
+                       "CUDA_MPS_LOG_DIRECTORY": str(folder), **ONE_GPU}
+        variables = {**os.environ, **environment}
+        subprocess.run([control, "-d"], env=variables, check=True, timeout=30)
+        try:
+            done = training.attempt(options, "shared", deadline, training.SHARED, environment,
+                                    ranks=2)
+        finally:
+            subprocess.run([control], input="quit\n", text=True, env=variables, timeout=30,
+                           check=False)
+        if done.returncode == 2:
+            return "not run", f"refused: {done.stderr[-300:]}", {}
+        return verdict([end_of(done)] if done.returncode else [], "two ranks train on one GPU")
     return part
 
 
@@ -84,6 +112,8 @@ def parts(options):
         *((f"operations: two ranks on one GPU, {name}", 12,
            shared(options, f"shared-{name.replace(' ', '-')}", changes, name != "tp 2"))
           for name, changes in layouts.items()),
+        ("operations: two ranks on one GPU, MPS", 20 if shutil.which("nvidia-cuda-mps-control")
+         else 0, under_mps(options)),
         ("operations: a rank that is missing", 20,
          shared_fault(options, "missing", "step.backward:1:4:stop",
                       {"comm.deadline.step": DEADLINE}, 85, "rank 1")),

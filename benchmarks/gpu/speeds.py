@@ -2,13 +2,10 @@
 stalls of saves, several GPUs; each beside what it is to be compared with."""
 
 import json
-import os
 import pathlib
-import shutil
 import subprocess
-import time
 
-import sharing
+import processes
 import training
 
 PEERS = pathlib.Path(__file__).resolve().parent
@@ -34,7 +31,7 @@ MODELS = {
            [(16, 1, "full"), (8, 1, "full"), (4, 1, "full")]),
 }
 SEQUENCES_PER_STEP = 64  # as in llm.c's run
-MODEL_STEPS = 12  # of the models above, whose steps are long
+MODEL_STEPS = 6  # of the models above, whose steps are long
 NOT_BOUND_BY_MEMORY = ("copy", "copy_to_host", "product", "attention_forward",
                        "attention_backward", "triad")
 # The bounds in docs/gpu.md. All are lower bounds, except that of the stall.
@@ -54,24 +51,30 @@ def rates_of(report):
     return rates
 
 
+NO_KERNELS = ("not run", "there is nothing to compare with: kernels have not been measured", {})
+NO_TOKENS = ("not run", "there is nothing to compare: GPT-2 124M has not been measured", {})
+
+
 class Speeds:
     """Measures one part at a time, and keeps the results that later parts are compared with."""
 
-    def __init__(self, options, gpus):
+    def __init__(self, options, found):
+        """found: the facts about this machine."""
         self.options = options
-        self.gpus = gpus
+        self.gpus = found["gpus"]
+        self.has_pytorch = bool(found["versions"]["pytorch"])
         self.kernels = {}  # by name: bytes or operations per second
         self.tokens = {}   # of GPT-2 124M by micro-batch
         self.pytorch = {}
+        self.measured = {}  # tokens per second by a run's keys, for parts that need the same run
 
     # Each part returns (result, words, figures); the result is "below" if a bound is missed.
 
-    def measure_kernels(self, limit):
+    def measure_kernels(self, deadline):
         report = self.options.out / "kernels.json"
         command = [self.options.kernel_benchmark, "--device=cuda", "--benchmark_min_time=0.05",
                    "--benchmark_out_format=json", f"--benchmark_out={report}"]
-        subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                       timeout=limit, check=True)
+        processes.finished(command, deadline).check_returncode()
         self.kernels = rates_of(json.loads(report.read_text()))
         fractions = {name: rate / self.kernels["copy"] for name, rate in self.kernels.items()
                      if name not in NOT_BOUND_BY_MEMORY}
@@ -84,13 +87,14 @@ class Speeds:
         return ("below" if slow else "passed", words,
                 {"fraction_of_copy": fractions, "rates": self.kernels})
 
-    def measure_pytorch(self, limit):
+    def measure_pytorch(self, deadline):
+        if not self.tokens:
+            return NO_TOKENS
         report = self.options.out / "pytorch.json"
         report.unlink(missing_ok=True)
         command = [self.options.python, PEERS / "pytorch_gpu.py", "-J", report,
-                   "--seconds", min(limit - 30, MOST_SECONDS_OF_PYTORCH)]
-        subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                       timeout=limit, check=True)
+                   "--seconds", min(deadline.left() - 30, MOST_SECONDS_OF_PYTORCH)]
+        processes.finished(command, deadline).check_returncode()
         self.pytorch = json.loads(report.read_text())
         if "skipped" in self.pytorch:
             return "not run", self.pytorch["skipped"], {}
@@ -101,6 +105,8 @@ class Speeds:
                 f"{ratio:.2f}", {"ratio": ratio, "pytorch": self.pytorch})
 
     def compare_attention(self, _):
+        if not self.kernels:
+            return NO_KERNELS
         peers = self.pytorch.get("attention_flops_per_s", {})
         own = {way: self.kernels[f"attention_{way}"] for way in ("forward", "backward")}
         words = "; ".join(f"{way} {rate / 1e12:.0f} TFLOP/s" for way, rate in own.items())
@@ -113,35 +119,31 @@ class Speeds:
         good = min(ratios.values()) >= LEAST["attention"]
         return "passed" if good else "below", words, {"own": own, "peers": peers, "ratio": ratios}
 
-    def measure_gpt2(self, limit):
+    def measure_gpt2(self, deadline):
         keys = {"model.preset": "gpt2-124m"}
         for micro_batch in (32, 64, 16):
-            begun = time.monotonic()
-            if limit < 25 and self.tokens:
+            if deadline.left() < 25 and self.tokens:
                 break
             self.tokens[micro_batch] = training.tokens_per_second(
-                self.options, f"speed-{micro_batch}", keys, micro_batch, micro_batch, limit)
-            limit -= time.monotonic() - begun
+                self.options, f"speed-{micro_batch}", keys, micro_batch, micro_batch, deadline)
         best = max(self.tokens, key=self.tokens.get)
         words = f"{self.tokens[best]:.0f} tokens/s with steps of one micro-batch of {best}"
         figures = {"tokens_per_s": self.tokens, "best": best}
-        if limit < 25:
+        if deadline.left() < 25:
             return "passed", f"{words}; no time was left for longer steps", figures
         figures["whole_steps"] = training.tokens_per_second(
-            self.options, "speed-whole", keys, best, max(best, SEQUENCES_PER_STEP), limit)
+            self.options, "speed-whole", keys, best, max(best, SEQUENCES_PER_STEP), deadline)
         words += f"; {figures['whole_steps']:.0f} with steps of {SEQUENCES_PER_STEP} sequences"
         return self.beside("llm.c", figures["whole_steps"], LLM_C, words, figures)
 
-    def compare_graphs(self, limit):
+    def compare_graphs(self, deadline):
         """CUDA graphs around micro-batches, on against off: of few sequences, whose kernels are
         short, and of many."""
-        keys = {"model.preset": "gpt2-124m"}
         rates = {}
         for micro_batch in (4, 16):
             for graphs in ("off", "on"):
-                rates[f"{graphs}, micro-batch {micro_batch}"] = training.tokens_per_second(
-                    self.options, f"graphs-{graphs}-{micro_batch}",
-                    {**keys, "train.graphs": graphs}, micro_batch, 2 * micro_batch, limit / 4)
+                rates[f"{graphs}, micro-batch {micro_batch}"] = self.rate_of_two(
+                    micro_batch, deadline, graphs=graphs)
         ratios = {count: rates[f"on, micro-batch {count}"] / rates[f"off, micro-batch {count}"]
                   for count in (4, 16)}
         words = "; ".join(f"micro-batches of {count}: {ratio:.3f}"
@@ -149,14 +151,24 @@ class Speeds:
         return "passed", f"tokens/s with graphs over without: {words}", {
             "tokens_per_s": rates, "ratio": ratios}
 
-    def compare_cudnn(self, limit):
+    def rate_of_two(self, micro_batch, deadline, attention="own", graphs="on"):
+        """Returns the tokens per second of GPT-2 124M with two micro-batches per step. Each way is
+        measured once."""
+        way = (micro_batch, attention, graphs)
+        if way not in self.measured:
+            keys = {"model.preset": "gpt2-124m", "train.attention": attention,
+                    "train.graphs": graphs}
+            self.measured[way] = training.tokens_per_second(
+                self.options, f"two-{attention}-{graphs}-{micro_batch}", keys, micro_batch,
+                2 * micro_batch, deadline)
+        return self.measured[way]
+
+    def compare_cudnn(self, deadline):
         """Attention by cuDNN against the program's own kernels, where cuDNN is installed."""
         rates = {}
         for attention in ("own", "cudnn"):
-            keys = {"model.preset": "gpt2-124m", "train.attention": attention}
             try:
-                rates[attention] = training.tokens_per_second(
-                    self.options, f"attention-{attention}", keys, 16, 32, limit / 2)
+                rates[attention] = self.rate_of_two(16, deadline, attention=attention)
             except subprocess.CalledProcessError as error:
                 if attention == "cudnn" and error.returncode == 2:  # which says why
                     return "not run", error.stderr.strip().splitlines()[-1], {}
@@ -166,12 +178,12 @@ class Speeds:
             "tokens_per_s": rates, "ratio": ratio}
 
     def measure_model(self, name):
-        def part(limit):
+        def part(deadline):
             keys = self.keys_of_model(name)
-            words, rate = self.first_that_fits(name, keys, limit)
+            words, rate = self.first_that_fits(name, keys, deadline)
             if rate is None:
                 return "not run", words, {}
-            flops = rate * training.flops_per_token(self.options, keys)
+            flops = rate * training.flops_per_token(self.options, keys, deadline)
             words, figures = f"{rate:.0f} tokens/s with {words}", {"tokens_per_s": rate,
                                                                  "flops_per_s": flops}
             result, words, figures = self.beside("llmq", rate, LLMQ[name], words, figures)
@@ -189,17 +201,16 @@ class Speeds:
                 "model.tie_embeddings": str(name != "7B").lower(),
                 **{f"model.{key}": value for key, value in MODELS[name][0].items()}}
 
-    def first_that_fits(self, name, keys, limit):
+    def first_that_fits(self, name, keys, deadline):
         """Returns words about the way of training that was measured, and its rate; or the reason
         why none fits, and None."""
-        ends = time.monotonic() + limit
         why = ""
         for micro_batch, count, recompute in MODELS[name][1]:
             try:
                 rate = training.tokens_per_second(
                     self.options, f"speed-{name}-{micro_batch}-{recompute}",
                     {**keys, "train.recompute": recompute}, micro_batch, count * micro_batch,
-                    ends - time.monotonic(), steps=MODEL_STEPS)
+                    deadline, steps=MODEL_STEPS)
             except subprocess.CalledProcessError as error:
                 if error.returncode != 2:  # which says why
                     raise
@@ -223,8 +234,10 @@ class Speeds:
         words += f"; {figures['ratio']:.2f} of {whose}'s {published:.0f}"
         return result, words + (" on an H100" if gpu == "H200" else ""), figures
 
-    def measure_stall(self, limit):
-        stall, written = training.stall_of_a_save(self.options, limit)
+    def measure_stall(self, deadline):
+        if not self.kernels:
+            return NO_KERNELS
+        stall, written = training.stall_of_a_save(self.options, deadline)
         copy = written / self.kernels["copy_to_host"]
         ratio = stall / copy
         return ("passed" if ratio <= MOST_STALL else "below",
@@ -232,12 +245,12 @@ class Speeds:
                 f"host takes {copy * 1e3:.1f} ms: {ratio:.2f}",
                 {"stall_s": stall, "copy_s": copy, "ratio": ratio})
 
-    def measure_collectives(self, limit):
+    def measure_collectives(self, deadline):
         count = min(len(self.gpus), 8)
         if count < 2:
             return "not run", "there is one GPU", {}
         report = self.options.out / "coll.json"
-        done = self.on_ranks(count, limit, "bench", "coll", "--backend", "nccl", "-b", "1M",
+        done = self.on_ranks(count, deadline, "bench", "coll", "--backend", "nccl", "-b", "1M",
                              "-e", "1G", "-f", "16", "-J", report)
         if done.returncode == 2:
             return "not run", done.stderr[-300:], {}
@@ -247,59 +260,38 @@ class Speeds:
         return "passed", f"all-reduce over {count} GPUs: {best:.0f} GB/s bus bandwidth", {
             "results": rows}
 
-    def measure_scaling(self, limit):
+    def measure_scaling(self, deadline):
         if len(self.gpus) < 2:
             return "not run", "there is one GPU", {}
+        if not self.tokens:
+            return NO_TOKENS
         best = max(self.tokens, key=self.tokens.get)
         rate = training.tokens_per_second(
             self.options, "speed-dp2", {"model.preset": "gpt2-124m", "parallel.dp": 2}, best,
-            2 * best, limit, prefix=training.mpirun(self.options, 2))
+            2 * best, deadline, prefix=training.mpirun(self.options, 2))
         ratio = rate / (2 * self.tokens[best])
         return "passed", f"{rate:.0f} tokens/s on two GPUs: {ratio:.2f} of twice one", {
             "tokens_per_s": rate, "efficiency": ratio}
 
-    def share_one_gpu(self, limit):
-        """Two ranks on one GPU under MPS."""
-        control = shutil.which("nvidia-cuda-mps-control")
-        if control is None:
-            return "not run", "nvidia-cuda-mps-control is not installed", {}
-        folder = self.options.out.absolute() / "mps"
-        folder.mkdir(exist_ok=True)
-        environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(folder),
-                       "CUDA_MPS_LOG_DIRECTORY": str(folder), **sharing.ONE_GPU}
-        subprocess.run([control, "-d"], env=environment, check=True, timeout=30)
-        try:
-            done = training.attempt(
-                self.options, "shared", limit, training.SHARED, environment, ranks=2)
-        finally:
-            subprocess.run([control], input="quit\n", text=True, env=environment, timeout=30,
-                           check=False)
-        if done.returncode == 2:
-            return "not run", f"refused: {done.stderr[-300:]}", {}
-        return ("passed" if done.returncode == 0 else "failed",
-                "two ranks train on one GPU" if done.returncode == 0 else done.stderr[-500:], {})
-
-    def on_ranks(self, ranks, limit, *arguments):
+    def on_ranks(self, ranks, deadline, *arguments):
         command = [*training.mpirun(self.options, ranks), self.options.trireme, *arguments]
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                              errors="replace", timeout=limit, check=False)
+        return processes.finished(command, deadline)
 
     def parts(self):
         """Returns (name, about how many seconds it takes, part), the most important first."""
+        several = len(self.gpus) > 1
         return [
             ("kernels over a copy", 30, self.measure_kernels),
-            ("GPT-2 124M, bf16, T 1024", 40, self.measure_gpt2),
-            ("GPT-2 124M beside PyTorch", 60, self.measure_pytorch),
+            ("GPT-2 124M, bf16, T 1024", 30, self.measure_gpt2),
+            ("1.5B, bf16, T 1024", 20, self.measure_model("1.5B")),
+            ("GPT-2 124M beside PyTorch", 70 if self.has_pytorch else 0, self.measure_pytorch),
             ("attention beside PyTorch", 0, self.compare_attention),
-            ("1.5B, bf16, T 1024", 30, self.measure_model("1.5B")),
+            ("all-reduce over several GPUs", 30 if several else 0, self.measure_collectives),
+            ("dp 2 over one GPU", 20 if several else 0, self.measure_scaling),
             ("stall of a save", 15, self.measure_stall),
-            ("attention by cuDNN over own", 20, self.compare_cudnn),
-            ("graphs, on over off", 40, self.compare_graphs),
-            ("all-reduce over several GPUs", 30, self.measure_collectives),
-            ("dp 2 over one GPU", 20, self.measure_scaling),
-            ("two ranks on one GPU", 20, self.share_one_gpu),
-            ("0.5B, bf16, T 1024", 30, self.measure_model("0.5B")),
-            ("3B, bf16, T 1024", 50, self.measure_model("3B")),
-            ("7B, bf16, T 1024", 60, self.measure_model("7B")),
+            ("graphs, on over off", 30, self.compare_graphs),
+            ("attention by cuDNN over own", 10, self.compare_cudnn),
+            ("0.5B, bf16, T 1024", 15, self.measure_model("0.5B")),
+            ("3B, bf16, T 1024", 30, self.measure_model("3B")),
+            ("7B, bf16, T 1024", 45, self.measure_model("7B")),
         ]
-

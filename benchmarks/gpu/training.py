@@ -1,16 +1,15 @@
 """Training runs of the suite: a GPU's against the CPU's, across restarts, and for speed."""
 
-import contextlib
 import json
 import math
-import os
 import random
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import time
+
+from processes import finished, kill_session
 
 WORDS = "the sea was calm and a trireme of three banks left its harbour before dawn".split()
 # A GPU adds in another order. In bf16, rounding makes runs drift apart as they learn, so that only
@@ -30,7 +29,7 @@ SMALL = {"model.layers": 1, "model.hidden": 32, "model.heads": 2, "model.ffn": 1
          "model.context": 32, "data.sequence": 32}
 
 
-def prepare(options):
+def prepare(options, deadline):
     """Packs text that is the same everywhere."""
     choose = random.Random(1)
     text = options.out / "text.jsonl"
@@ -39,16 +38,17 @@ def prepare(options):
             words = " ".join(choose.choice(WORDS) for _ in range(choose.randrange(50, 300)))
             file.write(json.dumps({"text": words}) + "\n")
     (options.out / "empty.yaml").write_text("")
-    run(options, 60, "data", "pack", text, "--out", options.out / "data")
+    run(options, deadline.within(60), "data", "pack", text, "--out", options.out / "data")
 
 
-def run(options, limit, *arguments, check=True):
-    command = [str(word) for word in (options.trireme, *arguments)]
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
-                          check=check)
+def run(options, deadline, *arguments, check=True):
+    done = finished([options.trireme, *arguments], deadline)
+    if check:
+        done.check_returncode()
+    return done
 
 
-def attempt(options, name, limit, keys, environment=None, ranks=0, more=()):
+def attempt(options, name, deadline, keys, environment=None, ranks=0, more=()):
     """Trains in OUT/name, with `ranks` ranks under mpirun if any, and returns the finished process.
     more: further options of `train`."""
     small = SMALL if options.quick else {}
@@ -57,35 +57,12 @@ def attempt(options, name, limit, keys, environment=None, ranks=0, more=()):
     prefix = mpirun(options, ranks) if ranks else ()
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
                *(f"{key}={value}" for key, value in all_keys.items()), *more]
-    return finished(command, limit, environment)
+    return finished(command, deadline, environment)
 
 
-def finished(command, limit, environment=None):
-    """Runs a command, and ends it and what it has started if it takes longer than `limit` seconds.
-    environment: further variables, or None for one that is to be unset."""
-    variables = {**os.environ, **(environment or {})}
-    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", start_new_session=True,
-                          env={name: value for name, value in variables.items()
-                               if value is not None}) as run:
-        try:
-            out, err = run.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            run.terminate()  # mpirun then ends its ranks
-            try:
-                run.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                pass
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)
-            raise
-    return subprocess.CompletedProcess(command, run.returncode, out, err)
-
-
-def train(options, name, limit, keys, environment=None, ranks=0):
+def train(options, name, deadline, keys, environment=None, ranks=0):
     """Trains in OUT/name and returns the lines of its metrics by step."""
-    attempt(options, name, limit, keys, environment, ranks).check_returncode()
+    attempt(options, name, deadline, keys, environment, ranks).check_returncode()
     return metrics_of(options, name)
 
 
@@ -105,8 +82,8 @@ def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def digest(options, name):
-    return run(options, 120, "ckpt", "digest", options.out / name / "checkpoints").stdout
+def digest(options, name, deadline):
+    return run(options, deadline, "ckpt", "digest", options.out / name / "checkpoints").stdout
 
 
 def largest_difference(one, other):
@@ -118,11 +95,11 @@ def largest_difference(one, other):
 
 
 def against_the_cpu(options, precision, steps):
-    def part(limit):
+    def part(deadline):
         keys = {"train.precision": precision, "train.steps": steps,
                 "optimizer.schedule.steps": steps}
-        gpu = train(options, f"gpu-{precision}", limit, {**keys, "train.device": "cuda"})
-        cpu = train(options, f"cpu-{precision}", limit, {**keys, "train.device": "cpu"})
+        gpu = train(options, f"gpu-{precision}", deadline, {**keys, "train.device": "cuda"})
+        cpu = train(options, f"cpu-{precision}", deadline, {**keys, "train.device": "cpu"})
         first = largest_difference({s: gpu[s] for s in gpu if s <= COMPARED}, cpu)
         means = [statistics.mean(run[s]["loss"] for s in run if s > len(run) // 2)
                  for run in (gpu, cpu)]
@@ -135,30 +112,30 @@ def against_the_cpu(options, precision, steps):
     return part
 
 
-def kept_digest(options, name, keys, device, limit):
+def kept_digest(options, name, keys, device, deadline):
     """Returns the digest of what a device saves after it has loaded the newest checkpoint of a run
     and skipped one step, which leaves weights and moments as they were."""
     kept = f"{name}-kept"
     shutil.copytree(options.out / name, options.out / kept)
     loaded = max(lines_of(options.out / kept / "metrics.jsonl"), key=lambda line: line["step"])
-    train(options, kept, limit,
+    train(options, kept, deadline,
           {**keys, "train.steps": loaded["step"] + 1, "train.device": device},
           environment={"TRIREME_FAULTS": "step.gradient:0:1:nan"})
-    return digest(options, kept)
+    return digest(options, kept, deadline)
 
 
 def handed_over(options, first, second):
     """Half a run on one device and half on the other, against the whole run on the second. What the
     second one saves at the hand-over must be what the first one has saved."""
-    def part(limit):
+    def part(deadline):
         keys = {"train.precision": "fp32", "optimizer.schedule.steps": 20}
-        whole = train(options, f"whole-{second}", limit,
+        whole = train(options, f"whole-{second}", deadline,
                       {**keys, "train.steps": 20, "train.device": second})
         name = f"{first}-to-{second}"
-        train(options, name, limit, {**keys, "train.steps": 10, "train.device": first})
-        saved = digest(options, name)
-        same = kept_digest(options, name, keys, second, limit) == saved
-        rest = train(options, name, limit, {**keys, "train.steps": 20, "train.device": second})
+        train(options, name, deadline, {**keys, "train.steps": 10, "train.device": first})
+        saved = digest(options, name, deadline)
+        same = kept_digest(options, name, keys, second, deadline) == saved
+        rest = train(options, name, deadline, {**keys, "train.steps": 20, "train.device": second})
         difference = largest_difference({s: rest[s] for s in rest if s > 10}, whole)
         return ("passed" if same and difference <= TOLERANCE["fp32"] else "failed",
                 f"{'the same' if same else 'other'} bits at the hand-over; losses after it differ "
@@ -169,14 +146,14 @@ def handed_over(options, first, second):
 
 def same_bits(options):
     """Two runs, one without CUDA graphs and one that was resumed leave the same checkpoint."""
-    def part(limit):
+    def part(deadline):
         keys = {"train.precision": "bf16", "train.device": "cuda", "optimizer.schedule.steps": 20}
         for name, graphs in (("bits-1", "on"), ("bits-2", "on"), ("bits-without", "off")):
-            train(options, name, limit, {**keys, "train.steps": 20, "train.graphs": graphs})
+            train(options, name, deadline, {**keys, "train.steps": 20, "train.graphs": graphs})
         for steps in (10, 20):
-            train(options, "bits-resumed", limit, {**keys, "train.steps": steps})
+            train(options, "bits-resumed", deadline, {**keys, "train.steps": steps})
         names = ("bits-1", "bits-2", "bits-without", "bits-resumed")
-        digests = {name: digest(options, name) for name in names}
+        digests = {name: digest(options, name, deadline) for name in names}
         same = len(set(digests.values())) == 1
         return ("passed" if same else "failed",
                 "two runs, one without graphs and a resumed one have the same bits" if same
@@ -187,12 +164,12 @@ def same_bits(options):
 def variant(options, name, steps, changes, allowed):
     """Losses of a run that computes otherwise, against those of a run in bf16 on the same device.
     allowed: the largest relative difference of the mean of the second half."""
-    def part(limit):
+    def part(deadline):
         keys = {"train.steps": steps, "optimizer.schedule.steps": steps, "train.device": "cuda",
                 "train.precision": "bf16"}
-        plain = train(options, f"{name}-plain", limit, keys)
+        plain = train(options, f"{name}-plain", deadline, keys)
         try:
-            found = train(options, name, limit, {**keys, **changes})
+            found = train(options, name, deadline, {**keys, **changes})
         except subprocess.CalledProcessError as error:
             if error.returncode == 2:  # which says what this GPU does not compute
                 return "not run", error.stderr.strip().splitlines()[-1], {}
@@ -211,20 +188,21 @@ def variant(options, name, steps, changes, allowed):
 def cudnn_attention(options):
     """Losses with cuDNN's attention against those with own, and its bits with and without CUDA
     graphs."""
-    def part(limit):
+    def part(deadline):
         keys = {"train.precision": "bf16", "train.steps": 20, "optimizer.schedule.steps": 20,
                 "train.device": "cuda"}
         cudnn = {**keys, "train.attention": "cudnn"}
         try:
-            found = train(options, "cudnn", limit, cudnn)
+            found = train(options, "cudnn", deadline, cudnn)
         except subprocess.CalledProcessError as error:
             if error.returncode == 2:  # which says why
                 return "not run", error.stderr.strip().splitlines()[-1], {}
             raise
-        train(options, "cudnn-without-graphs", limit, {**cudnn, "train.graphs": "off"})
-        own = train(options, "cudnn-own", limit, keys)
+        train(options, "cudnn-without-graphs", deadline, {**cudnn, "train.graphs": "off"})
+        own = train(options, "cudnn-own", deadline, keys)
         difference = largest_difference(found, own)
-        equal = digest(options, "cudnn") == digest(options, "cudnn-without-graphs")
+        digests = {digest(options, name, deadline) for name in ("cudnn", "cudnn-without-graphs")}
+        equal = len(digests) == 1
         good = equal and difference <= TOLERANCE["bf16"]
         return ("passed" if good else "failed",
                 f"losses differ by {difference:.1e} at most from those of own attention; "
@@ -261,7 +239,7 @@ def speed_keys(options, folder, keys, micro_batch, global_batch, steps=SPEED_STE
     return [f"{key}={value}" for key, value in all_keys.items()]
 
 
-def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, prefix=(),
+def tokens_per_second(options, name, keys, micro_batch, global_batch, deadline, prefix=(),
                       steps=SPEED_STEPS):
     """Returns the median rate of SPEED_LINES lines of the log, without the first third of them.
     prefix: how ranks are started, if several. A single rank is ended after its last step, because a
@@ -271,17 +249,17 @@ def tokens_per_second(options, name, keys, micro_batch, global_batch, limit, pre
     command = [*prefix, options.trireme, "train", options.out / "empty.yaml",
                *speed_keys(options, folder, keys, micro_batch, global_batch, steps)]
     metrics = folder / "metrics.jsonl"
-    begun = time.monotonic()
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, errors="replace") as process:
+                          stderr=subprocess.PIPE, text=True, errors="replace",
+                          start_new_session=True) as process:
         try:
             while process.poll() is None and (prefix or count_lines(metrics) < SPEED_LINES):
-                if time.monotonic() - begun > limit:
-                    raise subprocess.TimeoutExpired(command, limit)
+                if not deadline.left():
+                    raise subprocess.TimeoutExpired(command, 0)
                 time.sleep(0.1)
         finally:
             is_over = process.poll() is not None
-            process.kill()
+            kill_session(process)
         if is_over and process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, command,
                                                 stderr=process.stderr.read())
@@ -293,21 +271,21 @@ def count_lines(path):
     return path.read_text().count("\n") if path.exists() else 0
 
 
-def flops_per_token(options, keys):
+def flops_per_token(options, keys, deadline):
     """Returns the floating-point operations per token, forward and backward."""
-    shown = run(options, 60, "config", "show", options.out / "empty.yaml",
+    shown = run(options, deadline, "config", "show", options.out / "empty.yaml",
                 *speed_keys(options, options.out / "shown", keys, 1, 1))
     number, unit = re.search(r"([\d.]+) ?([kMGT]?) FLOPs per token", shown.stdout).groups()
     return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[unit]
 
 
-def stall_of_a_save(options, limit):
+def stall_of_a_save(options, deadline):
     """Returns the seconds that a save costs the training of GPT-2 124M, by how much longer the
     steps beside it take than others, and the bytes of the save. It has the disk to itself: a save
     that begins before the last one has been written waits for it."""
     folder, at = options.out / "stall", 20
     keys = {"model.preset": "gpt2-124m", "checkpoint.every": at}
-    run(options, limit, "train", options.out / "empty.yaml",
+    run(options, deadline, "train", options.out / "empty.yaml",
         *speed_keys(options, folder, keys, 16, 16, steps=2 * at))
     took = {line["step"]: line["step_ms"] / 1e3 for line in lines_of(folder / "metrics.jsonl")}
     beside = range(at, at + 5)
