@@ -44,6 +44,16 @@ void ignore_signals() {
   }
 }
 
+// Returns why a health check has failed, in one line. The check may say so on stderr, as most
+// programs do, or in its first line on stdout, as `trireme health` does.
+std::string trouble_of(const CommandResult& result) {
+  constexpr std::size_t kMostBytes = 1000;
+  const std::string said = result.output.substr(0, result.output.find('\n'));
+  const std::string text = result.complaint("health check");
+  return (said.empty() ? text : fmt::format("{}; it printed: {}", text, said))
+      .substr(0, kMostBytes);
+}
+
 // Returns whether all nodes of the launch are this machine, as with --local.
 bool is_local(const AgentPlan& plan) {
   return plan.addresses == std::vector<std::string>{"127.0.0.1"};
@@ -90,7 +100,7 @@ class Agent {
     if (!plan_.health.empty()) {
       const CommandResult result = run_command({"/bin/sh", "-c", plan_.health},
                                                std::chrono::duration<double>(plan_.health_seconds));
-      report_.trouble = result.good() ? "" : result.complaint("health check").substr(0, 500);
+      report_.trouble = result.good() ? "" : trouble_of(result);
       report_.healthy = result.good();
     } else {
       report_.healthy = true;

@@ -388,8 +388,8 @@ Training::~Training() = default;
 TrainingOutcome Training::run() {
   Recovery recovery(parts_->config, parts_->host);
   while (true) {
-    const LoopEnd end =
-        naming_held_memory(parts_->engine, [&] { return Loop(*parts_, recovery.records()).run(); });
+    const LoopEnd end = naming_held_memory(
+        parts_->engine, [&] { return Loop(*parts_, recovery.records()).run(); }, kLessInTraining);
     if (!end.failed) {
       return end.outcome;
     }

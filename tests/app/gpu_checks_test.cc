@@ -86,6 +86,14 @@ TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
   here_.gpus[1].processes = {{4711, std::int64_t{3} << 30}};
   EXPECT_THAT(only().what, HasSubstr("process 4711 computes on it, with 3 GiB of its memory"));
   EXPECT_THAT(only().remedy, HasSubstr("the compute mode is exclusive"));
+  EXPECT_EQ(only().code, ExitCode::device);
+  EXPECT_THAT(only().what, HasSubstr("ranks cannot use it"));
+  here_.used = {"GPU-of-a-rank"};
+  EXPECT_EQ(only().severity, Severity::warning);
+  here_.used.clear();
+  here_.gpus[1].is_exclusive = false;
+  EXPECT_EQ(only().severity, Severity::warning);
+  here_.gpus[1].is_exclusive = true;
   here_.gpus[1].processes.clear();
   here_.gpus[1].memory_bytes = std::int64_t{80} << 30;
   here_.gpus[1].used_bytes = std::int64_t{2} << 30;  // as much as a driver may take
@@ -96,6 +104,35 @@ TEST_F(GpuChecksTest, NamesHowGpusAreUsed) {
   here_.gpus[1].used_bytes = 0;
   here_.ranks = 1;
   EXPECT_THAT(only().what, HasSubstr("2 GPUs for 1 rank: one is idle"));
+}
+
+TEST_F(GpuChecksTest, JudgesOnlyGpusThatTheLaunchSees) {
+  std::vector<GpuState> all(4);
+  for (int i = 0; i < 4; ++i) {
+    all[static_cast<std::size_t>(i)].index = i;
+    all[static_cast<std::size_t>(i)].uuid = fmt::format("GPU-{}", i);
+    all[static_cast<std::size_t>(i)].bus = fmt::format("0000:0{}:00.0", i);
+  }
+  all[1] = {};
+  all[1].index = 1;
+  all[1].failure = "GPU is lost";
+  all[3].is_prohibited = true;
+  here_.gpus.clear();
+  keep_seen(all, "GPU-0 0000:00:00.0 MIG-a-slice 0000:02:00.0 ", here_);
+  ASSERT_EQ(here_.gpus.size(), 2U);
+  EXPECT_EQ(here_.gpus[1].index, 2);
+  EXPECT_EQ(only().severity, Severity::warning);
+  EXPECT_THAT(only().what, HasSubstr("GPU 1, which this launch does not see: GPU is lost"));
+  here_.gpus.clear();
+  here_.lost_elsewhere.clear();
+  keep_seen(all, "GPU-0 0000:00:00.0 GPU-1 0000:01:00.0 ", here_);  // 1 has lost its name, too
+  EXPECT_EQ(only().code, ExitCode::device);
+}
+
+TEST_F(GpuChecksTest, SaysWhatToDoAboutTheDriver) {
+  here_.no_driver = "libnvidia-ml.so.1: Driver Not Loaded";
+  here_.driver_remedy = "modprobe nvidia";
+  EXPECT_EQ(only().remedy, "modprobe nvidia");
 }
 
 TEST_F(GpuChecksTest, CountsPlannedRanks) {
@@ -135,6 +172,22 @@ TEST_F(GpuChecksTest, HealthKeepsWhatShouldNotChange) {
   ASSERT_EQ(worse.size(), 1U);
   EXPECT_THAT(worse[0], HasSubstr("388 errors since the baseline was saved"));
   EXPECT_THAT(worse[0], HasSubstr("reset the GPU"));
+  EXPECT_THAT(with_identity(worse[0], before, here_.gpus),
+              HasSubstr("GPU 0 (H100, GPU-1, no bus id) corrected memory errors: 388 errors"));
+  EXPECT_EQ(with_identity("GPU 0 products fp32: 1", before, here_.gpus), "GPU 0 products fp32: 1");
+}
+
+TEST_F(GpuChecksTest, HealthMissesNvlinksThatOtherGpusHave) {
+  here_.gpus[0].nvlinks_up = 18;
+  here_.gpus[1].nvlinks_down = 18;
+  Measures measures;
+  std::vector<std::string> complaints;
+  add_gpu_states(here_.gpus, measures, complaints);
+  ASSERT_EQ(complaints.size(), 1U);
+  EXPECT_THAT(complaints[0], HasSubstr("all of its 18 NVLinks are down"));
+  EXPECT_THAT(only().what, HasSubstr("all of its 18 NVLinks are down"));
+  here_.gpus[1].name = "A10";  // another kind may have no bridge
+  EXPECT_THAT(check(), IsEmpty());
 }
 
 TEST_F(GpuChecksTest, HealthComplainsOnceOfEachXidOfBrokenHardware) {

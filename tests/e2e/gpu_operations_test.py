@@ -91,6 +91,51 @@ class GpuOperations(unittest.TestCase):
         self.assertEqual(harness.digest(config), harness.digest(whole))
         self.assertEqual(harness.loss_bits(config), harness.loss_bits(whole))
 
+    def test_a_full_gpu_is_no_fault_of_its_node(self):
+        full = ":1:cudaErrorMemoryAllocation"
+        for call in ("cudaSetDevice", "cudaMemGetInfo"):
+            with self.subTest(call):
+                config = self.config(f"full-{call}")
+                result = harness.run("train", config, env={"TRIREME_SIM_FAULT": call + full})
+                self.assertEqual(result.returncode, 76, result.stderr)
+                reason = self.reason(config)
+                self.assertEqual(reason["kind"], "memory")
+                self.assertIn("too little left for this process to begin to use it",
+                              reason["message"])
+                self.assertNotIn("batch", reason["message"])
+        config = self.config("full-once")
+        env = {"TRIREME_SIM_FAULT": "cudaSetDevice@1/1" + full}
+        options = ("--local", 3, "--ranks-per-node", 1, "--spares", 1)
+        with launch_harness.Launch(config, options=options, env=env) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            causes = [e["cause"] for e in launch.events("attempt_end")]
+            self.assertEqual(causes, ["out_of_memory", "finished"], launch.text())
+            self.assertEqual(launch.events("excluded"), [])
+            self.assertIn(UUID.format(1), launch.events("attempt_end")[0]["what"])
+
+    def test_a_launch_says_why_a_node_is_not_healthy(self):
+        complaint = f"health FAILED on n1: GPU 1 ({UUID.format(1)}): uncorrectable memory errors"
+        # The agent's own command line contains this text, too, and must not match it.
+        health = (f"tr '\\0' ' ' </proc/$PPID/cmdline | grep -q 'node loca[l]0' || exit 0; "
+                  f"echo 'a library warns' >&2; echo '{complaint}'; exit 4")
+        options = ("--local", 3, "--ranks-per-node", 1, "--spares", 1, "--health", health)
+        with launch_harness.Launch(self.config("unhealthy"), options=options) as launch:
+            self.assertEqual(launch.wait(), 0, launch.text())
+            why = [e["why"] for e in launch.events("excluded")]
+        self.assertEqual(len(why), 1, launch.text())
+        self.assertIn(complaint, why[0])
+        self.assertIn(complaint, launch.text())
+
+    def test_a_fault_during_the_checks_of_algorithms_is_named(self):
+        for number in range(1, 8):
+            config = self.config(f"trial-{number}")
+            fault = f"cudaStreamSynchronize:{number}:cudaErrorECCUncorrectable"
+            result = harness.run("train", config, env={"TRIREME_SIM_FAULT": fault})
+            self.assertEqual(result.returncode, 76, result.stderr)
+            message = self.reason(config)["message"]
+            self.assertIn("cudaErrorECCUncorrectable", message)
+            self.assertIn("drain the node and reset the GPU", message)
+
     def test_the_exit_reason_names_the_device(self):
         config = self.config("reason")
         env = {"TRIREME_SIM_FAULT": "cudaLaunchKernelEx@1/1:20:cudaErrorLaunchFailure"}
@@ -123,7 +168,15 @@ class GpuOperations(unittest.TestCase):
             ("no-driver", {"TRIREME_SIM_DRIVER": "0"}, 1, 2, "no NVIDIA driver is loaded"),
             ("old-driver", old, 1, 2,
              "the driver supports CUDA 12.2, but this program needs 13.0"),
-            ("none-visible", {"CUDA_VISIBLE_DEVICES": ""}, 1, 2, "CUDA_VISIBLE_DEVICES is ''"),
+            ("none-visible", {"CUDA_VISIBLE_DEVICES": ""}, 1, 2,
+             "CUDA_VISIBLE_DEVICES is '', which hides all GPUs: nvidia-smi -L lists"),
+            ("wrong-visible", {"CUDA_VISIBLE_DEVICES": "9"}, 1, 2,
+             "CUDA_VISIBLE_DEVICES is '9', but its first entry names no GPU"),
+            ("none", {"TRIREME_SIM_DEVICES": "0", **self.script("")}, 1, 2,
+             "ask for GPUs (--gpus-per-node) (the driver reports 0 GPUs on this host)"),
+            ("prohibited", {"TRIREME_SIM_FAULT": "cudaMemGetInfo:1:cudaErrorDevicesUnavailable",
+                            **self.script("0 compute_mode 2\n")}, 1, 76,
+             "(its compute mode prohibits computing: nvidia-smi -c 0 allows it)"),
             ("few", {"CUDA_VISIBLE_DEVICES": "5,6"}, 3, 2, "2 CUDA devices for 3 ranks"),
             ("busy", {"TRIREME_SIM_FAULT": busy}, 2, 76, "another process has it exclusively"),
             ("by-whom", {"TRIREME_SIM_FAULT": busy, **by_whom}, 2, 76,
@@ -131,7 +184,7 @@ class GpuOperations(unittest.TestCase):
             ("slice", mig, 1, 2, "a MIG slice"),
             ("unlike", unlike, 2, 2, "unlike GPUs may give other bits"),
             ("mps", {"CUDA_MPS_PIPE_DIRECTORY": str(mps)}, 1, 2, "multi-process service"),
-            ("shared", {"TRIREME_SIM_DEVICES": "1"}, 2, 2, "the same CUDA device"),
+            ("shared", {"TRIREME_SIM_DEVICES": "1"}, 2, 2, "have 1 GPU for 2 ranks"),
             ("broken", broken, 1, 76, "uncorrectable ECC error"),
             ("lost", lost, 1, 76, "cudaErrorECCUncorrectable"),
             ("no-nccl", {"TRIREME_SIM_NCCL": "0"}, 2, 2, "NCCL, which connects GPUs, cannot"),
@@ -153,6 +206,7 @@ class GpuOperations(unittest.TestCase):
                 result = harness.run("train", self.config(name), device, ranks=ranks, env=env)
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(words, result.stderr)
+                self.assertNotIn("insufficient for CUDA runtime", result.stderr)
         for name, env, key in [("slice", mig, "train.share_device=true"),
                                ("unlike", unlike, "numerics.reproducibility=fast")]:
             with self.subTest(name, allowed=key):
@@ -377,6 +431,22 @@ class GpuOperations(unittest.TestCase):
                       "process 4711 computes on it", "split into MIG slices", "NCCL_P2P_DISABLE=1"]:
             self.assertIn(words, text)
         self.assertNotIn("NCCL_DEBUG", text)
+        # Only the GPUs that the launch sees are judged, and those that its ranks get are errors.
+        for script, words in [("1 handle lost\n", "GPU 1, which this launch does not see"),
+                              ("3 compute_mode 2\n2 mig 1\n2 process 77\n", "no problems found")]:
+            env = {**self.script(script), "CUDA_VISIBLE_DEVICES": "0"}
+            other = harness.run("doctor", config, env=env)
+            self.assertNotIn("76", other.stdout)
+            self.assertNotIn("MIG", other.stdout)
+            self.assertNotIn("process 77", other.stdout)
+        env = self.script("3 compute_mode 2\n")
+        idle = harness.run("doctor", config, env=env)
+        self.assertEqual(idle.returncode, 4, idle.stdout)
+        self.assertIn("no rank of this launch gets it", idle.stdout)
+        busy = harness.run("doctor", config, env=self.script("0 process 4711\n0 compute_mode 3\n"))
+        self.assertEqual(busy.returncode, 76, busy.stdout)
+        self.assertNotIn("it will run", busy.stdout)
+        self.assertNotIn("what is left", busy.stdout)
         lost = harness.run("doctor", config, env=self.script("0 memory_total lost\n"))
         self.assertEqual(lost.returncode, 76, lost.stdout)
         self.assertIn("GPU is lost", lost.stdout)
@@ -394,6 +464,13 @@ class GpuOperations(unittest.TestCase):
         self.assertFalse([name for name in report["rates"] if name.startswith("GPU")])
         self.assertEqual(report["facts"]["GPUs"], "8")
         self.assertEqual(report["gpus"][1]["uuid"], UUID.format(1))
+        hot = self.script("1 later_clock_reasons 0x40\n")
+        result = harness.run("health", "--seconds", 600, "--dir", self.folder, env=hot)
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        self.assertIn("hw_thermal_slowdown", result.stdout)
+        result = harness.must(harness.run("health", "--seconds", 600, "--dir", self.folder,
+                                          env={"TRIREME_SIM_DRIVER": "0"}))
+        self.assertIn("; not examined: GPUs: no NVIDIA driver is loaded", result.stdout)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,9 @@ class SimulatedCudnn(SimulatedTest):
                 result = self.train(config, env=env, code=2)
                 self.assertIn(words, result.stderr)
                 self.assertIn("train.attention=own", result.stderr)
+        result = harness.run("doctor", config, env={"TRIREME_SIM_CUDNN": "0"})
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("cuDNN cannot be used", result.stdout)
         # Other runs do not ask for the library.
         self.train(config, env={"TRIREME_SIM_CUDNN": "0"}, more=["train.attention=own"])
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -49,16 +50,25 @@ std::string line_of(const fs::path& path) {
   return line;
 }
 
-Finding device_error(const std::string& what, const std::string& host, const std::string& remedy) {
-  return {Severity::error, ExitCode::device, what, host, remedy};
+// Returns whether a rank gets the GPU, as far as that is known.
+bool may_be_used(const GpuState& gpu, const GpuSurroundings& here) {
+  return here.used.empty() || here.used.contains(gpu.uuid) || here.used.contains(gpu.bus) ||
+         (gpu.uuid.empty() && gpu.bus.empty());
+}
+
+// Reports what ends a start on the GPU: an error if a rank gets it, else a warning.
+Finding unusable(const GpuState& gpu, const std::string& what, const GpuSurroundings& here,
+                 const std::string& remedy) {
+  return may_be_used(gpu, here)
+             ? Finding{Severity::error, ExitCode::device, what, here.host, remedy}
+             : warning_of(what + "; no rank of this launch gets it", here.host, remedy);
 }
 
 void check_driver(const GpuSurroundings& here, std::vector<Finding>& found) {
   if (!here.no_driver.empty() && here.visible > 0) {
     found.push_back(warning_of(
         fmt::format("{}: errors, clocks and energy of the GPUs stay unknown", here.no_driver),
-        here.host,
-        "install the driver's library libnvidia-ml.so.1 (libnvidia-ml1, or nvidia-utils)"));
+        here.host, here.driver_remedy));
   }
 }
 
@@ -90,28 +100,33 @@ void check_number(const GpuSurroundings& here, bool share_device, std::vector<Fi
 }
 
 void check_state(const GpuState& gpu, const GpuSurroundings& here, std::vector<Finding>& found) {
-  for (const std::string& fault : faults_of(gpu)) {
+  for (const std::string& fault : faults_of(gpu, here.gpus)) {
     found.push_back(gpu.failure.empty()
                         ? warning_of(fault, here.host, "run `trireme health` on this node")
-                        : device_error(fault, here.host, "drain the node"));
+                        : unusable(gpu, fault, here, "drain the node"));
   }
   const auto warn = [&](const std::string& what, const std::string& remedy) {
     found.push_back(warning_of(fmt::format("{}: {}", gpu.text(), what), here.host, remedy));
   };
   if (gpu.is_prohibited) {
-    found.push_back(device_error(
+    found.push_back(unusable(
+        gpu,
         fmt::format("{}: its compute mode prohibits computing: ranks cannot use it", gpu.text()),
-        here.host, "nvidia-smi -c 0"));
+        here, "nvidia-smi -c 0"));
   }
   if (gpu.mig.value_or(0) != 0) {
     warn("it is split into MIG slices: a rank gets a slice, and needs train.share_device=true",
          "nvidia-smi -mig 0 makes it whole again");
   }
-  if (const std::string use = use_of(gpu); !use.empty()) {
+  const std::string use = use_of(gpu);
+  if (gpu.is_exclusive && !gpu.processes.empty()) {
+    found.push_back(unusable(
+        gpu, fmt::format("{}: {}: ranks cannot use it", gpu.text(), use), here,
+        "end it: the compute mode is exclusive, so that a rank cannot start (nvidia-smi -c 0 lets "
+        "processes share the GPU)"));
+  } else if (!use.empty()) {
     warn(use + ": ranks get what is left of its memory and its speed",
-         gpu.is_exclusive && !gpu.processes.empty()
-             ? "end it: the compute mode is exclusive, so that a rank cannot start"
-             : "end it, or take another node");
+         "end it, or take another node");
   }
 }
 
@@ -174,7 +189,43 @@ void check_network(const GpuSurroundings& here, std::vector<Finding>& found) {
 
 }  // namespace
 
-GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks) {
+std::string seen_gpus() {
+  std::string seen;
+  try {
+    for (int index = 0; index < cuda::device_count(); ++index) {
+      const cuda::DeviceFacts facts = cuda::device_identity(index);
+      seen += fmt::format("{} {} ", facts.uuid, facts.bus);
+    }
+  } catch (const Error&) {
+    return "";  // agree_on_devices() reports the fault
+  }
+  return seen;
+}
+
+void keep_seen(const std::vector<GpuState>& all, const std::string& seen, GpuSurroundings& here) {
+  std::set<std::string> names;
+  bool has_unmatched = false;
+  std::istringstream words(seen);
+  for (std::string uuid, bus; words >> uuid >> bus;) {
+    // A slice has a UUID of its own, but the address of its GPU.
+    has_unmatched |= std::none_of(all.begin(), all.end(), [&](const GpuState& gpu) {
+      return gpu.uuid == uuid || gpu.bus == bus;
+    });
+    names.insert({uuid, bus});
+  }
+  for (const GpuState& gpu : all) {
+    // A GPU that the driver cannot reach may have no name, and be one that has no state.
+    const bool may_be_seen = gpu.uuid.empty() && gpu.bus.empty() && has_unmatched;
+    if (names.empty() || names.contains(gpu.uuid) || names.contains(gpu.bus) || may_be_seen) {
+      here.gpus.push_back(gpu);
+    } else if (!gpu.failure.empty()) {
+      here.lost_elsewhere.push_back(gpu);
+    }
+  }
+}
+
+GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks,
+                                 const std::string& seen) {
   GpuSurroundings here;
   here.host = host;
   here.started = started;
@@ -189,11 +240,11 @@ GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks
   }
   here.versions = cuda::cuda_versions();
   here.mps = mps_folder();
-  const auto monitor = GpuMonitor::open(cuda::management_library(), &here.no_driver);
+  const auto monitor =
+      GpuMonitor::open(cuda::management_library(), &here.no_driver, &here.driver_remedy);
   if (monitor != nullptr) {
-    here.no_driver.clear();
     here.driver = monitor->driver();
-    here.gpus = monitor->gpus();
+    keep_seen(monitor->gpus(), seen, here);
   }
   // This process itself may use the GPUs, because doctor also runs the kernels.
   for (GpuState& gpu : here.gpus) {
@@ -209,6 +260,11 @@ std::vector<Finding> check_gpus(const GpuSurroundings& here, bool share_device,
   check_number(here, share_device, found);
   for (const GpuState& gpu : here.gpus) {
     check_state(gpu, here, found);
+  }
+  for (const GpuState& gpu : here.lost_elsewhere) {
+    found.push_back(warning_of(
+        fmt::format("GPU {}, which this launch does not see: {}", gpu.index, gpu.failure),
+        here.host, "run `trireme health` on this node"));
   }
   check_persistence(here, found);
   check_peers(here, found);

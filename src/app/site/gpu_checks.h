@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,14 +25,26 @@ struct GpuSurroundings {
   std::vector<std::pair<int, int>> without_peer_access;  // pairs of those
   cuda::CudaVersions versions;
   DriverFacts driver;
-  std::vector<GpuState> gpus;        // as the driver reports them
+  std::vector<GpuState> gpus;  // as the driver reports those that ranks of this host see
+  // UUIDs and PCI addresses of the GPUs that the ranks get. Empty: unknown, so that any may be one.
+  std::set<std::string> used;
+  // Of GPUs that no rank sees, those that the driver cannot reach.
+  std::vector<GpuState> lost_elsewhere;
   std::string no_driver;             // why the driver reports nothing; empty if it does
+  std::string driver_remedy;         // what to do about it
   std::string mps;                   // the folder of the multi-process service; empty without one
   std::filesystem::path root = "/";  // the folder that contains proc and sys
 };
 
+// Returns the UUIDs and PCI addresses of the GPUs that this process sees, separated by blanks.
+std::string seen_gpus();
+
 // Collects the facts. started, ranks: how many ranks the doctor and the planned run have here.
-GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks);
+// seen: what the ranks of this host see, as seen_gpus() returns it.
+GpuSurroundings gpu_surroundings(const std::string& host, int started, int ranks,
+                                 const std::string& seen);
+// Keeps those of `all` that the ranks see.
+void keep_seen(const std::vector<GpuState>& all, const std::string& seen, GpuSurroundings& here);
 
 // Checks what was found. share_device: as in the configuration.
 std::vector<Finding> check_gpus(const GpuSurroundings& here, bool share_device,

@@ -38,7 +38,9 @@ std::vector<double> copy_rates(Stream& stream, const View& to, const View& from,
   return rates;
 }
 
-void measure_gpu(int index, std::map<std::string, Rate>& rates) {
+// loaded: called while the GPU is still warm from its products.
+void measure_gpu(int index, std::map<std::string, Rate>& rates,
+                 const std::function<void()>& loaded) {
   const std::string gpu = fmt::format("GPU {} ", index);
   DeviceContext context({DeviceKind::cuda, index}, 1);
   for (const auto& [dtype, name] :
@@ -49,6 +51,7 @@ void measure_gpu(int index, std::map<std::string, Rate>& rates) {
                                              kGpuProductRounds)
                             .best /
                         1e9);
+      loaded();
     }
     rates[gpu + "products " + name] = rate_of(samples, "GFLOP/s");
   }
@@ -71,7 +74,7 @@ void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
                     std::vector<std::string>& complaints) {
   measures.facts["GPUs"] = std::to_string(gpus.size());
   for (const GpuState& gpu : gpus) {
-    for (std::string& fault : faults_of(gpu)) {
+    for (std::string& fault : faults_of(gpu, gpus)) {
       complaints.push_back(std::move(fault));
     }
     if (!gpu.failure.empty()) {
@@ -116,41 +119,79 @@ void add_logged_xids(const std::filesystem::path& log, const std::vector<GpuStat
   }
 }
 
+std::string with_identity(const std::string& complaint, const Measures& measures,
+                          const std::vector<GpuState>& gpus) {
+  for (const GpuState& gpu : gpus) {
+    const std::string name = fmt::format("GPU {}", gpu.index);
+    const auto speaks_of = [&](const auto& named) {
+      return (named.first == name || named.first.starts_with(name + " ")) &&
+             complaint.starts_with(named.first + ":");
+    };
+    if (std::any_of(measures.facts.begin(), measures.facts.end(), speaks_of) ||
+        std::any_of(measures.counters.begin(), measures.counters.end(), speaks_of)) {
+      return gpu.text() + complaint.substr(name.size());
+    }
+  }
+  return complaint;
+}
+
+namespace {
+
+// Measures the speed of the GPUs that this process sees. loaded: see measure_gpu().
+void measure_gpus(int visible, NodeExamination& result,
+                  const std::function<void(const char*)>& reported,
+                  const std::function<void()>& loaded) {
+  if (cuda::back_end() != cuda::BackEnd::real) {
+    result.notes.push_back(cuda::back_end() == cuda::BackEnd::simulated
+                               ? "rates of GPUs: a simulated CUDA device has no speed"
+                               : "rates of GPUs: this program was built without CUDA");
+    loaded();
+    return;
+  }
+  for (int index = 0; index < visible; ++index) {
+    reported("the speed of GPUs");
+    try {
+      measure_gpu(index, result.measures.rates, loaded);
+    } catch (const Error& error) {
+      result.complaints.push_back(fmt::format("GPU {}: {}", index, error.what()));
+    }
+  }
+}
+
+}  // namespace
+
 void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
                   const std::filesystem::path& root) {
   reported("GPUs");
   std::string why;
   const std::unique_ptr<GpuMonitor> monitor = GpuMonitor::open(cuda::management_library(), &why);
   const cuda::DeviceSearch found = cuda::find_devices();
-  const int visible = found.count;
   result.back_end = cuda::back_end_text();
+  if (monitor == nullptr && found.count == 0) {
+    if (cuda::back_end() != cuda::BackEnd::none) {
+      result.notes.push_back(fmt::format("GPUs: {}; {}", found.why, why));
+    }
+    return;
+  }
   if (monitor != nullptr) {
     result.gpus = monitor->gpus();
     result.driver = monitor->driver().version;
-    add_gpu_states(result.gpus, result.measures, result.complaints);
-    add_logged_xids(root / "dev/kmsg", result.gpus, result);
-  } else if (visible > 0) {
+  } else {
     result.notes.push_back(fmt::format("errors, clocks and links of GPUs: {}", why));
   }
-  if (monitor == nullptr && visible == 0) {
-    return;
-  }
-  if (visible == 0 && cuda::back_end() != cuda::BackEnd::none) {
+  if (found.count == 0 && cuda::back_end() != cuda::BackEnd::none) {
     result.complaints.push_back(fmt::format("GPUs: none can be used: {}", found.why));
   }
-  if (cuda::back_end() != cuda::BackEnd::real) {
-    result.notes.push_back(cuda::back_end() == cuda::BackEnd::simulated
-                               ? "rates of GPUs: a simulated CUDA device has no speed"
-                               : "rates of GPUs: this program was built without CUDA");
-    return;
-  }
-  for (int index = 0; index < visible; ++index) {
-    reported("the speed of GPUs");
-    try {
-      measure_gpu(index, result.measures.rates);
-    } catch (const Error& error) {
-      result.complaints.push_back(fmt::format("GPU {}: {}", index, error.what()));
+  // An idle GPU neither gets hot nor draws power: only under load does it show what slows it down.
+  measure_gpus(found.count, result, reported, [&] {
+    const std::vector<GpuState> now = monitor == nullptr ? result.gpus : monitor->gpus();
+    for (std::size_t i = 0; i < std::min(now.size(), result.gpus.size()); ++i) {
+      add_load(now[i], result.gpus[i]);
     }
+  });
+  if (monitor != nullptr) {
+    add_gpu_states(result.gpus, result.measures, result.complaints);
+    add_logged_xids(root / "dev/kmsg", result.gpus, result);
   }
 }
 

@@ -22,8 +22,15 @@ void add_gpu_states(const std::vector<GpuState>& gpus, Measures& measures,
 void add_logged_xids(const std::filesystem::path& log, const std::vector<GpuState>& gpus,
                      NodeExamination& result);
 
-// Adds everything about the GPUs. reported: as in examine_node(). root: the folder that contains
-// dev. Rates are measured on real devices only: a simulated one has no speed, which becomes a note.
+// Returns a complaint about a fact or a counter of add_gpu_states() with what identifies the GPU:
+// its name, UUID and PCI address. The numbers of nvidia-smi differ from CUDA's, by which rates are
+// named, and change when a GPU is lost. Pure.
+std::string with_identity(const std::string& complaint, const Measures& measures,
+                          const std::vector<GpuState>& gpus);
+
+// Adds everything about the GPUs. Clocks and the reasons for low ones are read again under load.
+// reported: as in examine_node(). root: the folder that contains dev. Rates are measured on real
+// devices only: a simulated one has no speed, which becomes a note.
 void examine_gpus(NodeExamination& result, const std::function<void(const char*)>& reported,
                   const std::filesystem::path& root = "/");
 

@@ -14,6 +14,7 @@
 #include "benchmarks/busy_watch.h"
 #include "benchmarks/report.h"
 #include "src/app/command/standard_output.h"
+#include "src/app/site/gpu_measures.h"
 #include "src/app/site/node_measures.h"
 #include "src/base/error.h"
 #include "src/base/file.h"
@@ -197,8 +198,8 @@ void health(const HealthOptions& options, int& exit_code) {
     node.measures.folder = folder;
   }
   if (baseline) {
-    for (std::string& complaint : compare(node.measures, *baseline, options.at_least / 100)) {
-      node.complaints.push_back(std::move(complaint));
+    for (const std::string& complaint : compare(node.measures, *baseline, options.at_least / 100)) {
+      node.complaints.push_back(with_identity(complaint, *baseline, node.gpus));
     }
   }
   const bool well = node.complaints.empty();

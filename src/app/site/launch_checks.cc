@@ -18,7 +18,6 @@
 #include "src/app/command/version.h"
 #include "src/app/site/audit_checks.h"
 #include "src/app/site/dataset_checks.h"
-#include "src/app/site/gpu_checks.h"
 #include "src/app/site/key_checks.h"
 #include "src/app/site/transport_checks.h"
 #include "src/app/site/writer_checks.h"
@@ -31,6 +30,7 @@
 #include "src/compute/device_context.h"
 #include "src/compute/kernel_choice.h"
 #include "src/device/cuda_device.h"
+#include "src/kernels/cuda_kernels.h"
 #include "src/kernels/instructions.h"
 #include "src/nn/model_slice.h"
 #include "src/train/memory/memory_report.h"
@@ -258,6 +258,9 @@ std::vector<Finding> LaunchChecks::numbers() const {
       return found;
     }
     check_precision(config_, *device);
+    if (config_.train.attends_by_cudnn()) {
+      (void)cuda_kernels(CudaAttention::cudnn);  // throws if the library is missing
+    }
     if (config_.self_check) {
       DeviceContext context(*device, threads.threads);
       // If the degree is impossible, another check reports it.
@@ -266,29 +269,6 @@ std::vector<Finding> LaunchChecks::numbers() const {
     }
   } catch (const Error& error) {
     found.push_back(error_of(error, own().host));
-  }
-  return found;
-}
-
-std::vector<Finding> LaunchChecks::devices(const PlannedRanks& planned,
-                                           std::vector<std::string>& summaries) {
-  std::vector<Finding> found;
-  const bool on_gpus = config_.train.device != "cpu" && cuda::device_count() > 0;
-  if (on_gpus && own().local_rank == 0) {
-    const int ranks = planned.per_host > 0 ? planned.per_host : own().local_size;
-    const GpuSurroundings here = gpu_surroundings(own().host, own().local_size, ranks);
-    found = check_gpus(here, config_.train.share_device, process_environment());
-    summaries.push_back(fmt::format("{}: {}", own().host, gpu_summary(here)));
-  }
-  try {
-    const auto warn = [&](const std::string& text) {
-      found.push_back(warning_of(text, "all ranks", ""));
-    };
-    devices_ = agree_on_devices(config_, places_, world_, warn, {});  // check_gpus() names users
-  } catch (const Error& error) {
-    if (world_.rank() == 0) {
-      found.push_back(error_of(error, "all ranks"));
-    }
   }
   return found;
 }

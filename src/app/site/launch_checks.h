@@ -50,6 +50,8 @@ class LaunchChecks {
   // Returns nothing if the ranks cannot have the devices that they need, which devices() reports.
   std::optional<Device> own_device() const;
   std::string own_kernels() const;
+  // Joins the texts of the ranks of this host; texts: one for each rank.
+  std::string of_this_host(const std::vector<std::string>& texts) const;
   int own_threads() const;
   bool sees_what_root_writes(const std::filesystem::path& folder) const;
   std::int64_t memory_checkpoint_bytes(const std::vector<MemoryPlan>& ranks) const;

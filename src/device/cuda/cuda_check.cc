@@ -28,8 +28,9 @@ const char* advice_for(cudaError_t error) {
     case cudaErrorNvlinkUncorrectable:
       return ": an NVLink has failed: drain the node, and check its links (nvidia-smi nvlink -e)";
     case cudaErrorDevicesUnavailable:
-      return ": another process has it exclusively: end that process (nvidia-smi lists it), or set "
-             "the compute mode to default (nvidia-smi -c 0)";
+      return ": another process has it exclusively, or its compute mode prohibits computing "
+             "(nvidia-smi shows both): end that process, or set the compute mode to default "
+             "(nvidia-smi -c 0)";
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -61,13 +62,17 @@ std::string describe_device(int index) {
 }
 
 void throw_cuda_error(cudaError_t error, const char* call) {
+  throw_failure(error, fmt::format("{} failed", call));
+}
+
+void throw_failure(cudaError_t error, const std::string& failed) {
   int device = -1;
   (void)cudaGetDevice(&device);
   (void)cudaGetLastError();  // the next check must not see this error again
   if (error == cudaErrorMemoryAllocation) {
-    throw_out_of_memory_in(fmt::format("{} failed ({})", call, cudaGetErrorName(error)));
+    throw_out_of_memory_in(fmt::format("{} ({})", failed, cudaGetErrorName(error)));
   }
-  throw DeviceError(fmt::format("{} failed on {}: {} ({}){}", call, describe_device(device),
+  throw DeviceError(fmt::format("{} on {}: {} ({}){}", failed, describe_device(device),
                                 cudaGetErrorString(error), cudaGetErrorName(error),
                                 advice_for(error)));
 }
@@ -75,10 +80,19 @@ void throw_cuda_error(cudaError_t error, const char* call) {
 void throw_out_of_memory_in(const std::string& what) {
   int device = -1;
   (void)cudaGetDevice(&device);
-  throw ResourceError(
-      fmt::format("out of memory on {}: {}; use a smaller micro-batch or model, train.recompute or "
-                  "parallel.zero, or end the processes that use the device",
-                  describe_device(device), what));
+  throw ResourceError(fmt::format(
+      "out of memory on {}: {}; use a smaller batch or model, or end the processes that "
+      "use the device",
+      describe_device(device), what));
+}
+
+void throw_no_room_on(int index, cudaError_t error, const char* call) {
+  (void)cudaGetLastError();
+  throw ResourceError(fmt::format(
+      "out of memory on {}: it has too little left for this process to begin to use it "
+      "({}: {}): end the processes that use it (nvidia-smi lists them), or take another "
+      "device",
+      describe_device(index), call, cudaGetErrorName(error)));
 }
 
 void throw_out_of_device_memory(std::int64_t bytes) {
@@ -88,8 +102,7 @@ void throw_out_of_device_memory(std::int64_t bytes) {
   const DeviceFacts facts = device_facts(device);
   throw ResourceError(fmt::format(
       "out of memory on {}: {} more are needed, but of its {} only {} are free; use a smaller "
-      "micro-batch or model, train.recompute or parallel.zero, or end the processes that use the "
-      "device",
+      "batch or model, or end the processes that use the device",
       describe_device(device), format_bytes(bytes), format_bytes(facts.bytes),
       format_bytes(facts.free_bytes)));
 }

@@ -19,6 +19,9 @@ std::string describe_device(int index);
 // Throws DeviceError that names the call, the error, and the device of the calling thread, or
 // ResourceError if the device has no memory left.
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* call);
+// The same where the name of the call says little. failed: says what has failed, for example "a
+// product failed".
+[[noreturn]] void throw_failure(cudaError_t error, const std::string& failed);
 
 // Throws ResourceError that names the device of the calling thread, and how much of its memory is
 // free. bytes: what could not be allocated.
@@ -26,6 +29,9 @@ std::string describe_device(int index);
 // The same where a library or a kernel needs memory of its own, and nobody says how much. what:
 // says which call has failed.
 [[noreturn]] void throw_out_of_memory_in(const std::string& what);
+// Throws ResourceError for a device that has no memory left for the context of this process, which
+// no setting of the program makes smaller.
+[[noreturn]] void throw_no_room_on(int index, cudaError_t error, const char* call);
 // Throws ResourceError for memory of the host that the device can access directly.
 [[noreturn]] void throw_out_of_pinned_memory(std::int64_t bytes);
 

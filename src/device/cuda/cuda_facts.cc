@@ -27,33 +27,65 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-// Explains why no device can be used if the error itself does not.
+// Explains why the driver shows no device.
+std::string absence_text() {
+  constexpr const char* kList = "nvidia-smi -L lists the GPUs of this host";
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) {
+    return fmt::format(
+        "the driver finds no GPU that this job may use: {}, and `ls /dev/nvidia*` what the job may "
+        "open; in a Slurm job, ask for GPUs (--gpus-per-node)",
+        kList);
+  }
+  return fmt::format(
+      "CUDA_VISIBLE_DEVICES is '{}', {}: {}; unset the variable, or give it numbers "
+      "or UUIDs from that list",
+      visible,
+      *visible == '\0' ? "which hides all GPUs"
+                       : "but its first entry names no GPU that this job may use",
+      kList);
+}
+
+// Explains why no device can be used. CUDA reports a driver that is missing like one that is old,
+// so its words stand only where they are the whole cause.
 std::string reason_text(cudaError_t error) {
   const CudaVersions versions = cuda_versions();
-  std::string text = cudaGetErrorString(error);
   if (versions.driver == 0) {
-    text +=
-        ": no NVIDIA driver is loaded on this host (is the module nvidia loaded, does the dynamic "
-        "linker find libcuda.so.1, and may this job use the devices /dev/nvidia*?)";
-  } else if (versions.driver < versions.runtime) {
-    text += fmt::format(
-        ": the driver supports CUDA {}, but this program needs {}: update the driver, or build "
-        "with an older CUDA",
-        cuda_version_text(versions.driver), cuda_version_text(versions.runtime));
-  } else if (error == cudaErrorSystemDriverMismatch) {
-    text +=
-        ": the driver's library and its kernel module are of different versions, as after an "
-        "update: restart the node, or reload the module nvidia";
-  } else if (error == cudaErrorSystemNotReady) {
-    text +=
-        ": the GPUs are not connected yet: on nodes with NVSwitch, start the service "
-        "nvidia-fabricmanager in the version of the driver";
-  } else if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
-    text += fmt::format(": CUDA_VISIBLE_DEVICES is '{}'", visible);
-  } else {
-    text += ": nvidia-smi -L shows the GPUs of this host";
+    return "no NVIDIA driver is loaded on this host (is the module nvidia loaded, does the dynamic "
+           "linker find libcuda.so.1, and may this job use the devices /dev/nvidia*?)";
   }
-  return text;
+  if (versions.driver < versions.runtime) {
+    return fmt::format(
+        "the driver supports CUDA {}, but this program needs {}: update the driver, or build with "
+        "an older CUDA",
+        cuda_version_text(versions.driver), cuda_version_text(versions.runtime));
+  }
+  const std::string text = cudaGetErrorString(error);
+  switch (error) {
+    case cudaErrorNoDevice:
+      return fmt::format("{}: {}", text, absence_text());
+    case cudaErrorSystemDriverMismatch:
+      return text +
+             ": the driver's library and its kernel module are of different versions, as after an "
+             "update: restart the node, or reload the module nvidia";
+    case cudaErrorSystemNotReady:
+      return text +
+             ": the GPUs are not connected yet: on nodes with NVSwitch, start the service "
+             "nvidia-fabricmanager in the version of the driver";
+    default:
+      return fmt::format(
+          "{} ({}): look at nvidia-smi and at XIDs in the kernel's log (dmesg); if the GPU is "
+          "broken, drain the node",
+          text, cudaGetErrorName(error));
+  }
+}
+
+// Checks a call that makes this process a user of the device.
+void check_begin(int index, cudaError_t error, const char* call) {
+  if (error == cudaErrorMemoryAllocation) {
+    throw_no_room_on(index, error, call);
+  }
+  cuda_check(error, call);
 }
 
 std::string capability_text(int capability) {
@@ -148,8 +180,13 @@ DeviceFacts device_facts(int index) {
   DeviceFacts facts = device_identity(index);
   std::size_t free_bytes = 0;
   std::size_t bytes = 0;
+<<<<<<< HEAD
   use_device(index);
   cuda_check(cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
+=======
+  check_begin(index, cudaSetDevice(index), "cudaSetDevice");
+  check_begin(index, cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
+>>>>>>> 0a414a6e (Say which GPU is at fault and why, and predict only what a start would find)
   facts.bytes = static_cast<std::int64_t>(bytes);
   facts.free_bytes = static_cast<std::int64_t>(free_bytes);
   check_code(index, facts.compute_capability);

@@ -164,16 +164,20 @@ struct GpuMonitor::Events {
 GpuMonitor::GpuMonitor(std::unique_ptr<NvmlLibrary> library) : library_(std::move(library)) {}
 GpuMonitor::~GpuMonitor() = default;
 
-std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& library, std::string* why) {
-  std::string reason;
-  std::unique_ptr<NvmlLibrary> loaded = NvmlLibrary::load(library, reason);
-  if (loaded == nullptr) {
-    if (why != nullptr) {
-      *why = reason;
-    }
-    return nullptr;
+std::unique_ptr<GpuMonitor> GpuMonitor::open(const std::string& library, std::string* why,
+                                             std::string* remedy) {
+  NvmlTrouble trouble;
+  std::unique_ptr<NvmlLibrary> loaded = NvmlLibrary::load(library, trouble);
+  if (loaded != nullptr) {
+    return std::unique_ptr<GpuMonitor>(new GpuMonitor(std::move(loaded)));
   }
-  return std::unique_ptr<GpuMonitor>(new GpuMonitor(std::move(loaded)));
+  if (why != nullptr) {
+    *why = trouble.why;
+  }
+  if (remedy != nullptr) {
+    *remedy = trouble.remedy;
+  }
+  return nullptr;
 }
 
 DriverFacts GpuMonitor::driver() const {

@@ -23,7 +23,8 @@ class GpuMonitor {
  public:
   // library: the file name of NVML; cuda::management_library() returns it. Returns null if the
   // library or the driver is missing; `why` then receives the reason unless it is null.
-  static std::unique_ptr<GpuMonitor> open(const std::string& library, std::string* why = nullptr);
+  static std::unique_ptr<GpuMonitor> open(const std::string& library, std::string* why = nullptr,
+                                          std::string* remedy = nullptr);
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
   GpuMonitor& operator=(const GpuMonitor&) = delete;

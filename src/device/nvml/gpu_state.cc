@@ -23,11 +23,32 @@ constexpr std::array kSlowdowns = {
     SlowdownCause{"sw_thermal_slowdown", "it is hot: check fans, dust and the inlet air"},
     SlowdownCause{"hw_power_brake_slowdown", "the power supply asks it to: check the supplies"}};
 
+// Returns whether another GPU of the same kind has its NVLinks up. GPUs without a bridge, and those
+// that are split, have all of them down.
+bool lacks_nvlinks(const GpuState& gpu, const std::vector<GpuState>& node) {
+  return gpu.nvlinks_up == 0 && gpu.nvlinks_down > 0 && gpu.mig.value_or(0) == 0 &&
+         std::any_of(node.begin(), node.end(), [&](const GpuState& other) {
+           return other.nvlinks_up > 0 && other.name == gpu.name;
+         });
+}
+
 }  // namespace
 
 std::string GpuState::text() const {
   return fmt::format("GPU {} ({}, {}, {})", index, name.empty() ? "unknown" : name,
                      uuid.empty() ? "no UUID" : uuid, bus.empty() ? "no bus id" : bus);
+}
+
+void add_load(const GpuState& under_load, GpuState& gpu) {
+  for (const std::string& word : under_load.throttling) {
+    if (std::find(gpu.throttling.begin(), gpu.throttling.end(), word) == gpu.throttling.end()) {
+      gpu.throttling.push_back(word);
+    }
+  }
+  gpu.sm_mhz = std::max(gpu.sm_mhz, under_load.sm_mhz);
+  gpu.memory_mhz = std::max(gpu.memory_mhz, under_load.memory_mhz);
+  gpu.pcie_generation = std::max(gpu.pcie_generation, under_load.pcie_generation);
+  gpu.failure = gpu.failure.empty() ? under_load.failure : gpu.failure;
 }
 
 void leave_out(std::int64_t pid, GpuState& gpu) {
@@ -61,7 +82,7 @@ std::string use_of(const GpuState& gpu) {
   return text;
 }
 
-std::vector<std::string> faults_of(const GpuState& gpu) {
+std::vector<std::string> faults_of(const GpuState& gpu, const std::vector<GpuState>& node) {
   std::vector<std::string> faults;
   const auto add = [&](const std::string& what) { faults.push_back(gpu.text() + ": " + what); };
   if (!gpu.failure.empty()) {
@@ -93,6 +114,12 @@ std::vector<std::string> faults_of(const GpuState& gpu) {
   if (gpu.nvlinks_up > 0 && gpu.nvlinks_down > 0) {
     add(fmt::format("{} of {} NVLinks are down: check the bridge or the fabric manager",
                     gpu.nvlinks_down, gpu.nvlinks_up + gpu.nvlinks_down));
+  }
+  if (lacks_nvlinks(gpu, node)) {
+    add(
+        fmt::format("all of its {} NVLinks are down, but other GPUs of this node have theirs up: "
+                    "check the bridge or the fabric manager",
+                    gpu.nvlinks_down));
   }
   return faults;
 }

@@ -46,6 +46,10 @@ struct GpuState {
   std::string text() const;
 };
 
+// Adds what was read while the GPU computed: the reasons for low clocks, the highest clocks and
+// generation of PCIe, which all fall while it is idle, and that it could not be reached.
+void add_load(const GpuState& under_load, GpuState& gpu);
+
 // Removes a process and its memory from the state.
 void leave_out(std::int64_t pid, GpuState& gpu);
 
@@ -56,7 +60,8 @@ std::string use_of(const GpuState& gpu);
 
 // Returns faults that are evident without a comparison: a lost GPU, uncorrectable errors, rows that
 // cannot be remapped, clocks that the hardware slows down, lanes that are missing, and NVLinks of
-// which some are down. One line each, beginning with text().
-std::vector<std::string> faults_of(const GpuState& gpu);
+// which some are down. One line each, beginning with text(). node: all GPUs of the host; with them,
+// a GPU is at fault, too, if all of its NVLinks are down but those of a like one are up.
+std::vector<std::string> faults_of(const GpuState& gpu, const std::vector<GpuState>& node = {});
 
 }  // namespace trireme

@@ -49,26 +49,48 @@ void NvmlLibrary::find_all() {
   find(c.free_events, "nvmlEventSetFree");
 }
 
-std::unique_ptr<NvmlLibrary> NvmlLibrary::load(const std::string& path, std::string& why) {
+namespace {
+
+// Says what to do if the library is there but does not find its driver.
+const char* remedy_for(nvmlReturn_t error) {
+  switch (error) {
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+      return "load the driver's kernel module (modprobe nvidia), or start the service "
+             "nvidia-persistenced";
+    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+      return "the driver's library and its kernel module are of different versions, as after an "
+             "update: restart the node, or reload the module nvidia";
+    case NVML_ERROR_NO_PERMISSION:
+      return "let this user and job open the devices /dev/nvidia*";
+    default:
+      return "see what nvidia-smi and the kernel's log (dmesg) say";
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<NvmlLibrary> NvmlLibrary::load(const std::string& path, NvmlTrouble& trouble) {
   if (path.empty()) {  // dlopen would return the program itself
-    why = "no NVIDIA driver to ask: a simulated device has none";
+    trouble = {"no NVIDIA driver to ask: a simulated device has none", ""};
     return nullptr;
   }
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const error = ::dlerror();
-    why = fmt::format("no NVIDIA driver library: {}", error == nullptr ? path : error);
+    trouble = {fmt::format("no NVIDIA driver library: {}", error == nullptr ? path : error),
+               "install the driver's library libnvidia-ml.so.1 (libnvidia-ml1, or nvidia-utils)"};
     return nullptr;
   }
   std::unique_ptr<NvmlLibrary> library(new NvmlLibrary(handle));
   library->find_all();
   const NvmlCalls& calls = library->calls_;
   if (calls.init == nullptr || calls.shutdown == nullptr || calls.error_string == nullptr) {
-    why = fmt::format("{} is not NVIDIA's management library: it lacks nvmlInit_v2", path);
+    trouble = {fmt::format("{} is not NVIDIA's management library: it lacks nvmlInit_v2", path),
+               "check LD_LIBRARY_PATH, and install the driver's own library"};
     return nullptr;
   }
   if (const nvmlReturn_t error = calls.init(); error != NVML_SUCCESS) {
-    why = fmt::format("{}: {}", path, library->text(error));
+    trouble = {fmt::format("{}: {}", path, library->text(error)), remedy_for(error)};
     return nullptr;
   }
   library->is_initialized_ = true;

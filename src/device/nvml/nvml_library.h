@@ -46,11 +46,17 @@ struct NvmlCalls {
   decltype(&nvmlEventSetFree) free_events = nullptr;
 };
 
+// Why the driver cannot be asked.
+struct NvmlTrouble {
+  std::string why;
+  std::string remedy;  // what to do; empty if nothing helps
+};
+
 class NvmlLibrary {
  public:
   // Loads the library and initializes it. Returns null if it is missing or has no driver to talk
-  // to; `why` then says so in words.
-  static std::unique_ptr<NvmlLibrary> load(const std::string& path, std::string& why);
+  // to; `trouble` then says so in words.
+  static std::unique_ptr<NvmlLibrary> load(const std::string& path, NvmlTrouble& trouble);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
   NvmlLibrary& operator=(const NvmlLibrary&) = delete;

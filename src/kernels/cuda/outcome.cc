@@ -1,12 +1,12 @@
 #include "src/kernels/cuda/outcome.h"
 
-#include "src/base/error.h"
+#include "src/device/cuda/cuda_check.h"
 
 namespace trireme::cuda {
 
 void require(cudaError_t outcome, const char* what) {
   if (outcome != cudaSuccess) {
-    throw DeviceError(fmt::format("{}: {}", what, cudaGetErrorString(outcome)));
+    throw_failure(outcome, what);
   }
 }
 

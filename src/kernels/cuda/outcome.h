@@ -6,7 +6,9 @@
 
 namespace trireme::cuda {
 
-// Throws DeviceError unless the call succeeded. what: what could not be done, as in "cannot ...".
+// Throws unless the call succeeded: DeviceError with the name of the error, the device and advice,
+// or ResourceError if the device has no memory left. what: what could not be done, as in "cannot
+// ...", or "... failed".
 void require(cudaError_t outcome, const char* what);
 
 }  // namespace trireme::cuda

@@ -93,10 +93,12 @@ TrainingParts::TrainingParts(const RunConfig& the_config, const TrainingHost& th
       layout(make_layout(config, world.size(), ranks_per_host(host.places))),
       memory(config, layout, host.places, world, host.device),
       trace(make_trace()),
-      engine(naming_held_memory(context, [this] { return make_engine(); })),
+      engine(naming_held_memory(
+          context, [this] { return make_engine(); }, kLessInTraining)),
       choices(config, layout, world, host.device, host.log),
       stragglers(world, layout.grid.pp_rank(world.rank()), config.train.straggler_every) {
-  naming_held_memory(context, [&] { build(start); });
+  naming_held_memory(
+      context, [&] { build(start); }, kLessInTraining);
 }
 
 Engine TrainingParts::make_engine() {

@@ -1,24 +1,28 @@
 #include "src/train/start/rank_devices.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
+#include <set>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "mpi/agreement.h"
 #include "mpi/nccl/nccl_world.h"
 #include "mpi/rank_fault.h"
 #include "src/base/error.h"
 #include "src/base/json_fields.h"
+#include "src/base/units.h"
 #include "src/compute/device_choice.h"
 #include "src/device/cuda_device.h"
+<<<<<<< HEAD
 #include "src/device/mps_folder.h"
 #include "src/device/nvml/gpu_monitor.h"
+=======
+#include "src/train/start/driver_words.h"
+>>>>>>> 0a414a6e (Say which GPU is at fault and why, and predict only what a start would find)
 
 namespace trireme {
 namespace {
@@ -31,9 +35,6 @@ constexpr int kOldestNccl = 22200;  // aborts several communicators at once
 constexpr int kNcclSharesFrom = 23000;
 constexpr const char* kNcclShares =
     "NCCL_MULTI_RANK_GPU_ENABLE=1, NCCL_CUMEM_ENABLE=0 and NCCL_LOCAL_REGISTER=0";
-// A driver needs a moment to free the memory of a process that was killed.
-constexpr std::chrono::seconds kGoneWithin{3};
-constexpr std::chrono::milliseconds kBetweenLooks{100};
 
 // Returns a variable of NCCL, which reads it as a number; `missing` if it is not set.
 std::int64_t nccl_number(const char* name, std::int64_t missing) {
@@ -71,6 +72,9 @@ Sight look_around(const std::string& word) {
     sight.is_device_fault = true;
   } catch (const Error& error) {
     sight.fault = error.what();
+    if (const std::string gpus = gpus_of_host(); !gpus.empty()) {
+      sight.fault += fmt::format(" ({})", gpus);
+    }
   }
   return sight;
 }
@@ -78,9 +82,12 @@ Sight look_around(const std::string& word) {
 // Throws on all ranks alike if some of them have no device. If no rank has one and none reports a
 // fault of a device, the configuration does not fit these nodes; otherwise a node is at fault.
 void check_all_have_devices(const std::string& fault, bool is_device_fault, Communicator& world) {
-  const std::string faults = gather_faults(world, fault);
+  std::string faults = gather_faults(world, fault);
   if (faults.empty()) {
     return;
+  }
+  if (world.size() == 1) {  // otherwise each fault names its ranks and their hosts
+    faults = fmt::format("on {}, {}", world.host(0), faults);
   }
   const std::int64_t unfit = fault.empty() || is_device_fault ? 0 : 1;
   if (all_reduce_value(world, unfit, ReduceOp::sum) == world.size()) {
@@ -127,38 +134,15 @@ std::string connection_fault(Device device, const std::string& word) {
   return trouble.empty() ? "" : trouble + use_cpu;
 }
 
-std::string use_of(const GpuMonitor& monitor, const std::string& uuid) {
-  for (GpuState& gpu : monitor.gpus()) {
-    if (gpu.uuid == uuid) {
-      leave_out(::getpid(), gpu);
-      return use_of(gpu);
-    }
-  }
-  return "";
-}
+// Why a rank cannot use its device. At most one of them is not empty.
+struct Refusal {
+  std::string fault;
+  std::string full;   // it has no memory left for another process
+  std::string unfit;  // this program cannot run on such a device
+};
 
-// Returns what other processes do with a device, as far as the driver tells. Called before any rank
-// uses one. Waits for processes that are ending, such as the ranks of the previous attempt.
-std::string users_of(const Sight& sight, Device device) {
-  const auto monitor = device.kind == DeviceKind::cuda
-                           ? GpuMonitor::open(cuda::management_library())
-                           : std::unique_ptr<GpuMonitor>();
-  if (monitor == nullptr) {
-    return "";
-  }
-  const std::string& uuid = sight.uuids.at(static_cast<std::size_t>(device.index));
-  const auto end = std::chrono::steady_clock::now() + kGoneWithin;
-  std::string use = use_of(*monitor, uuid);
-  while (!use.empty() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(kBetweenLooks);
-    use = use_of(*monitor, uuid);
-  }
-  return use;
-}
-
-// Begins to use the device, which fails if another process uses it exclusively. unfit: receives the
-// reason if this program cannot run on such a device.
-RankDevice use_device(Device device, std::string& fault, std::string& unfit) {
+// Begins to use the device, which fails if another process uses it exclusively.
+RankDevice use_device(Device device, Refusal& refusal) {
   RankDevice made;
   if (device.kind != DeviceKind::cuda) {
     return made;
@@ -174,22 +158,38 @@ RankDevice use_device(Device device, std::string& fault, std::string& unfit) {
             facts.multiprocessors,
             facts.compute_capability};
   } catch (const ConfigError& error) {
-    unfit = error.what();
+    refusal.unfit = error.what();
+  } catch (const ResourceError& error) {
+    refusal.full = error.what();
   } catch (const Error& error) {
-    fault = error.what();
+    refusal.fault = error.what();
   }
   return made;
 }
 
-void check_all_can_use_theirs(const std::string& fault, const std::string& unfit,
-                              Communicator& world) {
-  if (const std::string all_unfit = gather_faults(world, unfit); !all_unfit.empty()) {
+// Adds what the driver knows about the reason. users: as of users_of_gpu().
+void explain(Refusal& refusal, const std::string& uuid, const std::string& users) {
+  for (std::string* const text : {&refusal.fault, &refusal.full}) {
+    const std::string reason = text->empty() ? "" : refusal_of_gpu(uuid);
+    for (const std::string& each : {reason, users}) {
+      *text += text->empty() || each.empty() ? "" : fmt::format(" ({})", each);
+    }
+  }
+}
+
+// Throws on all ranks alike if some of them cannot use theirs. A device without memory is no fault
+// of its node: `trireme launch` does not blame the node for it.
+void check_all_can_use_theirs(const Refusal& own, Communicator& world) {
+  if (const std::string all_unfit = gather_faults(world, own.unfit); !all_unfit.empty()) {
     throw ConfigError(all_unfit);
   }
-  const std::string faults = gather_faults(world, fault);
-  if (!faults.empty()) {
-    const std::int64_t rank = fault.empty() ? world.size() : world.rank();
-    throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)));
+  for (const auto& [text, kind] :
+       {std::pair(&own.fault, "device"), std::pair(&own.full, "memory")}) {
+    const std::string faults = gather_faults(world, *text);
+    const std::int64_t rank = text->empty() ? world.size() : world.rank();
+    if (!faults.empty()) {
+      throw RankFault(faults, static_cast<int>(all_reduce_value(world, rank, ReduceOp::min)), kind);
+    }
   }
 }
 
@@ -210,6 +210,7 @@ class Comparison {
   void check_mps() const;
   void check_nccl() const;
   void refuse_unless_shared(const std::string& what) const;
+  std::string numbers_on(const std::string& host) const;
   std::string who(std::size_t rank) const {
     return world_.members().describe(static_cast<int>(rank));
   }
@@ -252,6 +253,20 @@ void Comparison::refuse_unless_shared(const std::string& what) const {
   }
 }
 
+// Returns, for example, "1 GPU for 2 ranks".
+std::string Comparison::numbers_on(const std::string& host) const {
+  std::set<std::string> uuids;
+  std::int64_t ranks = 0;
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    if (where(rank) == host) {
+      uuids.insert(devices_[rank].uuid);
+      ++ranks;
+    }
+  }
+  return fmt::format("{} for {}", counted(static_cast<std::int64_t>(uuids.size()), "GPU"),
+                     counted(ranks, "rank"));
+}
+
 // Slices of one GPU are devices of their own to CUDA, but NCCL sees one GPU.
 void Comparison::check_unshared(std::size_t rank) const {
   for (std::size_t other = 0; other < rank; ++other) {
@@ -260,9 +275,10 @@ void Comparison::check_unshared(std::size_t rank) const {
       continue;
     }
     if (is_same) {
-      refuse_unless_shared(
-          fmt::format("{} and {} have the same CUDA device ({}): start one rank per device",
-                      who(other), who(rank), devices_[rank].text()));
+      refuse_unless_shared(fmt::format(
+          "{} and {} have the same CUDA device ({}); the ranks of {} have {}: start one "
+          "rank per device",
+          who(other), who(rank), devices_[rank].text(), where(rank), numbers_on(where(rank))));
     }
     if (!nccl_shares()) {
       throw ConfigError(
@@ -349,14 +365,14 @@ std::vector<RankDevice> agree_on_devices(const RunConfig& config,
     fault = connection_fault(chosen, config.train.device);
   }
   check_all_have_devices(fault, sight.is_device_fault, world);
-  const std::vector<std::string> users = all_gather_text(world, users_of(sight, chosen));
-  std::string unfit;
-  const RankDevice own = use_device(chosen, fault, unfit);
-  const std::string& others = users[static_cast<std::size_t>(world.rank())];
-  if (!fault.empty() && !others.empty()) {
-    fault += fmt::format(" ({})", others);
-  }
-  check_all_can_use_theirs(fault, unfit, world);
+  const std::string uuid =
+      chosen.kind == DeviceKind::cuda ? sight.uuids.at(static_cast<std::size_t>(chosen.index)) : "";
+  const std::vector<std::string> users =
+      all_gather_text(world, uuid.empty() ? "" : users_of_gpu(uuid));
+  Refusal refusal;
+  const RankDevice own = use_device(chosen, refusal);
+  explain(refusal, uuid, users[static_cast<std::size_t>(world.rank())]);
+  check_all_can_use_theirs(refusal, world);
   std::vector<RankDevice> devices;
   for (const std::string& text : all_gather_text(world, to_json(own).dump())) {
     devices.push_back(rank_device_from_json(parse_json(text)));

@@ -21,7 +21,8 @@ namespace trireme {
 //   ConfigError  no rank has a device; the program holds no code for one; ranks share one, have a
 //                MIG slice or run under MPS without train.share_device; some compute on GPUs and
 //                others on the CPU; unlike GPUs or versions of NCCL
-//   RankFault    some ranks lack a device that others have, or cannot use theirs
+//   RankFault    some ranks lack a device that others have, or cannot use theirs; of the kind
+//                "memory" if the reason is that their devices have no memory left
 std::vector<RankDevice> agree_on_devices(const RunConfig& config,
                                          const std::vector<RankPlace>& places, Communicator& world,
                                          const std::function<void(const std::string&)>& warn,

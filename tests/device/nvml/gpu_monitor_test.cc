@@ -88,6 +88,23 @@ TEST_F(GpuMonitorTest, AProcessDoesNotCountItselfAsAUser) {
   EXPECT_EQ(use_of(gpu), "");
 }
 
+TEST_F(GpuMonitorTest, KeepsWhatAGpuShowsUnderLoad) {
+  GpuState idle;
+  idle.sm_mhz = 210;
+  idle.throttling = {"sw_power_cap"};
+  GpuState loaded = idle;
+  loaded.sm_mhz = 1200;
+  loaded.pcie_generation = 5;
+  loaded.throttling = {"sw_power_cap", "hw_thermal_slowdown"};
+  add_load(loaded, idle);
+  EXPECT_EQ(idle.sm_mhz, 1200);
+  EXPECT_EQ(idle.pcie_generation, 5);
+  EXPECT_THAT(idle.throttling, ElementsAre("sw_power_cap", "hw_thermal_slowdown"));
+  EXPECT_THAT(faults_of(idle), ElementsAre(HasSubstr("it is too hot")));
+  add_load({}, idle);
+  EXPECT_EQ(idle.sm_mhz, 1200);
+}
+
 TEST_F(GpuMonitorTest, ALostGpuHasAFailure) {
   for (const char* script : {"1 handle lost\n", "1 memory_total lost\n"}) {
     const std::vector<GpuState> gpus = open(script)->gpus();
@@ -124,6 +141,14 @@ TEST_F(GpuMonitorTest, SaysWhyThereIsNoDriver) {
   std::string why;
   EXPECT_EQ(open("all init 9\n", &why), nullptr);
   EXPECT_THAT(why, HasSubstr("Driver Not Loaded"));
+  std::string remedy;
+  EXPECT_EQ(GpuMonitor::open(TRIREME_NVML_STANDIN, &why, &remedy), nullptr);
+  EXPECT_THAT(remedy, HasSubstr("modprobe nvidia"));
+  EXPECT_EQ(open("all init 18\n"), nullptr);
+  EXPECT_EQ(GpuMonitor::open(TRIREME_NVML_STANDIN, &why, &remedy), nullptr);
+  EXPECT_THAT(remedy, HasSubstr("restart the node"));
+  EXPECT_EQ(GpuMonitor::open("libtrireme-has-no-such-library.so.1", &why, &remedy), nullptr);
+  EXPECT_THAT(remedy, HasSubstr("libnvidia-ml1"));
   EXPECT_EQ(GpuMonitor::open("libtrireme-has-no-such-library.so.1", &why), nullptr);
   EXPECT_THAT(why, HasSubstr("no NVIDIA driver library"));
   EXPECT_EQ(GpuMonitor::open("libc.so.6", &why), nullptr);

@@ -9,6 +9,7 @@
 //   0   xid 79                    reported once to each program that watches the GPU
 //   1   process 4711              also: process_memory 1048576; process_looks 2 (it has ended when
 //                                 a program asks for the third time)
+//   0   later_clock_reasons 0x40  replaces clock_reasons from the second time that a program asks
 //   all driver 535.54.03          also: cuda 12020; init 9 (the error of nvmlInit_v2)
 #include <cstdio>
 #include <cstdlib>
@@ -181,7 +182,11 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
 }
 nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device,
                                                     unsigned long long* reasons) {
-  return give(device, "clock_reasons", "0", reasons);
+  static std::map<unsigned, unsigned> looks;
+  const bool is_first = looks[device->index]++ == 0;
+  const std::string later = value_of(device, "later_clock_reasons", "");
+  return is_first || later.empty() ? give(device, "clock_reasons", "0", reasons)
+                                   : give(device, "later_clock_reasons", "0", reasons);
 }
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned* generation) {
   return give(device, "pcie_generation", "5", generation);
