@@ -20,8 +20,8 @@ class SquareSums {
   // Adds gradients, f32, which are the store's flat elements from `first` on, a multiple of
   // kSumBlock, and stay unchanged until their squares have been summed. Skips parameters that are
   // not trained, and copies whose primary another rank holds. On a GPU, which has a cost per call,
-  // parameters that follow each other without a skipped one between them are one piece, and the gaps
-  // between them must be 0; the bits are the same.
+  // parameters that follow each other without a skipped one between them are one piece, and the
+  // gaps between them must be 0; the bits are the same.
   void add(const ParameterStore& store, std::int64_t first, const ConstView& gradients);
   // Queues the sums and returns them, f64, one number per block. They live as long as this.
   ConstView start();

@@ -180,13 +180,8 @@ DeviceFacts device_facts(int index) {
   DeviceFacts facts = device_identity(index);
   std::size_t free_bytes = 0;
   std::size_t bytes = 0;
-<<<<<<< HEAD
-  use_device(index);
-  cuda_check(cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
-=======
   check_begin(index, cudaSetDevice(index), "cudaSetDevice");
   check_begin(index, cudaMemGetInfo(&free_bytes, &bytes), "cudaMemGetInfo");
->>>>>>> 0a414a6e (Say which GPU is at fault and why, and predict only what a start would find)
   facts.bytes = static_cast<std::int64_t>(bytes);
   facts.free_bytes = static_cast<std::int64_t>(free_bytes);
   check_code(index, facts.compute_capability);

@@ -17,12 +17,8 @@
 #include "src/base/units.h"
 #include "src/compute/device_choice.h"
 #include "src/device/cuda_device.h"
-<<<<<<< HEAD
 #include "src/device/mps_folder.h"
-#include "src/device/nvml/gpu_monitor.h"
-=======
 #include "src/train/start/driver_words.h"
->>>>>>> 0a414a6e (Say which GPU is at fault and why, and predict only what a start would find)
 
 namespace trireme {
 namespace {
