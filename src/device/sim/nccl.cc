@@ -36,7 +36,6 @@ struct ncclComm {
   ~ncclComm() { sim::machine().connected -= own->ranks() > 1 ? 1 : 0; }
   ncclComm(const ncclComm&) = delete;
   ncclComm& operator=(const ncclComm&) = delete;
-
   std::shared_ptr<sim::Communicator> own;
   std::vector<GroupEntry> held = {};
 };
@@ -290,8 +289,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 }
 // Operations that wait finish at once, without results. Then NCCL frees memory, for which CUDA
 // waits until the device is idle: other communicators whose operations wait for other ranks must
-// have been aborted in the same group, or before if this one is still being connected. NCCL before
-// 2.22 ignores the group.
+// have been aborted in the same group, or before if this one is still connecting, or with NCCL
+// before 2.22.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   if (communicator == nullptr) {
     return ncclSuccess;
