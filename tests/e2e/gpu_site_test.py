@@ -124,7 +124,8 @@ class GpuSite(GpuRuns):
                               ("3 compute_mode 2\n2 mig 1\n2 process 77\n", "no problems found")]:
             env = {**self.script(script), "CUDA_VISIBLE_DEVICES": "0"}
             other = harness.run("doctor", config, env=env)
-            self.assertNotIn("76", other.stdout)
+            self.assertIn(words, other.stdout)
+            self.assertNotIn("exit code 76", other.stdout)
             self.assertNotIn("MIG", other.stdout)
             self.assertNotIn("process 77", other.stdout)
         env = self.script("3 compute_mode 2\n")
